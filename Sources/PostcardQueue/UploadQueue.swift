@@ -1,6 +1,6 @@
 import GRDB
 public import HTTPTypes
-import PostcardClient
+public import PostcardClient
 import PostcardFiles
 public import PostcardForm
 public import PostcardFoundation
@@ -185,14 +185,64 @@ public final class UploadQueue: Sendable {
         headerFields: HTTPFields = HTTPFields(), conditions: UploadConditions = UploadConditions(),
         tag: (any Encodable & Sendable)? = nil
     ) async throws -> QueuedUpload.ID {
+        let request = Request(url: url, method: method, headerFields: headerFields)
+        return try await enqueue(form, request, within: FormSizeLimits(rules), conditions: conditions, tag: tag)
+    }
+
+    /// Adds a file to the queue that is sent straight to a bucket of an object store, with a form that a server has
+    /// signed.
+    ///
+    /// ```swift
+    /// try await queue.enqueue(form, with: presigned, tag: pet)
+    /// var options = QueueOptions()
+    /// options.presignedForm = { upload in try await api.newPresignedForm(for: upload.tag(as: String.self)) }
+    /// try await queue.run(UploadClient(), options: options)
+    /// ```
+    ///
+    /// The form is compared with its policy now, and is on disk with the fields that were signed. If it has expired when
+    /// it is sent, ``QueueOptions/presignedForm`` makes another one, which is not stored. A background session sends the
+    /// form as it is on disk: have the server sign it for long enough, up to seven days.
+    ///
+    /// - Parameters:
+    ///   - form: A form with one file, and text fields that the policy allows. The file or stream is copied.
+    ///   - presigned: The form that the server signed.
+    ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
+    ///   - tag: A small value of the app's, as for ``enqueue(_:to:method:headerFields:conditions:tag:)``.
+    /// - Returns: The upload's identifier. Its ``QueuedUpload/url`` is without the signature.
+    /// - Throws: As that method; `UploadError` with the code `broken-policy` or `form-expired` if the store would refuse
+    ///   the form.
+    @discardableResult @concurrent
+    public func enqueue(
+        _ form: MultipartForm, with presigned: PresignedForm, conditions: UploadConditions = UploadConditions(),
+        tag: (any Encodable & Sendable)? = nil
+    ) async throws -> QueuedUpload.ID {
+        let signed = SignedAddress(presigned)
+        var request = Request(
+            url: signed.openURL, method: presigned.method, headerFields: presigned.requestFields)
+        request.presigned = presigned
+        let limits = FormSizeLimits(rules).lowered(by: presigned.limits)
+        return try await enqueue(form, request, within: limits, conditions: conditions, tag: tag)
+    }
+
+    /// What a form is sent with.
+    private struct Request {
+        let url: URL
+        let method: HTTPRequest.Method
+        let headerFields: HTTPFields
+        var presigned: PresignedForm?
+    }
+
+    private func enqueue(
+        _ form: MultipartForm, _ request: Request, within limits: FormSizeLimits, conditions: UploadConditions,
+        tag: (any Encodable & Sendable)?
+    ) async throws -> QueuedUpload.ID {
         let tag = try tag.map { try JSONEncoder().encode($0) }
         if let tag, tag.count > Self.maximumTagBytes {
             throw UploadQueueError.tagTooLarge(tag.count, limit: Self.maximumTagBytes)
         }
         return try await opening.activity.perform { [self] in
-            try await form.withPreparedParts(within: FormSizeLimits(rules)) { form in
-                try await add(
-                    form, to: url, method: method, headerFields: headerFields, conditions: conditions, tag: tag)
+            try await form.withPreparedParts(within: limits) { form in
+                try await add(form, request, conditions: conditions, tag: tag)
             }
         }
     }
@@ -200,26 +250,28 @@ public final class UploadQueue: Sendable {
     private static let maximumTagBytes = 4 << 10
 
     private func add(
-        _ form: MultipartForm, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
-        conditions: UploadConditions, tag: Data?
+        _ form: MultipartForm, _ new: Request, conditions: UploadConditions, tag: Data?
     ) async throws -> QueuedUpload.ID {
-        let layout = try form.layout()
+        var layout = try form.layout()
         if let problem = try rules?.problems(in: layout).first { throw UploadError.brokenRule(problem) }
+        if let presigned = new.presigned { layout = try presigned.layout(of: form, layout, at: time.date()) }
         // Header fields that no request would have are not stored.
         let request = try UploadRequest(
-            url: url, method: method, headerFields: headerFields, body: UploadBody(layout), maximumResponseBytes: 0)
+            url: new.url, method: new.method, headerFields: new.headerFields, body: UploadBody(layout),
+            maximumResponseBytes: 0)
         var fields = request.headerFields
         fields[.contentType] = nil
         // Credentials in the URL stay there.
-        if !headerFields.contains(.authorization) { fields[.authorization] = nil }
+        if !new.headerFields.contains(.authorization) { fields[.authorization] = nil }
         let uuid = UUID()
         let store = try await opening.store()
         let body = try await store.directory.write(layout, for: uuid)
-        let new = NewUpload(
-            uuid: uuid, url: url, method: method, headerFields: fields, contentType: layout.contentType,
-            parts: body.parts, totalBytes: body.length, conditions: conditions, tag: tag)
+        let upload = NewUpload(
+            uuid: uuid, url: new.url, method: new.method, headerFields: fields, contentType: layout.contentType,
+            parts: body.parts, totalBytes: body.length, conditions: conditions, tag: tag,
+            signed: new.presigned.map(SignedAddress.init))
         do {
-            let id = try store.database.write { try $0.insert(new, at: time.date()) }
+            let id = try store.database.write { try $0.insert(upload, at: time.date()) }
             store.notifyChange()
             return id
         } catch {

@@ -31,12 +31,12 @@ struct BackgroundCarrier: AttemptCarrier {
         of attempt: AttemptID, _ session: BackgroundSession, _ store: QueueStore
     ) async -> HTTPFields? {
         guard let headerFields = session.headerFields else { return nil }
-        let upload = try? store.database.read { db in
-            try db.attempts(of: session.identifier)[attempt].flatMap { try db.upload($0) }
+        let row = try? store.database.read { db in
+            try db.attempts(of: session.identifier)[attempt].flatMap { try db.row($0) }
         }
-        guard let upload = upload ?? nil else { return nil }
+        guard let row = row ?? nil, row.signed == nil else { return nil }
         // With the old fields, the server may refuse the form, and it is then handed over again.
-        return try? await headerFields(upload)
+        return try? await headerFields(row.upload)
     }
 
     func attempts() async throws -> [AttemptID: Bool] { try await service.transfers() }
@@ -85,7 +85,13 @@ struct BackgroundCarrier: AttemptCarrier {
     private func transfer(of row: UploadRow) async throws -> Transfer {
         let upload = row.upload
         var fields = row.headerFields
-        if let headerFields = session.headerFields {
+        if let expires = row.signed?.expires, time.date() >= expires {
+            throw UploadError.formExpired(upload.url, at: expires)
+        }
+        // An object store gets no credentials of the app.
+        if row.signed != nil {
+            fields.idempotencyKey = nil
+        } else if let headerFields = session.headerFields {
             let added: HTTPFields
             do {
                 added = try await headerFields(upload)
@@ -95,7 +101,8 @@ struct BackgroundCarrier: AttemptCarrier {
             for name in Set(added.map(\.name)) { fields[fields: name] = added[fields: name] }
         }
         let request = try UploadRequest(
-            url: upload.url, method: upload.method, headerFields: fields, body: nil, maximumResponseBytes: 0)
+            url: row.signed?.url ?? upload.url, method: upload.method, headerFields: fields, body: nil,
+            maximumResponseBytes: 0)
         fields = request.headerFields
         fields[.contentType] = row.contentType
         return Transfer(

@@ -1,4 +1,6 @@
+import HTTPTypes
 import PostcardClient
+import PostcardForm
 import PostcardFoundation
 import Synchronization
 
@@ -156,6 +158,8 @@ extension LocalSender {
         } catch is CancellationError {
             return Task.isCancelled
                 ? .stopped : .postponed(QueuedUpload.Failure(.postponed, "An interceptor cancelled the attempt."))
+        } catch let error as RefreshError {
+            return .failed(error.failure, pause: RefreshError.pause)
         } catch let error as UploadQueueError {
             state.withLock { $0.failure = $0.failure ?? error }
             return .stopped
@@ -171,6 +175,7 @@ extension LocalSender {
         let database = store.database
         var client = client
         client.network.allowed = upload.conditions.networks
+        if let signed = row.signed { return try await response(to: row, signed, client) }
         let resource = Mutex(row.resource)
         do {
             return try await client.upload(
@@ -192,4 +197,63 @@ extension LocalSender {
             throw error
         }
     }
+}
+
+// MARK: - Presigned forms
+
+extension LocalSender {
+    /// Sends a presigned form, or another one in its place if it has expired.
+    private func response(
+        to row: UploadRow, _ signed: SignedAddress, _ client: UploadClient
+    ) async throws -> UploadResponse {
+        let layout = try row.layout(in: store.directory)
+        let expires = signed.expires ?? .distantFuture
+        if time.date() < expires {
+            do {
+                var fields = row.headerFields
+                fields.idempotencyKey = nil
+                return try await send(layout, signed.url, row.upload.method, fields, of: row, client)
+            } catch let error as UploadError {
+                // Not every store says that a form has expired: a denial after its end means the same.
+                guard options.presignedForm != nil, let problem = error.objectStoreProblem,
+                    problem.isExpiration || problem.code == "AccessDenied" && time.date() >= expires
+                else { throw error }
+            }
+        }
+        guard let refresh = options.presignedForm else { throw UploadError.formExpired(signed.url, at: expires) }
+        let fresh: PresignedForm
+        do {
+            fresh = try await refresh(row.upload)
+        } catch {
+            try Task.checkCancellation()
+            throw RefreshError(
+                failure: .formExpired(signed.url, at: expires).adding("There is no new one yet: \(error)"))
+        }
+        return try await send(
+            try await fresh.layout(replacing: layout), fresh.url, fresh.method, fresh.requestFields, of: row, client)
+    }
+
+    private func send(
+        _ layout: FormLayout, _ url: URL, _ method: HTTPRequest.Method, _ headerFields: HTTPFields,
+        of row: UploadRow, _ client: UploadClient
+    ) async throws -> UploadResponse {
+        let upload = row.upload
+        let total = layout.contentLength
+        return try await client.upload(
+            toObjectStore: layout, url, method: method, headerFields: headerFields,
+            after: row.delivery(before: upload.attempts), elapsed: row.elapsed(at: time.date())
+        ) { [store] progress in
+            // Another form is a little longer or shorter than the one in the queue.
+            let sent = progress.bytesSent == total ? upload.totalBytes : min(progress.bytesSent, upload.totalBytes)
+            store.progress.note(upload.id, bytesSent: sent)
+            store.updates.notify()
+        }
+    }
+}
+
+/// An error of the app's closure ``QueueOptions/presignedForm``. The upload is sent later.
+private struct RefreshError: Error {
+    let failure: UploadError
+    /// How long to wait before the app is asked again.
+    static let pause = Duration.seconds(60)
 }

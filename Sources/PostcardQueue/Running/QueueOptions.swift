@@ -27,6 +27,11 @@ public struct QueueOptions: Sendable {
     /// is asked. Platforms that do not distinguish networks have one without limits.
     public var networkPath: @Sendable () -> NetworkPath?
 
+    /// Makes another presigned form for an upload whose form has expired, or was refused as expired. Called before each
+    /// such attempt; the form is not stored. If it throws, the upload is sent later. Defaults to `nil`: an upload whose
+    /// form has expired fails, with the code `form-expired`.
+    public var presignedForm: (@Sendable (QueuedUpload) async throws -> PresignedForm)?
+
     /// Makes options. The parameters are documented with the properties of the same names.
     public init(
         concurrency: Int = 3,

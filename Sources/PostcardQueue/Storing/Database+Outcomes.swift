@@ -27,6 +27,8 @@ extension Database {
                 WHERE id = ? AND state <> 'done'
                 """, arguments: [now.timeIntervalSince1970, id])
         guard changesCount == 1 else { return }
+        // An address that was signed is as good as a password, and needed no more.
+        try execute(sql: "UPDATE request SET signed = NULL WHERE id = ?", arguments: [id])
         try execute(sql: "UPDATE queue SET done = \(Self.increment("done"))")
         try keep(response, of: id)
         try releaseGroup(of: id)

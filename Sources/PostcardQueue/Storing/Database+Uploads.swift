@@ -37,18 +37,24 @@ extension Database {
         try insertRequest(
             of: id, key: new.headerFields.idempotencyKey ?? "\"\(new.uuid.uuidString)\"",
             headerFields: UploadRow.Field.list(fields),
-            contentType: new.contentType, parts: new.parts)
+            contentType: new.contentType, parts: new.parts, signed: new.signed)
         return id
     }
 
     func insertRequest(
         of id: QueuedUpload.ID, key: String, headerFields: [UploadRow.Field], contentType: String,
-        parts: [UploadRow.Part]
+        parts: [UploadRow.Part], signed: SignedAddress?
     ) throws {
         let encoder = JSONEncoder()
         try execute(
-            sql: "INSERT INTO request (id, idempotencyKey, headerFields, contentType, parts) VALUES (?, ?, ?, ?, ?)",
-            arguments: [id, key, try encoder.encode(headerFields), contentType, try encoder.encode(parts)])
+            sql: """
+                INSERT INTO request (id, idempotencyKey, headerFields, contentType, parts, signed)
+                VALUES (?, ?, ?, ?, ?, ?)
+                """,
+            arguments: [
+                id, key, try encoder.encode(headerFields), contentType, try encoder.encode(parts),
+                try signed.map { try encoder.encode($0) },
+            ])
     }
 
     var isQueuePaused: Bool {

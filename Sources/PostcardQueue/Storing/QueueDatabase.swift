@@ -17,7 +17,7 @@ final class QueueDatabase: Sendable {
     private let owned: Mutex<DatabasePool?>
 
     /// The version of the tables that this code makes.
-    static let version = 4
+    static let version = 5
 
     /// The application identifier in the file's header: "Post".
     private static let application: Int32 = 0x506F_7374
@@ -200,7 +200,8 @@ final class QueueDatabase: Sendable {
     /// Makes the tables and indexes. ``Database/checkContent(_:)`` compares them with those of a database that is
     /// opened, so changing more than white space here needs a new version.
     ///
-    /// The column `started` says when the first attempt began since the upload was enqueued or retried by hand, and
+    /// The column `signed` has the address of a presigned form, until its upload is done. The column `started` says
+    /// when the first attempt began since the upload was enqueued or retried by hand, and
     /// `conflicts` how many conflicts in a row there were, as `RetrySchedule` counts them. The column `interruptions`
     /// says how many attempts in a row the system ended, and `hasFreshFields` whether the latest attempt follows a 401.
     /// The columns `code`, `reason` and `advice` say why the latest attempt failed, and `response` has the latest
@@ -245,7 +246,8 @@ final class QueueDatabase: Sendable {
                     idempotencyKey TEXT NOT NULL,
                     headerFields BLOB NOT NULL,
                     contentType TEXT NOT NULL,
-                    parts BLOB NOT NULL
+                    parts BLOB NOT NULL,
+                    signed BLOB
                 );
                 CREATE TABLE response (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,

@@ -15,6 +15,8 @@ struct UploadRow: Sendable {
     /// The header fields of the request, including `Idempotency-Key`.
     let headerFields: HTTPFields
     let contentType: String
+    /// The address of an object store that was signed; `nil` for other servers.
+    let signed: SignedAddress?
     /// The upload resource, if the server resumes the upload.
     let resource: URL?
     /// The number of attempts that failed since the upload was enqueued or retried by hand.
@@ -46,6 +48,9 @@ extension UploadRow {
         fields.idempotencyKey = try row.decode(String.self, forColumn: "idempotencyKey")
         headerFields = fields
         contentType = try row.decode(String.self, forColumn: "contentType")
+        signed = try row.decode(Data?.self, forColumn: "signed").map {
+            try JSONDecoder().decode(SignedAddress.self, from: $0)
+        }
         resource = try row.decode(String?.self, forColumn: "resource").flatMap { URL(string: $0) }
         failures = try row.count("failures")
         conflicts = try row.count("conflicts")
@@ -152,6 +157,27 @@ struct NewUpload {
     let totalBytes: Int64
     let conditions: UploadConditions
     let tag: Data?
+    let signed: SignedAddress?
+}
+
+/// Where a presigned form is sent, and until when. The fields that were signed are in the body.
+struct SignedAddress: Codable, Sendable {
+    /// The address with its signature, if it has one.
+    let url: URL
+    /// When the form expires; `nil` if that is not known.
+    let expires: Date?
+
+    init(_ form: PresignedForm) {
+        url = form.url
+        expires = form.expires
+    }
+
+    /// The address as it is shown.
+    var openURL: URL {
+        guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }
+        components.query = nil
+        return components.url ?? url
+    }
 }
 
 /// When an upload may be sent: the values of the column `schedule`, by which the next upload is found. The column is

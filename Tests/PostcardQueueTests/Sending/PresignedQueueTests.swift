@@ -1,0 +1,199 @@
+import Foundation
+import HTTPTypes
+import PostcardAsyncHTTP
+import PostcardClient
+import PostcardForm
+import PostcardTestSupport
+import Synchronization
+import Testing
+
+@testable import PostcardQueue
+
+/// Presigned forms in a queue. `postcard serve` takes the place of the object store: its records show each field.
+@Suite(.timeLimit(.minutes(10))) struct PresignedQueueTests {
+    private static let client = UploadClient(transport: AsyncHTTPTransport())
+
+    private static func presigned(
+        _ key: String, to url: URL, until expires: Date = .distantFuture, _ further: String...
+    ) -> PresignedForm {
+        let time = min(expires, Date(timeIntervalSince1970: 4_000_000_000)).formatted(.iso8601)
+        let conditions = [#"{"key":"\#(key)"}"#, #"["starts-with","$Content-Type","image/"]"#] + further
+        let policy = #"{"expiration":"\#(time)","conditions":[\#(conditions.joined(separator: ","))]}"#
+        return PresignedForm(
+            url: url,
+            fields: [
+                "key": key, "policy": Data(policy.utf8).base64EncodedString(), "x-amz-signature": "secret-\(key)",
+            ])
+    }
+
+    private static func form(_ file: URL, _ fields: (String, String)...) -> MultipartForm {
+        var form = MultipartForm()
+        form.append(fileAt: file, named: "photo")
+        for (name, value) in fields { form.append(value, named: name) }
+        return form
+    }
+
+    private struct Trouble: Error {}
+
+    private struct Record: Decodable {
+        struct Field: Decodable {
+            let name: String
+            let value: String
+        }
+        struct File: Decodable {
+            let name: String
+            let size: Int64
+            let sha256: String
+        }
+        let fields: [Field]
+        let files: [File]
+
+        subscript(name: String) -> String? { fields.first { $0.name == name }?.value }
+    }
+
+    private static func record(_ upload: QueuedUpload?) throws -> Record {
+        guard case .done(let response) = upload?.state else {
+            Issue.record("\(String(describing: upload?.state))")
+            throw CancellationError()
+        }
+        return try JSONDecoder().decode(Record.self, from: response.body)
+    }
+
+    @Test func `a form in the queue is sent with its fields before the file, and nothing of it is kept`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 300_000)
+        let presigned = Self.presigned("photos/1", to: server.uploads, #"["starts-with","$x-amz-meta-pet",""]"#)
+        let id = try await queue.enqueue(Self.form(file, ("x-amz-meta-pet", "초코")), with: presigned, tag: 7)
+        try await queue.run(Self.client, options: .draining)
+        let upload = try #require(try await queue.upload(id))
+        let record = try Self.record(upload)
+        #expect(record["key"] == "photos/1" && record["x-amz-meta-pet"] == "초코")
+        #expect(record["Content-Type"] == "image/jpeg")
+        #expect(record.files.first?.name == "file" && record.files.first?.size == 300_000)
+        #expect(upload.bytesSent == upload.totalBytes)
+        let row = try #require(try await queue.store.database.read { try $0.row(id) })
+        #expect(row.signed == nil)
+    }
+
+    @Test func `a form that breaks its policy, or has expired, is not enqueued`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        let file = try folder.file("a.jpg", size: 300_000)
+        let small = Self.presigned("a", to: url, #"["content-length-range",0,299999]"#)
+        for (presigned, code) in [
+            (small, UploadError.Code.brokenPolicy),
+            (Self.presigned("a", to: url, until: Date(timeIntervalSince1970: 0)), .formExpired),
+        ] {
+            let error = try await #require(throws: UploadError.self) {
+                try await queue.enqueue(Self.form(file), with: presigned)
+            }
+            #expect(error.code == code)
+        }
+        #expect(try await queue.uploads().isEmpty)
+    }
+
+    @Test func `a form that expired while it waited is replaced, and its file is sent with the new one`() async throws {
+        let folder = try TemporaryFolder()
+        let clock = SteppedClock()
+        let queue = UploadQueue(
+            directory: folder.url.appending(path: "queue"), session: nil, service: nil, time: clock.time)
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 300_000)
+        let sha256 = try await Program.run("sha256sum", [file.path]).text.prefix { $0 != " " }
+        let pet = #"["starts-with","$x-amz-meta-pet",""]"#
+        let old = Self.presigned(
+            "photos/old", to: server.uploads, until: clock.date.addingTimeInterval(60), pet,
+            #"["starts-with","$x-amz-meta-old",""]"#)
+        let id = try await queue.enqueue(
+            Self.form(file, ("x-amz-meta-pet", "초코"), ("x-amz-meta-old", "1")), with: old, tag: "초코")
+        clock.advance(by: .seconds(61))
+        // Without the closure it fails, and says what to do.
+        try await queue.run(Self.client, options: .draining)
+        guard case .failed(let failure) = try await queue.upload(id)?.state else {
+            Issue.record("not failed")
+            return
+        }
+        #expect(failure.code == .formExpired)
+        try await queue.retry(id)
+        let tags = Mutex<[String]>([])
+        var options = QueueOptions.draining
+        options.presignedForm = { upload in
+            let tag = try upload.tag(as: String.self) ?? ""
+            tags.withLock { $0.append(tag) }
+            return Self.presigned("photos/new", to: server.uploads, pet)
+        }
+        try await queue.run(Self.client, options: options)
+        let record = try Self.record(try await queue.upload(id))
+        #expect(tags.withLock { $0 } == ["초코"])
+        #expect(record["key"] == "photos/new" && record["x-amz-signature"] == "secret-photos/new")
+        #expect(record["x-amz-meta-pet"] == "초코")
+        #expect(record["x-amz-meta-old"] == nil)
+        #expect(record.files.first?.sha256 == String(sha256))
+    }
+
+    @Test func `a store that calls a form expired gets a new one, and other failures wait`() async throws {
+        let folder = try TemporaryFolder()
+        let clock = SteppedClock()
+        let queue = UploadQueue(
+            directory: folder.url.appending(path: "queue"), session: nil, service: nil, time: clock.time)
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 3000)
+        let requests = Mutex(0)
+        let expired = "<Error><Code>AccessDenied</Code><Message>Policy expired.</Message></Error>"
+        try await FaultProxy.run(before: server.url) { _ in
+            let number = requests.withLock { count in
+                count += 1
+                return count
+            }
+            return number < 3 ? .response(Fault.Response(403, body: expired)) : .none
+        } while: { proxy in
+            let url = try #require(URL(string: "http://127.0.0.1:\(proxy.port)/uploads"))
+            let id = try await queue.enqueue(Self.form(file), with: Self.presigned("photos/old", to: url))
+            let calls = Mutex(0)
+            var options = QueueOptions(pollInterval: nil)
+            options.presignedForm = { _ in
+                // The app's own server may be unreachable.
+                let number = calls.withLock { calls in
+                    calls += 1
+                    return calls
+                }
+                if number == 1 { throw Trouble() }
+                return Self.presigned("photos/new", to: url)
+            }
+            let running = Task { [options] in try await queue.run(Self.client, options: options) }
+            try await queue.wait { $0[id]?.isRetrying == true }
+            await clock.waitForSleeper()
+            clock.advance(by: .seconds(61))
+            try await queue.wait { $0[id]?.isDone == true }
+            running.cancel()
+            _ = try? await running.value
+            let record = try Self.record(try await queue.upload(id))
+            #expect(record["key"] == "photos/new")
+            #expect(calls.withLock { $0 } == 2)
+        }
+    }
+
+    @Test func `a PUT is sent to the address that was signed, which is not shown`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
+        let file = try folder.file("a.jpg", size: 3000)
+        let lines = Mutex<[String]>([])
+        let server = try await ReceivingServer()
+        try await FaultProxy.run(before: server.url) { request in
+            lines.withLock { $0.append("\(request.method) \(request.path) \(request["x-amz-acl"] ?? "")") }
+            return .response(Fault.Response(200))
+        } while: { proxy in
+            let url = try #require(URL(string: "http://127.0.0.1:\(proxy.port)/pets/1?X-Amz-Signature=secret"))
+            let presigned = PresignedForm(putting: url, headerFields: ["x-amz-acl": "private"])
+            let id = try await queue.enqueue(Self.form(file), with: presigned)
+            try await queue.run(Self.client, options: .draining)
+            let upload = try #require(try await queue.upload(id))
+            #expect(upload.state.isDone && upload.totalBytes == 3000)
+            #expect(upload.url.absoluteString == "http://127.0.0.1:\(proxy.port)/pets/1")
+            #expect(lines.withLock { $0 } == ["PUT /pets/1?X-Amz-Signature=secret private"])
+        }
+    }
+}
