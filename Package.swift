@@ -190,6 +190,8 @@ let package = Package(
                 "PostcardForm", "PostcardFoundation", "PostcardServer",
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forS3),
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forS3),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forS3),
@@ -352,8 +354,8 @@ let package = Package(
             name: "PostcardCommandTests",
             dependencies: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardPictures",
-                "PostcardQueue", "PostcardReceiver", "PostcardSamples", "PostcardServer", "PostcardTestSupport",
-                "postcard",
+                "PostcardQueue", "PostcardReceiver", "PostcardS3", "PostcardSamples", "PostcardServer",
+                "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -414,12 +416,16 @@ let package = Package(
         .testTarget(
             name: "PostcardS3Tests",
             dependencies: [
-                "PostcardS3", "PostcardServer", "PostcardServerTesting", "PostcardSimulator", "PostcardTestSupport",
-                "postcard",
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardS3", "PostcardServer",
+                "PostcardServerTesting", "PostcardSimulator", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forS3),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forS3),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
             ],
             swiftSettings: settings),
         .testTarget(

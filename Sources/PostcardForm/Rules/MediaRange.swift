@@ -47,7 +47,10 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible {
     public static let any = MediaRange(value: "*/*", type: "*", subtype: "*")
 
     /// Whether the range names one type.
-    var isExact: Bool { subtype != "*" }
+    package var isExact: Bool { subtype != "*" }
+
+    /// Whether a type is in the range, including its other spellings.
+    package func contains(_ type: MediaType) -> Bool { contains(type.essence) }
 
     /// Whether a type is in the range, including its other spellings.
     func contains(_ essence: String) -> Bool {

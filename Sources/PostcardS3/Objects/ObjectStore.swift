@@ -59,6 +59,21 @@ struct ObjectStore: Sendable {
         return S3Request(method: .PUT, key: prefix + key, headers: fields, body: body)
     }
 
+    /// Copies an object within the store.
+    ///
+    /// - Parameters:
+    ///   - etag: The content that is meant: the store answers 412 if there is another one by now.
+    ///   - metadata: The fields of the copy.
+    func copy(_ source: String, to key: String, ifMatching etag: String?, metadata: [String: String]) async throws {
+        var request = putting(key, ByteBuffer(), metadata)
+        let path = SignableRequest.encode("\(bucket.name)/\(prefix)\(source)", keeping: UInt8(ascii: "/"))
+        request.headers.append(("x-amz-copy-source", path))
+        request.headers.append(("x-amz-metadata-directive", "REPLACE"))
+        if let etag { request.headers.append(("x-amz-copy-source-if-match", etag)) }
+        request.mayHideError = true
+        _ = try await connection.response(to: request)
+    }
+
     /// Removes an object. It is no error if there is none.
     func delete(_ key: String) async throws {
         do {
@@ -91,10 +106,15 @@ struct ObjectStore: Sendable {
 
     /// Reads an object; `nil` if there is none.
     ///
-    /// - Parameter range: The bytes to read. Defaults to all of them.
-    func get(_ key: String, range: Range<Int64>? = nil) async throws -> (head: ObjectHead, body: ByteBuffer)? {
+    /// - Parameters:
+    ///   - range: The bytes to read. Defaults to all of them.
+    ///   - etag: The content that is meant: the store answers 412 if there is another one by now. Defaults to any.
+    func get(
+        _ key: String, range: Range<Int64>? = nil, ifMatching etag: String? = nil
+    ) async throws -> (head: ObjectHead, body: ByteBuffer)? {
         try await found {
             var request = S3Request(method: .GET, key: prefix + key)
+            if let etag { request.headers.append(("if-match", etag)) }
             if let range { request.headers.append(("range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")) }
             let response = try await connection.response(to: request)
             // An empty object has no range.
@@ -122,7 +142,9 @@ struct ObjectStore: Sendable {
         }
         let range = response.headers.first(name: "content-range")?.split(separator: "/").last
         let size = (range ?? response.headers.first(name: "content-length")?[...]).flatMap { Int64($0) }
-        return ObjectHead(size: size ?? Int64(response.body.readableBytes), metadata: metadata)
+        return ObjectHead(
+            size: size ?? Int64(response.body.readableBytes), etag: response.headers.first(name: "etag"),
+            contentType: response.headers.first(name: "content-type"), metadata: metadata)
     }
 
     /// Lists objects in the order of their keys.
@@ -250,6 +272,16 @@ struct ObjectStore: Sendable {
             return OpenParts(key: String(key.dropFirst(self.prefix.count)), upload: id, begun: begun)
         }
         return (parts, time)
+    }
+
+    /// Signs forms for clients, for an address of the store that may be another than that of this process.
+    func signedForm(_ policy: PostPolicy, at date: Date) async throws -> (url: String, fields: [(String, String)]) {
+        try await connection.signedForm(policy, at: date)
+    }
+
+    /// Signs a PUT for clients.
+    func signedPut(_ key: String, headers: [(String, String)], lifetime: Int, at date: Date) async throws -> String {
+        try await connection.signedPut(prefix + key, headers: headers, lifetime: lifetime, at: date)
     }
 
     /// Makes a request with a signature of another time, to see whether the store refuses it.

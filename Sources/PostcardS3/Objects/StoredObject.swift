@@ -4,6 +4,9 @@ import PostcardFoundation
 /// What the store says of an object without its content.
 struct ObjectHead: Sendable {
     let size: Int64
+    /// What identifies the content, with its quotes.
+    let etag: String?
+    let contentType: String?
     /// The fields that were stored with the object, without `x-amz-meta-`, in lower case.
     let metadata: [String: String]
 }

@@ -56,6 +56,16 @@ extension S3Error {
         S3Error("unexpected-response", message, status: status)
     }
 
+    /// An object has another content than a moment ago.
+    static func changed(_ address: String) -> S3Error {
+        S3Error("PreconditionFailed", "\(address) has changed.", status: 412)
+    }
+
+    /// An object is gone that was there a moment ago.
+    static func missing(_ address: String) -> S3Error {
+        S3Error("NoSuchKey", "\(address) is gone.", status: 404)
+    }
+
     /// An error that the store sent.
     static func refused(_ code: String, _ message: String, status: Int, at address: String) -> S3Error {
         let text = message.isEmpty ? "" : ": \(message)"

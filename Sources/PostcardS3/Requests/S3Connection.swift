@@ -22,6 +22,8 @@ package struct S3Request: Sendable {
     var signed: Date?
     /// How long the request may take, with its repetitions. Defaults to the times of the bucket.
     var limit: Duration?
+    /// Whether a response with the status 200 may be an error.
+    var mayHideError = false
 
     package init(
         method: HTTPMethod, key: String = "", query: [(name: String, value: String)] = [],
@@ -205,7 +207,7 @@ final class S3Connection: Sendable {
     private func checked(_ response: S3Response, to request: S3Request) throws -> S3Response {
         let address = bucket.address(of: request.key)
         // A file of an upload may look like an error.
-        let canHideError = request.method == .POST
+        let canHideError = request.method == .POST || request.mayHideError
         guard !(200...299).contains(response.status) || canHideError else { return response }
         let document = XMLNode.root(of: response.body.readableBytesView)
         if let document, document.name == "Error" {
@@ -230,6 +232,25 @@ final class S3Connection: Sendable {
             default: "HTTP\(response.status)"
             }
         throw S3Error.refused(code, "", status: response.status, at: address)
+    }
+
+    // MARK: - For clients
+
+    func signedForm(_ policy: PostPolicy, at date: Date) async throws -> (url: String, fields: [(String, String)]) {
+        let signer = RequestSigner(credentials: try await credentials.value(now: date), region: region)
+        let path = SignableRequest.encode(basePath, keeping: UInt8(ascii: "/"))
+        return (
+            "\(endpoint)\(path.isEmpty ? "/" : path)",
+            try policy.formFields(signedBy: signer, bucket: bucket.name, at: date)
+        )
+    }
+
+    func signedPut(_ key: String, headers: [(String, String)], lifetime: Int, at date: Date) async throws -> String {
+        let signer = RequestSigner(credentials: try await credentials.value(now: date), region: region)
+        var request = SignableRequest(
+            method: "PUT", host: host, path: "\(basePath)/\(key)", headers: headers.map { (name: $0.0, value: $0.1) })
+        signer.presign(&request, lifetime: lifetime, at: date)
+        return "\(endpoint)\(request.encodedPath)?\(request.encodedQuery)"
     }
 
     private static func fetch(_ request: MetadataRequest, with client: HTTPClient) async throws -> [UInt8] {

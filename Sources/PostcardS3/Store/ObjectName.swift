@@ -7,6 +7,8 @@ enum ObjectName {
     static let keys = "keys/"
     static let unfinished = "unfinished/"
     static let probes = "probes/"
+    /// Files that clients post to the bucket by themselves, until they are records.
+    static let arriving = "arriving/"
 
     // MARK: - Records
 

@@ -70,6 +70,36 @@ public final class S3Upload: PendingUpload {
         self.writer = nil
     }
 
+    /// Adds a file whose content is an object already, which is copied within the store.
+    ///
+    /// The copy is read, and not the object: not every store compares the ETag of what it copies, and others may be able
+    /// to write to the object.
+    func copyFile(from source: String, _ head: ObjectHead, name: String, filename: String) async throws {
+        let contentType = head.contentType ?? MediaType.octetStream.value
+        let index = files.count
+        var reading = ObjectReading()
+        try await storing {
+            let block = try await store.budget.take()
+            defer { withExtendedLifetime(block) {} }
+            // An empty file has no object. An upload whose key has a record is only compared with it.
+            guard isKept, head.size > 0 else { return try await reading.read(source, head, from: store.objects) }
+            let copy = ObjectName.file(index, of: draft)
+            try await store.objects.copy(
+                source, to: copy, ifMatching: head.etag, metadata: key.map { ["key": $0.digest] } ?? [:])
+            guard let copied = try await store.objects.head(copy), copied.size == head.size else {
+                throw S3Error.changed(store.objects.bucket.address(of: store.objects.bucket.prefix + source))
+            }
+            try await reading.read(copy, copied, from: store.objects)
+        }
+        let detected = MediaType.forFirstBytes(reading.firstBytes)
+        let isContradicted = detected.flatMap { found in (try? MediaType(contentType))?.isContradicted(by: found) }
+        files.append(
+            FileHead(
+                name: name, filename: filename, contentType: contentType,
+                detectedType: isContradicted == true ? detected?.value : nil))
+        contents.append((head.size, reading.sha256))
+    }
+
     public func finishedFiles() async throws -> [FinishedFile] {
         guard isKept else { return [] }
         return zip(files, contents).enumerated().map { index, file in

@@ -13,6 +13,8 @@ struct SweepTimes: Sendable {
     var mark: TimeInterval = 24 * 3600
     /// How long a receiver may take between the commit of a record and its listing before another one lists it.
     var listing: TimeInterval = 600
+    /// How long a file that a client has posted may wait for the notification of it. Longer than stores deliver events.
+    var arriving: TimeInterval = 7 * 24 * 3600
     /// How long the objects of an unfinished upload stay after it has expired by the clock of a receiver.
     var expired: TimeInterval = 3600
     /// How far back commits are looked at that are not listed.
@@ -36,6 +38,7 @@ extension S3UploadStore {
             try await sweepParts(ObjectName.files, times)
             try await sweepUnfinished(times)
             try await sweepParts(ObjectName.unfinished, times)
+            try await sweepArriving(times)
             try await listCommitted(times)
             try await sweepProbes(times)
         }
@@ -168,6 +171,15 @@ extension S3UploadStore {
                     let key = object.key.split(separator: "/").dropFirst().first
                 else { continue }
                 _ = try await keys.current(String(key))
+            }
+        }
+    }
+
+    /// Removes files that clients have posted and that never became records.
+    private func sweepArriving(_ times: SweepTimes) async throws {
+        try await objects.listAll(ObjectName.arriving) { page in
+            for object in page.objects where page.time.timeIntervalSince(object.modified) > times.arriving {
+                try await objects.delete(object.key)
             }
         }
     }

@@ -112,7 +112,7 @@ public struct UploadOptions: Sendable {
     /// Makes options with the default values.
     public init() {}
 
-    private static func withSingleSlashes(_ path: String) -> String {
+    package static func withSingleSlashes(_ path: String) -> String {
         let segments = path.split(separator: "/").joined(separator: "/")
         return "/" + segments + (path.hasSuffix("/") && !segments.isEmpty ? "/" : "")
     }

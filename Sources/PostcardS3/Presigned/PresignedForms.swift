@@ -1,0 +1,244 @@
+import HTTPTypes
+public import PostcardForm
+import PostcardFoundation
+public import PostcardServer
+
+/// Signs forms with which clients post files straight to a store's bucket, and makes records of these files.
+///
+/// `router.addPresignedForms(of:)` is made of it. Use it in a route of your own to decide by the request who gets a form,
+/// and under which conditions:
+///
+/// ```swift
+/// let photos = try PresignedForms(of: store, options)
+/// router.post("pets/{id}/photo") { request, context in
+///     try await photos.form(filename: "photo.jpg", contentType: .jpeg)
+/// }
+/// ```
+///
+/// A file arrives below `arriving/`, at a key that cannot be guessed. When it is reported, its content is copied within
+/// the store to where nobody else can write, and one create-only PUT makes the record, as for every upload.
+public struct PresignedForms: Sendable {
+    private let store: S3UploadStore
+    private let options: PresignedFormOptions
+    /// The store at the address of the clients.
+    private let signing: ObjectStore
+
+    /// - Throws: ``S3Error`` if the endpoint or the prefix cannot be used.
+    public init(of store: S3UploadStore, _ options: PresignedFormOptions = PresignedFormOptions()) throws {
+        self.store = store
+        self.options = options
+        // The same rules as for the bucket's own prefix.
+        if !options.keyPrefix.isEmpty { _ = try S3Bucket("s3://bucket/\(options.keyPrefix)") }
+        guard let endpoint = options.endpoint else {
+            signing = store.objects
+            return
+        }
+        var bucket = store.objects.bucket
+        bucket.endpoint = endpoint
+        signing = try ObjectStore(bucket, logger: store.logger)
+    }
+
+    var bucketName: String { store.objects.bucket.name }
+
+    // MARK: - Signing
+
+    /// Signs a form for one file.
+    ///
+    /// - Parameters:
+    ///   - filename: The client's name for the file. Defaults to an empty text.
+    ///   - contentType: The media type of the file. Defaults to `nil`: any, if all types are accepted.
+    ///   - fields: The text fields of the record. With the filename at most 1,400 bytes of JSON. Defaults to none.
+    /// - Throws: `UploadProblem` if the type is not accepted or the fields are too long; `UploadStoreError` if there are
+    ///   no credentials.
+    public func form(
+        filename: String = "", contentType: MediaType? = nil, fields: [UploadRecord.Field] = []
+    ) async throws -> SignedForm {
+        let type = try acceptedType(contentType)
+        let facts = FormFacts(
+            filename: filename, fields: fields.map { FormRequest.Field(name: $0.name, value: $0.value) })
+        let described = try JSONEncoder().encode(facts).base64EncodedString()
+        guard described.utf8.count <= FormFacts.maximumBytes else { throw UploadProblem.fieldsTooLong }
+        let bucket = store.objects.bucket
+        let name = "\(ObjectName.arriving)\(folder)\(ObjectName.random())"
+        let now = bucket.clock()
+        let lifetime = min(max(options.lifetime.components.seconds, 1), PresignedFormOptions.maximumLifetime)
+        let metadata = ("x-amz-meta-\(FormFacts.fieldName)", described)
+        let expires = now.addingTimeInterval(Double(lifetime))
+        return try await storing {
+            switch options.method {
+            case .post:
+                var policy = PostPolicy(
+                    expires: expires,
+                    fields: [("key", bucket.prefix + name), ("success_action_status", "201"), metadata])
+                if let type { policy.fields.append(("Content-Type", type)) }
+                policy.contentLengths = 0...maximumBytes
+                let (url, fields) = try await signing.signedForm(policy, at: now)
+                return SignedForm(
+                    method: "POST", url: url, fields: Dictionary(fields, uniquingKeysWith: { first, _ in first }),
+                    headers: nil,
+                    key: bucket.prefix + name, expires: expires.formatted(.iso8601))
+            case .put:
+                var headers = [metadata]
+                if let type { headers.append(("content-type", type)) }
+                let url = try await signing.signedPut(name, headers: headers, lifetime: Int(lifetime), at: now)
+                return SignedForm(
+                    method: "PUT", url: url, fields: nil,
+                    headers: Dictionary(headers, uniquingKeysWith: { first, _ in first }),
+                    key: bucket.prefix + name, expires: expires.formatted(.iso8601))
+            }
+        }
+    }
+
+    private var folder: String {
+        options.keyPrefix.split(separator: "/").map { "\($0)/" }.joined()
+    }
+
+    private var maximumBytes: Int64 { min(max(options.maximumBytes, 0), PresignedFormOptions.maximumObjectBytes) }
+
+    /// The type that the file must be sent with; `nil` for any.
+    private func acceptedType(_ type: MediaType?) throws(UploadProblem) -> String? {
+        if let type {
+            guard options.contentTypes.contains(where: { $0.contains(type) }) else {
+                throw .typeNotAccepted(type.value, options.contentTypes)
+            }
+            return type.value
+        }
+        if options.contentTypes.contains(.any) { return nil }
+        // The only type need not be named.
+        guard let only = options.contentTypes.first, options.contentTypes.count == 1, only.isExact else {
+            throw .typeNotAccepted(nil, options.contentTypes)
+        }
+        return only.value
+    }
+
+    // MARK: - Records
+
+    /// Makes a record of a file that was stored with one of these forms. Called again for the same file, it returns the
+    /// same record.
+    ///
+    /// - Parameters:
+    ///   - key: The whole key of the object, as the store said it.
+    ///   - etag: What identifies the content that is meant, with or without quotes. Defaults to `nil`: whatever there is.
+    ///   - size: The size that is meant, in bytes. Defaults to `nil`: whatever it is.
+    /// - Throws: `UploadProblem` if there is no such file, it is another one, or it is not accepted;
+    ///   `UploadStoreError` if the store fails.
+    public func record(ofObject key: String, etag: String? = nil, size: Int64? = nil) async throws -> CommittedUpload {
+        let start = store.objects.bucket.prefix + ObjectName.arriving + folder
+        guard key.hasPrefix(start) else { throw UploadProblem.foreignKey(key) }
+        let name = String(key.dropFirst(store.objects.bucket.prefix.count))
+        let uploadKey = UploadKey(key, scope: "presigned-form")
+        if let known = try await known(uploadKey) { return known }
+        do {
+            return try await newRecord(of: name, under: uploadKey, etag: etag, size: size)
+        } catch {
+            // Another receiver was told as well, and has removed the object meanwhile.
+            if let known = try await known(uploadKey) { return known }
+            throw error
+        }
+    }
+
+    private func known(_ key: UploadKey) async throws -> CommittedUpload? {
+        guard case .taken(let entry) = try await storing({ try await store.keys.current(key.digest) }),
+            let record = try await store.record(entry.id)
+        else { return nil }
+        return CommittedUpload(record, isRepetition: true)
+    }
+
+    private func newRecord(
+        of name: String, under key: UploadKey, etag: String?, size: Int64?
+    ) async throws -> CommittedUpload {
+        guard let head = try await storing({ try await store.objects.head(name) }) else {
+            throw UploadProblem.objectNotFound
+        }
+        try await check(head, of: name, etag: etag, size: size)
+        let facts = head.metadata[FormFacts.fieldName].flatMap { Data(base64Encoded: $0) }
+            .flatMap { try? JSONDecoder().decode(FormFacts.self, from: $0) }
+        let fields = facts?.fields.map { UploadRecord.Field(name: $0.name, value: $0.value) } ?? []
+        let upload = try await store.beginUpload(under: key, announcedBytes: head.size)
+        do {
+            try await upload.copyFile(from: name, head, name: "file", filename: facts?.filename ?? "")
+            for (index, file) in try await upload.finishedFiles().enumerated() {
+                if case .refused(let reason) = try await options.screen?(file) {
+                    try await storing { try await store.objects.delete(name) }
+                    throw UploadProblem.fileRefused(index, reason: reason)
+                }
+            }
+            let committed = try await upload.commit(
+                fields: fields, parts: fields.indices.map(UploadRecord.Part.field) + [.file(0)])
+            // If this fails, the sweep does it.
+            try? await store.objects.delete(name)
+            return committed
+        } catch let error as UploadStoreError {
+            await upload.discard()
+            guard let cause = error.underlyingError as? S3Error else { throw error }
+            if cause.status == 412 { throw UploadProblem.objectChanged }
+            if cause.code == "NoSuchKey" { throw UploadProblem.objectNotFound }
+            throw error
+        } catch {
+            await upload.discard()
+            throw error
+        }
+    }
+
+    /// Compares an object with what was reported, and with what is accepted. An object that is not accepted is removed.
+    private func check(_ head: ObjectHead, of name: String, etag: String?, size: Int64?) async throws {
+        if let etag, etag.unquoted != head.etag?.unquoted { throw UploadProblem.objectChanged }
+        if let size, size != head.size { throw UploadProblem.objectChanged }
+        let type = head.contentType.flatMap { try? MediaType($0) } ?? .octetStream
+        let problem: UploadProblem? =
+            if head.size > maximumBytes {
+                .objectTooLarge(head.size, maximum: maximumBytes)
+            } else if !options.contentTypes.contains(where: { $0.contains(type) }) {
+                .typeNotAccepted(type.value, options.contentTypes)
+            } else {
+                nil
+            }
+        guard let problem else { return }
+        try await storing { try await store.objects.delete(name) }
+        throw problem
+    }
+}
+
+extension String {
+    /// An ETag without its quotes.
+    fileprivate var unquoted: String { filter { $0 != "\"" } }
+}
+
+extension UploadProblem {
+    fileprivate static let fieldsTooLong = UploadProblem(
+        status: .contentTooLarge, code: "presigned-fields-too-long",
+        detail: "The filename and the fields have more bytes than an object can keep with a file.",
+        advice: "Send long texts in a form to the upload routes.")
+
+    fileprivate static func typeNotAccepted(_ type: String?, _ accepted: [MediaRange]) -> UploadProblem {
+        UploadProblem(
+            status: .unsupportedMediaType, code: "file-type-not-accepted",
+            detail: type.map { "Files of type \($0) are not accepted." }
+                ?? "The request does not name the file's type.",
+            advice: "Send one of these in contentType: \(accepted.map(\.value).joined(separator: ", ")).")
+    }
+
+    fileprivate static func foreignKey(_ key: String) -> UploadProblem {
+        UploadProblem(
+            status: .badRequest, code: "key-of-no-form", detail: "\(key.debugDescription) is not the key of a form.",
+            advice: "Send the key that the store returned.")
+    }
+
+    fileprivate static let objectNotFound = UploadProblem(
+        status: .notFound, code: "object-not-found", detail: "There is no file with this key.",
+        advice: "Send the file to the bucket first, and then report it.")
+
+    fileprivate static let objectChanged = UploadProblem(
+        status: .conflict, code: "object-changed",
+        detail: "The file is not the one that was reported: its ETag or its size is another.",
+        advice: "Report the ETag and the size that the store returned last.")
+
+    fileprivate static func objectTooLarge(_ size: Int64, maximum: Int64) -> UploadProblem {
+        var problem = UploadProblem(
+            status: .contentTooLarge, code: "file-too-large",
+            detail: "The file has \(size) bytes, and \(maximum) are allowed. It was removed.",
+            advice: "Send a smaller file, with a new form.")
+        problem.limit = UploadProblem.Limit(name: "maximumFileBytes", value: maximum)
+        return problem
+    }
+}

@@ -1,0 +1,157 @@
+import HTTPTypes
+public import Hummingbird
+import Logging
+import NIOCore
+import PostcardForm
+import PostcardFoundation
+import PostcardServer
+
+extension Router {
+    /// Adds routes by which clients send files straight to a store's bucket.
+    ///
+    /// ```swift
+    /// let store = try await S3UploadStore.open(S3Bucket("s3://uploads/forms"))
+    /// var options = PresignedFormOptions()
+    /// options.maximumBytes = 20 << 20
+    /// options.contentTypes = [.anyImage]
+    /// router.addUploads(to: store)
+    /// try router.addPresignedForms(of: store, options: options)
+    /// ```
+    ///
+    /// | request | response |
+    /// | --- | --- |
+    /// | `POST /uploads/forms` with `{"filename", "contentType", "fields"}`, all of them optional | a signed form: `{"method", "url", "fields" or "headers", "key", "expires"}` |
+    /// | `POST /uploads/forms/finished` with `{"key", "etag", "size"}`, the last two optional | 201 and the record |
+    /// | `POST /uploads/forms/finished` with an event of the store | 200 and the identifiers of the records |
+    ///
+    /// A file is reported by the client that sent it, by the store's events, or by both: the same file makes one record.
+    /// An event that cannot be handled now is answered with 503, so that the store delivers it again.
+    ///
+    /// The routes do not authenticate clients; add middleware that does before them, as for the upload routes. Give the
+    /// store's events a token of their own.
+    ///
+    /// - Parameters:
+    ///   - store: Keeps the uploads.
+    ///   - options: What clients may send, and where the routes are.
+    /// - Throws: ``S3Error`` if the endpoint or the prefix of the options cannot be used.
+    @discardableResult
+    public func addPresignedForms(
+        of store: S3UploadStore, options: PresignedFormOptions = PresignedFormOptions()
+    ) throws -> Self {
+        let forms = try PresignedForms(of: store, options)
+        let routes = PresignedFormRoutes(forms: forms)
+        let path = UploadOptions.withSingleSlashes(options.path)
+        let finished = UploadOptions.withSingleSlashes("\(path)/finished")
+        var added = Routes<Context>()
+        added.add(RouterPath(path), .post) { request, context, _ in
+            try await routes.form(request, logger: context.logger)
+        }
+        added.add(RouterPath(finished), .post) { request, context, _ in
+            try await routes.finished(request, logger: context.logger)
+        }
+        added.install(on: self)
+        return self
+    }
+}
+
+extension SignedForm: ResponseEncodable {}
+
+/// Responds to the requests for forms, and to reports of stored files.
+private struct PresignedFormRoutes: Sendable {
+    let forms: PresignedForms
+
+    func form(_ request: Request, logger: Logger) async throws -> Response {
+        let body = try await Self.body(of: request, upTo: FormRequest.maximumBytes)
+        let wish = try body.readableBytes == 0 ? FormRequest() : Self.decoded(FormRequest.self, body)
+        let type: PostcardForm.MediaType?
+        do {
+            type = try wish.contentType.map { try PostcardForm.MediaType($0) }
+        } catch {
+            throw UploadProblem.malformedRequest("contentType is not a media type.")
+        }
+        let form = try await Self.storing(logger) {
+            try await forms.form(
+                filename: wish.filename ?? "", contentType: type,
+                fields: (wish.fields ?? []).map { UploadRecord.Field(name: $0.name, value: $0.value) })
+        }
+        return try Self.response(.ok, JSONEncoder.forResponses.encode(form))
+    }
+
+    func finished(_ request: Request, logger: Logger) async throws -> Response {
+        let body = try await Self.body(of: request, upTo: ObjectNotification.maximumBytes)
+        let notification = try Self.decoded(ObjectNotification.self, body)
+        if let records = notification.records { return try await handled(records, logger: logger) }
+        guard let key = notification.key else { throw UploadProblem.malformedRequest("It names no key.") }
+        let committed = try await Self.storing(logger) {
+            try await forms.record(ofObject: key, etag: notification.etag, size: notification.size)
+        }
+        return Self.response(.created, committed.record.json(), [.location: committed.record.url])
+    }
+
+    /// Makes records of the objects of an event. Those of other programs, and those that are refused, are left out: an
+    /// event that is not answered with success comes again.
+    private func handled(_ records: [ObjectNotification.Record], logger: Logger) async throws -> Response {
+        var made: [UploadID] = []
+        for record in records where record.isCreation && record.s3.bucket.name == forms.bucketName {
+            do {
+                let committed = try await Self.storing(logger) {
+                    try await forms.record(
+                        ofObject: record.key, etag: record.s3.object.eTag, size: record.s3.object.size)
+                }
+                made.append(committed.record.id)
+            } catch let problem as UploadProblem where problem.status.kind == .clientError {
+                logger.info("An object of an event became no record", metadata: ["code": "\(problem.code)"])
+            }
+        }
+        return try Self.response(.ok, JSONEncoder.forResponses.encode(["uploads": made]))
+    }
+
+    // MARK: - Bodies
+
+    private static func body(of request: Request, upTo maximum: Int) async throws -> ByteBuffer {
+        do {
+            return try await request.body.collect(upTo: maximum)
+        } catch is NIOTooManyBytesError {
+            throw UploadProblem(
+                status: .contentTooLarge, code: "body-too-large", detail: "The body has more than \(maximum) bytes.")
+        }
+    }
+
+    private static func decoded<Value: Decodable>(_ type: Value.Type, _ body: ByteBuffer) throws -> Value {
+        do {
+            return try JSONDecoder().decode(type, from: Data(body.readableBytesView))
+        } catch {
+            throw UploadProblem.malformedRequest("It is not the expected JSON.")
+        }
+    }
+
+    /// A response that no cache keeps: a form is a credential.
+    private static func response(
+        _ status: HTTPResponse.Status, _ json: Data, _ fields: HTTPFields = [:]
+    ) -> Response {
+        var headers: HTTPFields = [.contentType: "application/json", .cacheControl: "no-store"]
+        for field in fields { headers.append(field) }
+        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: json)))
+    }
+
+    /// Makes a failure of the store a refusal.
+    private static func storing<Value>(_ logger: Logger, _ work: () async throws -> Value) async throws -> Value {
+        do {
+            return try await work()
+        } catch let error as UploadStoreError {
+            let problem = UploadProblem.store(error)
+            if problem.status.kind == .serverError {
+                logger.error("Could not use the object store", metadata: ["error": "\(error)"])
+            }
+            throw problem
+        }
+    }
+}
+
+extension UploadProblem {
+    fileprivate static func malformedRequest(_ detail: String) -> UploadProblem {
+        UploadProblem(
+            status: .badRequest, code: "malformed-request", detail: "The body cannot be used. \(detail)",
+            advice: "Send JSON as the documentation of the route describes.")
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import Hummingbird
+import Logging
+import NIOHTTP1
+import PostcardClient
+import PostcardForm
+import PostcardServer
+import ServiceLifecycle
+
+@testable import PostcardS3
+
+/// Forms that are signed for a bucket of a test.
+struct BucketForms {
+    let bucket: S3Bucket
+    let connection: S3Connection
+
+    init(_ bucket: S3Bucket) throws {
+        self.bucket = bucket
+        connection = try S3Connection(bucket, logger: .init(label: "test"))
+    }
+
+    func policy(
+        lifetime: TimeInterval = 600, fields: [(name: String, value: String)] = [("key", "photos/1")],
+        beginnings: [(name: String, beginning: String)] = [], bytes: ClosedRange<Int64>? = nil
+    ) -> PostPolicy {
+        PostPolicy(
+            expires: Date().addingTimeInterval(lifetime), fields: fields, beginnings: beginnings, contentLengths: bytes)
+    }
+
+    func sign(_ policy: PostPolicy, at date: Date = Date()) async throws -> PresignedForm {
+        let (url, fields) = try await connection.signedForm(policy, at: date)
+        guard let url = URL(string: url) else { throw CancellationError() }
+        return PresignedForm(url: url, fields: Dictionary(fields, uniquingKeysWith: { first, _ in first }))
+    }
+
+    func signPut(
+        _ key: String = "photos/1", headers: [(String, String)] = [], lifetime: Int = 600, at date: Date = Date()
+    ) async throws -> PresignedForm {
+        let url = try await connection.signedPut(key, headers: headers, lifetime: lifetime, at: date)
+        guard let url = URL(string: url) else { throw CancellationError() }
+        return PresignedForm(putting: url, headerFields: Dictionary(headers, uniquingKeysWith: { first, _ in first }))
+    }
+
+    /// The content of an object, and its type.
+    func object(_ key: String) async throws -> (bytes: [UInt8], type: String?) {
+        let response = try await connection.response(to: S3Request(method: .GET, key: key))
+        return (Array(response.body.readableBytesView), response.headers.first(name: "content-type"))
+    }
+}
+
+/// Serves an app's routes on a free port while something is done with them.
+func withRoutes(
+    _ router: Router<BasicRequestContext>, _ body: (_ address: String) async throws -> Void
+) async throws {
+    let (addresses, continuation) = AsyncStream<String>.makeStream()
+    let application = Application(
+        router: router, server: .uploads(),
+        configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+        onServerRunning: { channel in
+            continuation.yield("http://127.0.0.1:\(channel.localAddress?.port ?? 0)")
+        },
+        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let group = ServiceGroup(services: [application], logger: application.logger)
+    // Not a child task: SwiftNIO ends the process if a server is cancelled while it accepts a connection.
+    let services = Task {
+        defer { continuation.finish() }
+        try await group.run()
+    }
+    let result: Result<Void, any Error>
+    do {
+        if let address = await addresses.first(where: { _ in true }) { try await body(address) }
+        result = .success(())
+    } catch {
+        result = .failure(error)
+    }
+    await group.triggerGracefulShutdown()
+    try await services.value
+    try result.get()
+}
