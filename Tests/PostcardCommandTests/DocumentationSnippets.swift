@@ -6,6 +6,7 @@ import PostcardClient
 import PostcardForm
 import PostcardPictures
 import PostcardQueue
+import PostcardS3
 import PostcardServer
 
 // The Swift of the documentation's articles that is neither in Snippets nor in the README, compiled. DocumentationTests
@@ -61,6 +62,38 @@ private func sent(_ form: MultipartForm, of draft: UUID, to url: URL, by client:
     var fields = HTTPFields()
     if let name = HTTPField.Name("Idempotency-Key") { fields[name] = "\"\(draft.uuidString)\"" }
     try await client.upload(form, to: url, headerFields: fields)
+}
+
+private struct PetAPI: Sendable {
+    func newPresignedForm() async throws -> PresignedForm { throw CancellationError() }
+    func newPresignedForm(for pet: String?) async throws -> PresignedForm { throw CancellationError() }
+    func report(key: String?, etag: String?) async throws {}
+}
+
+private func presigned(_ photo: URL, _ answer: Data, _ api: PetAPI) async throws {
+    let presigned = try JSONDecoder().decode(PresignedForm.self, from: answer)
+    var form = MultipartForm()
+    form.append(fileAt: photo, named: "file")
+    let object = try await UploadClient().upload(form, with: presigned) { try await api.newPresignedForm() }
+    try await api.report(key: object.key, etag: object.etag)
+}
+
+private func presigned(
+    _ form: MultipartForm, _ presigned: PresignedForm, of pet: String, in queue: UploadQueue, _ api: PetAPI
+) async throws {
+    try await queue.enqueue(form, with: presigned, tag: pet)
+    var options = QueueOptions()
+    options.presignedForm = { upload in try await api.newPresignedForm(for: upload.tag(as: String.self)) }
+    try await queue.run(UploadClient(), options: options)
+}
+
+private func presigned(router: Router<BasicRequestContext>) async throws {
+    let store = try await S3UploadStore.open(S3Bucket("s3://uploads/forms"))
+    var options = PresignedFormOptions()
+    options.maximumBytes = 20 << 20
+    options.contentTypes = [.anyImage]
+    router.addUploads(to: store)
+    try router.addPresignedForms(of: store, options: options)
 }
 
 private func patience(of client: inout UploadClient) {

@@ -5,6 +5,7 @@ import PostcardDoctor
 import PostcardForm
 import PostcardQueue
 import PostcardReceiver
+import PostcardS3
 import PostcardServer
 import Testing
 
@@ -84,4 +85,23 @@ private func server() async throws {
 private func uploader(request: URLRequest, body: Data) {
     let explanation = Explanation(headerFields: request.allHTTPHeaderFields, body: body)
     #expect(explanation.isWellFormed)
+}
+
+private func presigning(for router: Router<BasicRequestContext>) async throws {
+    let store = try await S3UploadStore.open(S3Bucket("s3://uploads/forms"))
+    var options = PresignedFormOptions()
+    options.contentTypes = [.anyImage]
+    options.maximumBytes = 20 << 20
+    try router.addPresignedForms(of: store, options: options)
+}
+
+private struct PetAPI: Sendable {
+    func newPresignedForm() async throws -> PresignedForm { throw CancellationError() }
+    func report(key: String?, etag: String?) async throws {}
+}
+
+private func presigned(_ form: MultipartForm, _ answer: Data, by client: UploadClient, _ api: PetAPI) async throws {
+    let presigned = try JSONDecoder().decode(PresignedForm.self, from: answer)
+    let object = try await client.upload(form, with: presigned) { try await api.newPresignedForm() }
+    try await api.report(key: object.key, etag: object.etag)
 }
