@@ -202,6 +202,7 @@ let package = Package(
             dependencies: [
                 "PostcardCLibrary", "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardFoundation",
                 "PostcardServer",
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
@@ -433,10 +434,12 @@ let package = Package(
             dependencies: [
                 "PostcardFiles", "PostcardForm", "PostcardReceiver", "PostcardResumption", "PostcardServer",
                 "PostcardServerTesting", "PostcardTestSupport", "postcard",
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics", condition: forServer),
                 .product(name: "NIOCore", package: "swift-nio", condition: forServer),
                 .product(name: "NIOEmbedded", package: "swift-nio", condition: forServer),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forServer),

@@ -30,6 +30,7 @@ public import SystemPackage
 /// | `GET /uploads/ID/files/N/thumbnail` | a small JPEG of a picture, in `postcard serve` |
 /// | `GET /health` | 200 `ok`; 503 with what has failed while no form can be stored |
 /// | `GET /status` | counts of what was received and refused |
+/// | `GET /metrics` | the same and more for Prometheus, in its text format |
 ///
 /// A store that several receivers share is followed while anyone listens to events: what another receiver has stored or
 /// deleted is an event too, a few seconds later. `behind` says how many `seconds` later at most, whenever that changes.
@@ -37,6 +38,9 @@ public import SystemPackage
 ///
 /// Recorded requests have their secrets masked, by name: header fields such as `Authorization`, parameters in URLs, and
 /// fields of forms such as `password`. `Idempotency-Key` is not a secret.
+///
+/// The metrics of forms are also those of swift-metrics, for an app that has chosen a factory of its own with
+/// `MetricsSystem.bootstrap`. The receiver itself never chooses one for the process.
 public struct Receiver: Sendable {
     /// Where a receiver keeps the uploads.
     public enum Storage: Sendable {
@@ -140,7 +144,8 @@ public struct Receiver: Sendable {
             case .store(let open): open
             }
         let local = store as? LocalUploadStore
-        let meter = UploadMeter()
+        let metrics = MetricsCollector()
+        let meter = UploadMeter(factory: metrics.withThatOfProcess)
         let router = Router()
         var limits = ShareLimits(uploads, connections: maximumConnections ?? OpenFiles.maximumConnections)
         limits[.listeners] = LiveEvents.maximumListeners
@@ -179,11 +184,13 @@ public struct Receiver: Sendable {
             budget: ResponseBudget(shares), hasThumbnails: local != nil && thumbnailCommand != nil)
         if let local { addThumbnails(of: local, shares, to: &routes) }
         addStatus(of: store, meter, to: &routes)
+        let page = MetricsPage(collector: metrics, shares: shares, local: local, started: Date())
+        routes.addReading("/metrics") { _, _, _ in await page.response() }
         routes.install(on: router)
         return Application(
             responder: BriefResponder(base: router.buildResponder()), server: try makeServer(meter, inspector, shares),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
-            services: [StoreSweep(store: store, logger: logger)],
+            services: [StoreSweep(store: store, meter: meter, logger: logger)],
             onServerRunning: { channel in
                 await limitConnections(of: channel, shares)
                 await onRunning(url(port: channel.localAddress?.port ?? port))
@@ -301,6 +308,7 @@ public struct Receiver: Sendable {
 /// Sweeps the store from time to time.
 struct StoreSweep: Service {
     let store: any MaintainedUploadStore
+    let meter: UploadMeter
     let logger: Logger
 
     func run() async throws {
@@ -310,6 +318,7 @@ struct StoreSweep: Service {
                     try await store.sweep()
                 } catch  where !Task.isCancelled {
                     logger.warning("Could not sweep the store", metadata: ["error": "\(error)"])
+                    meter.storeFailed(.sweep, error)
                 } catch {}
                 try? await Task.sleep(for: store.sweepInterval)
             }

@@ -10,6 +10,12 @@ private let fileThreads: NIOThreadPool = {
     return pool
 }()
 
+/// How many pieces of work wait for a thread.
+private let waitingWork = Atomic<Int>(0)
+
+/// How many pieces of blocking work of this process wait for a file thread.
+package var waitingFileWork: Int { waitingWork.load(ordering: .relaxed) }
+
 /// Blocking work, such as writing to a disk, that runs on a file thread while its owner does something else.
 ///
 /// The work begins at once and always runs to its end. ``value()`` waits for it, and can be called once. A `FileError`
@@ -24,7 +30,9 @@ final class FileWork<Value: Sendable>: Sendable {
     private let state = Mutex(State.running)
 
     init(_ work: @escaping @Sendable () throws -> Value) {
+        waitingWork.add(1, ordering: .relaxed)
         fileThreads.submit { _ in
+            waitingWork.subtract(1, ordering: .relaxed)
             // The pool is never shut down.
             self.finish(
                 Result {

@@ -1,4 +1,4 @@
-import CoreMetrics
+package import CoreMetrics
 import PostcardFoundation
 import Synchronization
 
@@ -16,13 +16,33 @@ package final class UploadMeter: Sendable {
         package var refusals: [String: Int] = [:]
     }
 
-    private let counts = Mutex(Counts())
-    private let received = Counter(label: "postcard_uploads_received")
-    private let bytes = Counter(label: "postcard_upload_body_bytes")
-    private let duration = Timer(label: "postcard_upload_duration")
-    private let underWay = Meter(label: "postcard_uploads_under_way")
+    /// What a store was to do when it failed.
+    package enum StoreOperation: String, Sendable {
+        case store, read, delete, sweep
+    }
 
-    package init() {}
+    private let counts = Mutex(Counts())
+    private let counters: LabeledCounters
+    private let received: Counter
+    private let repeated: Counter
+    private let files: Counter
+    private let bytes: Counter
+    private let size: Recorder
+    private let duration: Timer
+    private let inProgress: Meter
+
+    /// - Parameter factory: Makes the metrics. Defaults to the one that the app has chosen for the process.
+    package init(factory: any MetricsFactory = MetricsSystem.factory) {
+        counters = LabeledCounters(factory)
+        received = Counter(label: ReceiverMetric.uploadsReceived.rawValue, factory: factory)
+        repeated = Counter(label: ReceiverMetric.uploadsRepeated.rawValue, factory: factory)
+        files = Counter(label: ReceiverMetric.filesReceived.rawValue, factory: factory)
+        bytes = Counter(label: ReceiverMetric.bytesReceived.rawValue, factory: factory)
+        size = Recorder(label: ReceiverMetric.uploadSize.rawValue, factory: factory)
+        duration = Timer(
+            label: ReceiverMetric.uploadDuration.rawValue, preferredDisplayUnit: .seconds, factory: factory)
+        inProgress = Meter(label: ReceiverMetric.uploadsInProgress.rawValue, factory: factory)
+    }
 
     /// The counts so far.
     package var current: Counts { counts.withLock { $0 } }
@@ -30,17 +50,22 @@ package final class UploadMeter: Sendable {
     /// Counts an upload that begins. Call ``ended(bodyBytes:after:)`` whether it succeeds or fails.
     func begins() {
         counts.withLock { $0.underWay += 1 }
-        underWay.increment()
+        inProgress.increment()
     }
 
     /// Counts the end of an upload.
-    func ended(bodyBytes: Int64, after time: Duration) {
+    ///
+    /// - Parameter bodyBytes: The size of the form; `nil` for a part of one, whose bytes count when the form is read.
+    func ended(bodyBytes: Int64?, after time: Duration) {
         counts.withLock { counts in
             counts.underWay -= 1
-            counts.bodyBytes += bodyBytes
+            counts.bodyBytes += bodyBytes ?? 0
         }
-        underWay.decrement()
-        bytes.increment(by: bodyBytes)
+        inProgress.decrement()
+        if let bodyBytes {
+            bytes.increment(by: bodyBytes)
+            size.record(bodyBytes)
+        }
         duration.recordNanoseconds(Int64(time / .nanoseconds(1)))
     }
 
@@ -53,8 +78,9 @@ package final class UploadMeter: Sendable {
             counts.received += 1
             counts.files += upload.record.files.count
         }
-        guard !upload.isRepetition else { return }
+        guard !upload.isRepetition else { return repeated.increment() }
         received.increment()
+        files.increment(by: upload.record.files.count)
     }
 
     package func refused(_ problem: UploadProblem) {
@@ -62,6 +88,36 @@ package final class UploadMeter: Sendable {
             counts.refused += 1
             counts.refusals[problem.code, default: 0] += 1
         }
-        Counter(label: "postcard_uploads_refused", dimensions: [("code", problem.code)]).increment()
+        counters.increment(.refusals, [("code", problem.code)])
+    }
+
+    /// Counts an operation of the store that failed.
+    package func storeFailed(_ operation: StoreOperation, _ error: any Error) {
+        let known: [UploadStoreError.Code] = [.full, .unavailable, .damaged]
+        // An app's own store may have any codes.
+        let code = (error as? UploadStoreError).flatMap { known.contains($0.code) ? $0.code.rawValue : nil } ?? "other"
+        counters.increment(.storeErrors, [("operation", operation.rawValue), ("code", code)])
+    }
+}
+
+/// Counters with labels, each made once.
+package final class LabeledCounters: Sendable {
+    private let factory: any MetricsFactory
+    private let counters = Mutex<[String: Counter]>([:])
+
+    package init(_ factory: any MetricsFactory) {
+        self.factory = factory
+    }
+
+    /// - Parameter labels: Names and values. The values must be from a list that does not grow.
+    package func increment(_ metric: ReceiverMetric, _ labels: [(String, String)], by amount: Int64 = 1) {
+        let key = ([metric.rawValue] + labels.map(\.1)).joined(separator: "\n")
+        let counter = counters.withLock { counters in
+            if let counter = counters[key] { return counter }
+            let counter = Counter(label: metric.rawValue, dimensions: labels, factory: factory)
+            counters[key] = counter
+            return counter
+        }
+        counter.increment(by: amount)
     }
 }

@@ -8,6 +8,7 @@ import PostcardResumption
 struct Archive<Store: UploadStore>: Sendable {
     let store: Store
     let budget: ResponseBudget
+    let meter: UploadMeter
 
     /// How many records a listing has by default, and at most.
     private static var usualLimit: Int { 50 }
@@ -41,7 +42,7 @@ struct Archive<Store: UploadStore>: Sendable {
     private func listing(
         _ ids: [UploadID], next: UploadID?, _ hold: ShareAccount.Hold, on connection: UploadConnection?, logger: Logger
     ) -> ResponseBody {
-        ResponseBody { [store, budget] writer in
+        ResponseBody { [store, budget, meter] writer in
             try await writer.write(ByteBuffer(string: #"{"uploads":["#))
             var separator = ""
             for id in ids {
@@ -52,6 +53,7 @@ struct Archive<Store: UploadStore>: Sendable {
                     record = opened
                 } catch {
                     logger.error("Left a record out of a listing", metadata: ["upload": "\(id)", "error": "\(error)"])
+                    meter.storeFailed(.read, error)
                     continue
                 }
                 if !separator.isEmpty { try await writer.write(ByteBuffer(string: separator)) }
@@ -95,7 +97,7 @@ struct Archive<Store: UploadStore>: Sendable {
 
     func delete(id: String?, on connection: UploadConnection?, logger: Logger) async throws -> Response {
         guard let id = id.flatMap({ UploadID($0) }),
-            try await refusing(.notDeleted, logger, { try await store.delete(id) })
+            try await refusing(.notDeleted, .delete, logger, { try await store.delete(id) })
         else {
             throw UploadProblem.uploadNotFound
         }
@@ -134,16 +136,18 @@ struct Archive<Store: UploadStore>: Sendable {
     }
 
     private func reading<Value>(_ logger: Logger, _ body: () async throws -> Value) async throws -> Value {
-        try await refusing(.unreadable, logger, body)
+        try await refusing(.unreadable, .read, logger, body)
     }
 
     private func refusing<Value>(
-        _ problem: UploadProblem, _ logger: Logger, _ body: () async throws -> Value
+        _ problem: UploadProblem, _ operation: UploadMeter.StoreOperation, _ logger: Logger,
+        _ body: () async throws -> Value
     ) async throws -> Value {
         do {
             return try await body()
         } catch let error as UploadStoreError {
             logger.error("\(problem.detail)", metadata: ["error": "\(error)"])
+            meter.storeFailed(operation, error)
             throw problem
         }
     }

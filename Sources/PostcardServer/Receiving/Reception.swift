@@ -112,6 +112,7 @@ struct Reception<Store: UploadStore>: Sendable {
             }
         } catch let error as UploadStoreError {
             logger.error("Could not read a record", metadata: ["upload": "\(id)", "error": "\(error)"])
+            meter.storeFailed(.read, error)
             throw UploadProblem.unreadable
         }
         throw UploadProblem.uploadNotFound
@@ -154,6 +155,7 @@ struct Reception<Store: UploadStore>: Sendable {
             let problem = UploadProblem.store(error)
             if problem.status.kind == .serverError {
                 logger.error("Could not store a form", metadata: ["error": "\(error)"])
+                meter.storeFailed(.store, error)
             }
             throw problem
         }

@@ -81,7 +81,7 @@ extension ResumableReception {
         // The meter counts the bytes when the form is read.
         defer {
             withExtendedLifetime(hold) {}
-            meter.ended(bodyBytes: 0, after: start.duration(to: .now))
+            meter.ended(bodyBytes: nil, after: start.duration(to: .now))
         }
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
         var appender = try await upload.makeAppender(isRevertible: digestCheck != nil)

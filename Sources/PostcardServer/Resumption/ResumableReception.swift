@@ -306,6 +306,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
             } catch let error as UploadStoreError {
                 let problem = UploadProblem.store(error)
                 logger.error("Could not keep an upload", metadata: ["error": "\(error)"])
+                if problem.status.kind == .serverError { reception.meter.storeFailed(.store, error) }
                 throw problem
             }
         } catch let problem as UploadProblem {

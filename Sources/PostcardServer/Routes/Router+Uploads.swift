@@ -69,7 +69,7 @@ extension Routes {
                 try await reception.response(to: request, on: connection, logger: context.logger)
             }
         }
-        let archive = Archive(store: store, budget: reception.budget)
+        let archive = Archive(store: store, budget: reception.budget, meter: meter)
         let base = UploadRecord.readingPath
         if options.access.contains(.reading) {
             addReading("\(base)") { request, context, connection in

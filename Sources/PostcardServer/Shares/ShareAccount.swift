@@ -247,6 +247,26 @@ package final class ShareAccount: Sendable {
 
     // MARK: - For status and tests
 
+    /// What clients hold of a resource.
+    package struct Usage: Sendable {
+        package let resource: SharedResource
+        package let used: Int
+        package let total: Int
+        /// How many requests wait for it.
+        package let waiting: Int
+    }
+
+    /// What clients hold of each resource that is limited.
+    package var usage: [Usage] {
+        state.withLock { state in
+            SharedResource.allCases.filter { limits[$0] < .max }.map { resource in
+                let pool = state.pools[resource.rawValue]
+                return Usage(
+                    resource: resource, used: pool.total - pool.free, total: pool.total, waiting: pool.waitingCount)
+            }
+        }
+    }
+
     /// How much of a resource no client holds.
     package func free(of resource: SharedResource) -> Int { state.withLock { $0.pools[resource.rawValue].free } }
 

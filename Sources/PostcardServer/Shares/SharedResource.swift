@@ -26,6 +26,24 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     /// Small pictures that are being made.
     case thumbnails
 
+    /// The name of the resource in metrics.
+    package var metricName: String {
+        switch self {
+        case .connections: "connections"
+        case .proxiedConnections: "proxied_connections"
+        case .requests: "requests"
+        case .uploads: "uploads"
+        case .textBytes: "text_bytes"
+        case .unfinishedUploads: "unfinished_uploads"
+        case .unfinishedBytes: "unfinished_bytes"
+        case .responses: "responses"
+        case .responseBytes: "response_bytes"
+        case .listeners: "listeners"
+        case .screenings: "screenings"
+        case .thumbnails: "thumbnails"
+        }
+    }
+
     /// The smallest useful amount.
     var unit: Int {
         switch self {

@@ -38,7 +38,8 @@ struct AccessTests {
     }
 
     @Test(arguments: [
-        "GET /uploads", "HEAD /uploads", "GET /status", "GET /uploads/01abc", "DELETE /uploads/01abc", "GET /nothing",
+        "GET /uploads", "HEAD /uploads", "GET /status", "GET /metrics", "GET /uploads/01abc", "DELETE /uploads/01abc",
+        "GET /nothing",
         "POST /elsewhere", "GET //uploads", "GET /requests",
     ])
     func `reading or changing uploads needs a token for reading`(line: String) async throws {
