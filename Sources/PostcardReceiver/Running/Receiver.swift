@@ -54,6 +54,8 @@ public struct Receiver: Sendable {
     public var storage: Storage
     /// How many bytes of the directory's disk stay free for others. Defaults to 64 MiB.
     public var keptFreeBytes: Int64 = 64 << 20
+    /// How long uploads are kept, and how many bytes of them. Defaults to `nil`: all until they are deleted.
+    public var retention: RetentionPolicy?
     /// The address to listen on. Defaults to `127.0.0.1`, which only this machine can reach.
     public var host = "127.0.0.1"
     /// The port to listen on; 0 means any free one. Defaults to 8080.
@@ -166,6 +168,10 @@ public struct Receiver: Sendable {
                 middleware: InspectionMiddleware(inspector: inspector, uploadPath: uploads.path, scheme: scheme))
         }
         router.add(middleware: LiveMiddleware(live: live))
+        let keeper = retention.map { policy in
+            RetentionKeeper(of: store, by: policy, meter: meter, logger: logger) { live.publish(.deleted($0)) }
+        }
+        router.add(middleware: OutcomeMiddleware { outcome in keeper?.note(outcome) })
         let origins = OriginPolicy(
             allowed: Set(allowedOrigins.map { $0.lowercased() }), isSecure: certificate != nil)
         router.add(middleware: OriginMiddleware(policy: origins))
@@ -187,10 +193,12 @@ public struct Receiver: Sendable {
         let page = MetricsPage(collector: metrics, shares: shares, local: local, started: Date())
         routes.addReading("/metrics") { _, _, _ in await page.response() }
         routes.install(on: router)
+        var services: [any Service] = [StoreSweep(store: store, meter: meter, logger: logger)]
+        if let keeper { services.append(keeper) }
         return Application(
             responder: BriefResponder(base: router.buildResponder()), server: try makeServer(meter, inspector, shares),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
-            services: [StoreSweep(store: store, meter: meter, logger: logger)],
+            services: services,
             onServerRunning: { channel in
                 await limitConnections(of: channel, shares)
                 await onRunning(url(port: channel.localAddress?.port ?? port))

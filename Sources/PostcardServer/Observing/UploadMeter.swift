@@ -12,6 +12,8 @@ package final class UploadMeter: Sendable {
         package var repeated = 0
         package var files = 0
         package var bodyBytes: Int64 = 0
+        /// Uploads that were removed because they were too old, or all together too large.
+        package var removed = 0
         package var refused = 0
         package var refusals: [String: Int] = [:]
     }
@@ -21,6 +23,7 @@ package final class UploadMeter: Sendable {
         case store, read, delete, sweep
     }
 
+    private let factory: any MetricsFactory
     private let counts = Mutex(Counts())
     private let counters: LabeledCounters
     private let received: Counter
@@ -33,6 +36,7 @@ package final class UploadMeter: Sendable {
 
     /// - Parameter factory: Makes the metrics. Defaults to the one that the app has chosen for the process.
     package init(factory: any MetricsFactory = MetricsSystem.factory) {
+        self.factory = factory
         counters = LabeledCounters(factory)
         received = Counter(label: ReceiverMetric.uploadsReceived.rawValue, factory: factory)
         repeated = Counter(label: ReceiverMetric.uploadsRepeated.rawValue, factory: factory)
@@ -89,6 +93,17 @@ package final class UploadMeter: Sendable {
             counts.refusals[problem.code, default: 0] += 1
         }
         counters.increment(.refusals, [("code", problem.code)])
+    }
+
+    /// Counts an upload that was removed because of a limit of the store.
+    package func removed(because reason: String) {
+        counts.withLock { $0.removed += 1 }
+        counters.increment(.uploadsRemoved, [("reason", reason)])
+    }
+
+    /// Reports the size of all uploads together.
+    package func stores(bytes: Int128) {
+        Meter(label: ReceiverMetric.storedBytes.rawValue, factory: factory).set(Double(bytes))
     }
 
     /// Counts an operation of the store that failed.

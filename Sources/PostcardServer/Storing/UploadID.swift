@@ -34,6 +34,18 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         text = String(decoding: bytes, as: UTF8.self)
     }
 
+    /// The smallest identifier of a time: all others of it are greater, and all of an earlier one smaller.
+    ///
+    /// - Parameter milliseconds: Milliseconds since 1970, not negative.
+    package init(earliestAt milliseconds: Int64) {
+        var zeros = Zeros()
+        self.init(milliseconds: milliseconds, using: &zeros)
+    }
+
+    private struct Zeros: RandomNumberGenerator {
+        func next() -> UInt64 { 0 }
+    }
+
     /// The same random bits with another time.
     package func moved(to milliseconds: Int64) -> UploadID {
         var generator = SystemRandomNumberGenerator()

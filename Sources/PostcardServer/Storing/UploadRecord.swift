@@ -111,6 +111,14 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         return bytes
     }
 
+    /// How many bytes the upload has in a store: the files, and roughly the record.
+    package var storedBytes: Int64 {
+        files.reduce(Int64(expectedBytes)) { sum, file in
+            let (bytes, isTooMuch) = sum.addingReportingOverflow(file.size)
+            return isTooMuch ? .max : bytes
+        }
+    }
+
     /// The path to fetch the record from, such as `/uploads/ID`.
     public var url: String { Self.url(of: id) }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
+import PostcardForm
 import PostcardReceiver
 import PostcardS3
 
@@ -33,6 +34,18 @@ struct StorageOptions: ParsableArguments {
             valueName: "region"))
     var s3Region: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "How long uploads are kept, such as 30d or 12h. Defaults to no limit.",
+            discussion: "Older ones are removed once a minute, or once an hour with --store.", valueName: "time"))
+    var keepFor: TimeSpan?
+
+    @Option(
+        help: ArgumentHelp(
+            "How many bytes of uploads are kept, such as 10GB. Defaults to no limit.",
+            discussion: "Once there are more, the oldest are removed, but never the newest.", valueName: "size"))
+    var keepAtMost: ByteCount?
+
     func validate() throws {
         if store != nil, directory != nil {
             throw ValidationError("--directory and --store exclude each other: forms are kept in one place.")
@@ -47,6 +60,17 @@ struct StorageOptions: ParsableArguments {
     ///
     /// - Throws: `S3Error` if the bucket cannot be used.
     func receiver(_ logger: Logger) async throws -> Receiver {
+        var receiver = try await emptyReceiver(logger)
+        if keepFor != nil || keepAtMost != nil {
+            var retention = RetentionPolicy()
+            retention.maximumAge = keepFor?.duration
+            retention.maximumBytes = keepAtMost?.bytes
+            receiver.retention = retention
+        }
+        return receiver
+    }
+
+    private func emptyReceiver(_ logger: Logger) async throws -> Receiver {
         guard let store else { return Receiver(directory: directory ?? "./received") }
         var bucket = try S3Bucket(store)
         bucket.endpoint = s3Endpoint

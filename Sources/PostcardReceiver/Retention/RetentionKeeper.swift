@@ -1,0 +1,162 @@
+import Logging
+import PostcardFoundation
+import PostcardServer
+import ServiceLifecycle
+
+/// Removes what a ``RetentionPolicy`` does not keep.
+struct RetentionKeeper: Service {
+    let store: any MaintainedUploadStore
+    let policy: RetentionPolicy
+    let meter: UploadMeter
+    let logger: Logger
+    /// Called for each upload that was removed.
+    let onRemoval: @Sendable (UploadID) -> Void
+    /// The time of the machine's clock, and the time since any fixed moment.
+    let now: @Sendable () -> (wall: Date, uptime: Duration)
+
+    private let events: AsyncStream<Event>
+    private let continuation: AsyncStream<Event>.Continuation
+
+    private enum Event {
+        case recorded(UploadID, bytes: Int64)
+        case deleted(UploadID)
+        /// Time to look at everything.
+        case due
+    }
+
+    init(
+        of store: any MaintainedUploadStore, by policy: RetentionPolicy, meter: UploadMeter, logger: Logger,
+        onRemoval: @escaping @Sendable (UploadID) -> Void = { _ in },
+        now: @escaping @Sendable () -> (wall: Date, uptime: Duration) = RetentionKeeper.machineTime
+    ) {
+        self.store = store
+        self.policy = policy
+        self.meter = meter
+        self.logger = logger
+        self.onRemoval = onRemoval
+        self.now = now
+        // What does not fit is found when everything is looked at.
+        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(4096))
+    }
+
+    private static let start = ContinuousClock.now
+
+    static let machineTime: @Sendable () -> (wall: Date, uptime: Duration) = {
+        (Date(), start.duration(to: .now))
+    }
+
+    /// Takes note of what became of a request.
+    func note(_ outcome: UploadReport.Outcome) {
+        guard policy.maximumBytes != nil else { return }
+        switch outcome {
+        case .recorded(let record): continuation.yield(.recorded(record.id, bytes: record.storedBytes))
+        case .deleted(let id): continuation.yield(.deleted(id))
+        case .repeated: break
+        }
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            await withTaskGroup(of: Void.self) { tasks in
+                tasks.addTask {
+                    while !Task.isCancelled {
+                        continuation.yield(.due)
+                        try? await Task.sleep(for: store.sweepInterval)
+                    }
+                }
+                let (wall, uptime) = now()
+                var clock = RetentionClock(wall: wall, uptime: uptime)
+                var ledger = RetentionLedger()
+                for await event in events where !Task.isCancelled {
+                    switch event {
+                    case .recorded(let id, let bytes): ledger.insert(id, bytes: bytes)
+                    case .deleted(let id): ledger.remove(id)
+                    case .due: await removeOld(&clock, &ledger)
+                    }
+                    if case .due = event { await learnSizes(&ledger) }
+                    await removeExcess(&ledger)
+                }
+                tasks.cancelAll()
+            }
+        }
+    }
+
+    /// Removes everything that is too old.
+    func removeOld(_ clock: inout RetentionClock, _ ledger: inout RetentionLedger) async {
+        let (wall, uptime) = now()
+        let time = clock.time(wall: wall, uptime: uptime)
+        guard let age = policy.maximumAge else { return }
+        let limit = time.addingTimeInterval(-(age / .seconds(1)))
+        // No upload has an earlier time.
+        guard limit.timeIntervalSince1970 > 0 else { return }
+        let oldest = UploadID(earliestAt: Int64(limit.timeIntervalSince1970 * 1000))
+        guard let old = await identifiers(olderThan: oldest) else { return }
+        await remove(old.reversed(), because: .age, &ledger)
+    }
+
+    /// Learns the sizes of all uploads.
+    func learnSizes(_ ledger: inout RetentionLedger) async {
+        guard policy.maximumBytes != nil, let listed = await identifiers(olderThan: nil) else { return }
+        for id in ledger.reconcile(with: listed) where !Task.isCancelled {
+            do {
+                if let record = try await store.record(id) { ledger.insert(id, bytes: record.storedBytes) }
+            } catch {
+                // A damaged one is set aside, and the others can still be counted.
+                report(error, "Could not read the size of an upload", of: id, .read)
+            }
+        }
+    }
+
+    func removeExcess(_ ledger: inout RetentionLedger) async {
+        guard let maximum = policy.maximumBytes else { return }
+        await remove(ledger.excess(over: maximum), because: .quota, &ledger)
+        meter.stores(bytes: ledger.totalBytes)
+    }
+
+    /// The identifiers of all uploads that are older than one, newest first; `nil` if the store fails.
+    private func identifiers(olderThan id: UploadID?) async -> [UploadID]? {
+        var all: [UploadID] = []
+        do {
+            while !Task.isCancelled {
+                let page = try await store.identifiers(limit: 1000, after: all.last ?? id)
+                all += page
+                if page.count < 1000 { return all }
+            }
+        } catch {
+            report(error, "Could not list the uploads to remove old ones", of: nil, .read)
+        }
+        return nil
+    }
+
+    /// How many uploads may fail to be removed before the rest is left for later.
+    private static let maximumFailures = 3
+
+    private func remove(
+        _ ids: some Sequence<UploadID>, because reason: RetentionPolicy.Reason, _ ledger: inout RetentionLedger
+    ) async {
+        var failures = 0
+        for id in ids where failures < Self.maximumFailures && !Task.isCancelled {
+            do {
+                let isRemoved = try await store.delete(id)
+                ledger.remove(id)
+                // Otherwise a client was faster, or another receiver.
+                guard isRemoved else { continue }
+                meter.removed(because: reason.rawValue)
+                logger.notice("Removed an upload", metadata: ["upload": "\(id)", "reason": "\(reason.rawValue)"])
+                onRemoval(id)
+            } catch {
+                failures += 1
+                report(error, "Could not remove an upload", of: id, .delete)
+            }
+        }
+    }
+
+    private func report(
+        _ error: any Error, _ message: Logger.Message, of id: UploadID?, _ operation: UploadMeter.StoreOperation
+    ) {
+        // The receiver shuts down.
+        guard !Task.isCancelled else { return }
+        meter.storeFailed(operation, error)
+        logger.warning(message, metadata: ["upload": "\(id.map(\.text) ?? "")", "error": "\(error)"])
+    }
+}

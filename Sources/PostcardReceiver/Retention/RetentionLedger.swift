@@ -1,0 +1,77 @@
+import PostcardServer
+
+/// The uploads of a store with their sizes, oldest first.
+struct RetentionLedger: Sendable {
+    private struct Entry {
+        let id: UploadID
+        let bytes: Int64
+    }
+
+    private var entries: [Entry] = []
+
+    /// The size of all uploads together. The sum of what a damaged directory says may be larger than an `Int64`.
+    private(set) var totalBytes: Int128 = 0
+
+    var count: Int { entries.count }
+
+    /// Adds an upload. One that is known stays as it is.
+    mutating func insert(_ id: UploadID, bytes: Int64) {
+        let position = position(of: id)
+        guard position == entries.count || entries[position].id != id else { return }
+        entries.insert(Entry(id: id, bytes: bytes), at: position)
+        totalBytes += Int128(bytes)
+    }
+
+    mutating func remove(_ id: UploadID) {
+        let position = position(of: id)
+        guard position < entries.count, entries[position].id == id else { return }
+        totalBytes -= Int128(entries.remove(at: position).bytes)
+    }
+
+    /// Removes all uploads that a listing of the store does not have.
+    ///
+    /// - Parameter listed: The identifiers of the listing, newest first.
+    /// - Returns: The identifiers whose sizes are not known, oldest first.
+    mutating func reconcile(with listed: [UploadID]) -> [UploadID] {
+        var kept: [Entry] = []
+        var unknown: [UploadID] = []
+        var known = entries[...]
+        for id in listed.reversed() {
+            while let first = known.first, first.id < id { known.removeFirst() }
+            if let first = known.first, first.id == id {
+                kept.append(first)
+                known.removeFirst()
+            } else {
+                unknown.append(id)
+            }
+        }
+        entries = kept
+        totalBytes = kept.reduce(0) { $0 + Int128($1.bytes) }
+        return unknown
+    }
+
+    /// The uploads to remove, oldest first, so that the others have at most this many bytes. The newest is never one of
+    /// them: its sender has just learned that it was stored.
+    func excess(over maximumBytes: Int64) -> [UploadID] {
+        var excess: [UploadID] = []
+        var rest = totalBytes
+        for entry in entries.dropLast() {
+            guard rest > Int128(maximumBytes) else { break }
+            excess.append(entry.id)
+            rest -= Int128(entry.bytes)
+        }
+        return excess
+    }
+
+    /// How many uploads are older than this one.
+    private func position(of id: UploadID) -> Int {
+        // The upload is almost always the newest.
+        if let newest = entries.last, newest.id < id { return entries.count }
+        var (lower, upper) = (0, entries.count)
+        while lower < upper {
+            let middle = (lower + upper) / 2
+            if entries[middle].id < id { lower = middle + 1 } else { upper = middle }
+        }
+        return lower
+    }
+}

@@ -1,0 +1,71 @@
+import PostcardFoundation
+
+/// How long a receiver keeps uploads, and how many bytes of them. What exceeds it is removed, oldest first.
+///
+/// ```swift
+/// var retention = RetentionPolicy()
+/// retention.maximumAge = .seconds(30 * 24 * 60 * 60)
+/// receiver.retention = retention
+/// ```
+///
+/// An upload that a client is downloading is removed too: a response that has begun is sent to its end. Unfinished
+/// uploads are not counted; see ``PostcardServer/ResumptionOptions/lifetime``.
+public struct RetentionPolicy: Sendable, Hashable {
+    /// How old uploads may become. Defaults to `nil`: no limit.
+    ///
+    /// The age is measured from the time in the upload's identifier, by the clock of this machine. If that is set
+    /// forward by more than a minute, nothing is removed by the new time for an hour, so that a wrong clock that is
+    /// corrected soon does no harm.
+    public var maximumAge: Duration?
+
+    /// How many bytes all uploads may have together, records and files. Defaults to `nil`: no limit.
+    ///
+    /// The newest upload stays, even if it is larger. The limit is kept after each upload, so it is exceeded by those
+    /// that arrive at the same time. Several receivers that share a bucket learn of each other's uploads once an hour.
+    public var maximumBytes: Int64?
+
+    /// Makes a policy by which everything is kept.
+    public init() {}
+
+    /// Why an upload is removed.
+    enum Reason: String, Sendable {
+        case age
+        case quota
+    }
+}
+
+/// The time by which ages are measured. It follows the clock of the machine, except for an hour after a jump.
+struct RetentionClock: Sendable {
+    /// When the time was last certain.
+    private var certain: (wall: Date, uptime: Duration)
+    /// When the clock was first seen to differ from the time that has passed.
+    private var jumped: Duration?
+
+    /// How far the clock may differ from the time that has passed, as it does when it is corrected.
+    private static let tolerance: TimeInterval = 60
+    /// How long a clock is not believed after a jump.
+    static let patience = Duration.seconds(3600)
+
+    /// - Parameters:
+    ///   - wall: The time of the machine's clock.
+    ///   - uptime: The time since any fixed moment.
+    init(wall: Date, uptime: Duration) {
+        certain = (wall, uptime)
+    }
+
+    /// The time, which is never later than the clock's.
+    mutating func time(wall: Date, uptime: Duration) -> Date {
+        let expected = certain.wall.addingTimeInterval((uptime - certain.uptime) / .seconds(1))
+        guard abs(wall.timeIntervalSince(expected)) > Self.tolerance else { return accept(wall, uptime) }
+        let since = jumped ?? uptime
+        guard uptime - since < Self.patience else { return accept(wall, uptime) }
+        jumped = since
+        return min(wall, expected)
+    }
+
+    private mutating func accept(_ wall: Date, _ uptime: Duration) -> Date {
+        certain = (wall, uptime)
+        jumped = nil
+        return wall
+    }
+}
