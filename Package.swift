@@ -246,6 +246,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forCommandLine),
                 .product(name: "NIOCore", package: "swift-nio", condition: forCommandLine),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: forCommandLine),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forCommandLine),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forCommandLine),
                 .product(name: "SystemPackage", package: "swift-system"),

@@ -11,6 +11,7 @@ struct MetricsPage: Sendable {
     let shares: ShareAccount
     /// The store, if it is a directory of this machine.
     let local: LocalUploadStore?
+    let webhooks: WebhookDeliverer?
     let started: Date
 
     func response() async -> Response {
@@ -31,6 +32,7 @@ struct MetricsPage: Sendable {
             set(.shareLimit, Double(usage.total), labels)
             set(.shareWaiting, Double(usage.waiting), labels)
         }
+        for (metric, value) in webhooks?.measurements ?? [] { set(metric, value) }
         guard let local else { return }
         if let free = try? await local.freeBytes() { set(.storeFreeBytes, Double(free)) }
         set(.damagedUploads, Double(local.damagedCount))

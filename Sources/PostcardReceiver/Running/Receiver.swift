@@ -31,6 +31,7 @@ public import SystemPackage
 /// | `GET /health` | 200 `ok`; 503 with what has failed while no form can be stored |
 /// | `GET /status` | counts of what was received and refused |
 /// | `GET /metrics` | the same and more for Prometheus, in its text format |
+/// | `GET /webhooks` | what a webhook was told, and what is stuck, in `postcard serve` with `--webhook` |
 ///
 /// A store that several receivers share is followed while anyone listens to events: what another receiver has stored or
 /// deleted is an event too, a few seconds later. `behind` says how many `seconds` later at most, whenever that changes.
@@ -93,6 +94,9 @@ public struct Receiver: Sendable {
     /// The program that makes small pictures for the page, and its first arguments. It writes a JPEG of the file to
     /// standard output whose path is its last argument. Defaults to `nil`: the page shows the files themselves.
     package var thumbnailCommand: [String]?
+
+    /// The endpoint that is told of each record. Defaults to `nil`: none.
+    package var webhook: Webhook?
 
     /// Receives the line of each request that the log has at the level `info`. Defaults to `nil`.
     package var onRequest: (@Sendable (RequestLine) -> Void)?
@@ -171,7 +175,12 @@ public struct Receiver: Sendable {
         let keeper = retention.map { policy in
             RetentionKeeper(of: store, by: policy, meter: meter, logger: logger) { live.publish(.deleted($0)) }
         }
-        router.add(middleware: OutcomeMiddleware { outcome in keeper?.note(outcome) })
+        let webhooks = try self.webhooks(of: store, meter)
+        router.add(
+            middleware: OutcomeMiddleware { outcome in
+                keeper?.note(outcome)
+                webhooks?.note(outcome)
+            })
         let origins = OriginPolicy(
             allowed: Set(allowedOrigins.map { $0.lowercased() }), isSecure: certificate != nil)
         router.add(middleware: OriginMiddleware(policy: origins))
@@ -190,11 +199,13 @@ public struct Receiver: Sendable {
             budget: ResponseBudget(shares), hasThumbnails: local != nil && thumbnailCommand != nil)
         if let local { addThumbnails(of: local, shares, to: &routes) }
         addStatus(of: store, meter, to: &routes)
-        let page = MetricsPage(collector: metrics, shares: shares, local: local, started: Date())
+        let page = MetricsPage(collector: metrics, shares: shares, local: local, webhooks: webhooks, started: Date())
         routes.addReading("/metrics") { _, _, _ in await page.response() }
+        if let webhooks { routes.addReading("/webhooks") { _, _, _ in try webhooks.response() } }
         routes.install(on: router)
         var services: [any Service] = [StoreSweep(store: store, meter: meter, logger: logger)]
         if let keeper { services.append(keeper) }
+        if let webhooks { services.append(webhooks) }
         return Application(
             responder: BriefResponder(base: router.buildResponder()), server: try makeServer(meter, inspector, shares),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
@@ -213,6 +224,16 @@ public struct Receiver: Sendable {
         } catch {
             logger.error("Could not limit the connections", metadata: ["error": "\(error)"])
         }
+    }
+
+    private func webhooks(of store: any MaintainedUploadStore, _ meter: UploadMeter) throws -> WebhookDeliverer? {
+        guard let webhook else { return nil }
+        guard let store = store as? any OutboxStore else {
+            throw UploadStoreError(
+                .unavailable, "The store does not remember which records a webhook is still to be told of.",
+                advice: "Use a directory, or no webhook.")
+        }
+        return WebhookDeliverer(webhook, from: store, meter: meter, logger: logger)
     }
 
     private var scheme: String { certificate == nil ? "http" : "https" }

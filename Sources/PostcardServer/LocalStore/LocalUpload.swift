@@ -158,13 +158,16 @@ public final class LocalUpload: PendingUpload {
     /// - Returns: The record, and its digest if it has a key.
     private func makeRecord(_ texts: Texts) async throws -> (record: UploadRecord, digest: String?) {
         let rest = takeSteps()
-        return try await onFileThread { [folder, identifiers = store.identifiers, index = store.index, files] in
+        return try await onFileThread {
+            [folder, identifiers = store.identifiers, index = store.index, outbox = store.outboxIndex, files] in
             try folder.use { folder in
                 try folder.perform(rest)
                 let (id, received) = identifiers.next()
                 let record = Self.record(id, received, texts, files, folder.contents)
-                let digest = try folder.commit(record)
+                let isAnnounced = outbox.isKept
+                let digest = try folder.commit(record, inOutbox: isAnnounced)
                 index.insert(id)
+                if isAnnounced { outbox.insert(id) }
                 return (record, digest)
             }
         }

@@ -12,7 +12,7 @@ public import SystemPackage
 ///
 /// Each record has a folder, named after its identifier, with `record.json` and the files `0`, `1` and so on. An empty
 /// file is not written. A record that was made under an ``UploadKey`` also has an empty file, named `key-` and the
-/// digests of the key and of the record; a large one also has `record.offsets`, which says where in it the files are
+/// digests of the key and of the record; one that is still to be announced to a webhook has an empty file `outbox`; a large one also has `record.offsets`, which says where in it the files are
 /// described. An upload that is being received is in `.incoming` until all files and the record are on the disk.
 /// Then a single rename makes it appear. Unfinished uploads are in `.unfinished`.
 ///
@@ -33,6 +33,7 @@ public final class LocalUploadStore: ResumableUploadStore, MaintainedUploadStore
     let identifiers: UploadIDSource
     let keys: KeyIndex
     let index: RecordIndex
+    let outboxIndex: LocalOutbox
     let names: SharedDirectorySync
     /// How many uploads with files are in progress. They share the memory for bytes that wait to be written.
     let uploadCount = Atomic<Int>(0)
@@ -74,7 +75,9 @@ public final class LocalUploadStore: ResumableUploadStore, MaintainedUploadStore
             let known = try directory.identifiers()
             identifiers = UploadIDSource(after: known)
             index = RecordIndex(known)
-            keys = KeyIndex(Self.keys(of: known, directory, logger))
+            let marks = Self.marks(of: known, directory, logger)
+            keys = KeyIndex(marks.keys)
+            outboxIndex = LocalOutbox(marks.outbox)
             damaged = DamagedUploads(directory: directory, logger: logger)
             unfinished = try LocalUnfinishedUploads(directory: directory, damaged: damaged, logger: logger)
         } catch let error as FileError where error.errno == .wouldBlock {
@@ -96,20 +99,23 @@ public final class LocalUploadStore: ResumableUploadStore, MaintainedUploadStore
         unfinished.close()
     }
 
-    private static func keys(
+    /// What names of files in the records' folders say: the records of keys, and those that are in the outbox.
+    private static func marks(
         of ids: [UploadID], _ directory: StoreDirectory, _ logger: Logger
-    ) -> [String: KeyedRecord] {
+    ) -> (keys: [String: KeyedRecord], outbox: [UploadID]) {
         var keys: [String: KeyedRecord] = [:]
+        var outbox: [UploadID] = []
         for id in ids {
             do throws(UploadStoreError) {
-                guard let (key, digest) = try StoreDirectory.key(ofRecordIn: directory.folder(of: id)) else { continue }
-                keys[key] = KeyedRecord(id: id, digest: digest)
+                let names = try StoreDirectory.names(ofRecordIn: directory.folder(of: id))
+                if names.contains(LocalOutbox.name) { outbox.append(id) }
+                if let (key, digest) = StoreDirectory.key(in: names) { keys[key] = KeyedRecord(id: id, digest: digest) }
             } catch {
                 // A damaged record must not keep the store from receiving.
                 logger.error("Could not read a record's key", metadata: ["upload": "\(id)", "error": "\(error)"])
             }
         }
-        return keys
+        return (keys, outbox)
     }
 
     /// A name in `.incoming`. Names need not survive a restart, which empties that directory.
@@ -247,7 +253,8 @@ public final class LocalUploadStore: ResumableUploadStore, MaintainedUploadStore
             // Removed even if the next steps fail, because otherwise it would stay until the next start.
             defer { Self.remove(doomed, logger) }
             do {
-                if let (key, _) = try StoreDirectory.key(ofRecordIn: doomed) { keys.forget(id, under: key) }
+                let names = try StoreDirectory.names(ofRecordIn: doomed)
+                if let (key, _) = StoreDirectory.key(in: names) { keys.forget(id, under: key) }
             } catch {
                 // The record is no longer listed in this case too.
                 try names.synchronize()
@@ -256,7 +263,10 @@ public final class LocalUploadStore: ResumableUploadStore, MaintainedUploadStore
             try names.synchronize()
             return true
         }
-        if isDeleted { await unfinished.forget(id) }
+        if isDeleted {
+            outboxIndex.remove(id)
+            await unfinished.forget(id)
+        }
         return isDeleted
     }
 }

@@ -47,19 +47,24 @@ struct StoreDirectory: Sendable {
 
     private static let keyPrefix = "key-"
 
-    /// The digests of the key of the record in a folder, and of the record. Names that are not so made do not count.
-    static func key(ofRecordIn folder: FilePath) throws(UploadStoreError) -> (key: String, record: String)? {
+    /// The names of the files in a record's folder.
+    static func names(ofRecordIn folder: FilePath) throws(UploadStoreError) -> [String] {
         do {
-            for name in try FileManager.default.contentsOfDirectory(atPath: folder.string)
-            where name.hasPrefix(keyPrefix) {
-                let digests = name.dropFirst(keyPrefix.count).split(separator: "-", omittingEmptySubsequences: false)
-                guard digests.count == 2, digests.allSatisfy({ UploadKey.isDigest($0) }) else { continue }
-                return (String(digests[0]), String(digests[1]))
-            }
-            return nil
+            return try FileManager.default.contentsOfDirectory(atPath: folder.string)
         } catch {
             throw .unreadable("list", folder, error)
         }
+    }
+
+    /// The digests of the key of a record, and of the record, from the names in its folder. Names that are not so made
+    /// do not count.
+    static func key(in names: [String]) -> (key: String, record: String)? {
+        for name in names where name.hasPrefix(keyPrefix) {
+            let digests = name.dropFirst(keyPrefix.count).split(separator: "-", omittingEmptySubsequences: false)
+            guard digests.count == 2, digests.allSatisfy({ UploadKey.isDigest($0) }) else { continue }
+            return (String(digests[0]), String(digests[1]))
+        }
+        return nil
     }
 
     /// The identifiers of all records, in no order.

@@ -121,8 +121,9 @@ struct UploadDirectory: ~Copyable {
 
     /// Makes the directory a record. The order makes it atomic: content, names, and only then the record's name.
     ///
+    /// - Parameter inOutbox: Whether the record is still to be announced.
     /// - Returns: The digest of the record, if it has a key.
-    mutating func commit(_ record: UploadRecord) throws -> String? {
+    mutating func commit(_ record: UploadRecord, inOutbox: Bool) throws -> String? {
         let recordPath = path.appending(StoreDirectory.recordName)
         guard isKept else { throw UploadStoreError.deletedMeanwhile }
         try make()
@@ -131,6 +132,8 @@ struct UploadDirectory: ~Copyable {
         if let key, let digest {
             _ = try DurableFile(path.appending(StoreDirectory.name(of: key, recordDigest: digest)))
         }
+        // So is this one.
+        if inOutbox { _ = try DurableFile(path.appending(LocalOutbox.name)) }
         try synchronizeFiles()
         try DurableFiles.synchronizeDirectory(path)
         try DurableFiles.move(path, to: directory.folder(of: record.id))

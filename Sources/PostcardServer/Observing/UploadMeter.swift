@@ -106,6 +106,11 @@ package final class UploadMeter: Sendable {
         Meter(label: ReceiverMetric.storedBytes.rawValue, factory: factory).set(Double(bytes))
     }
 
+    /// Counts an attempt to announce a record to the endpoint of a webhook.
+    package func announced(_ isDelivered: Bool) {
+        counters.increment(isDelivered ? .webhooksDelivered : .webhooksFailed, [])
+    }
+
     /// Counts an operation of the store that failed.
     package func storeFailed(_ operation: StoreOperation, _ error: any Error) {
         let known: [UploadStoreError.Code] = [.full, .unavailable, .damaged]

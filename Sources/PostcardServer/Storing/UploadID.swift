@@ -1,4 +1,4 @@
-import PostcardFoundation
+package import PostcardFoundation
 import Synchronization
 
 /// Identifies a stored upload: 26 lower-case letters and digits.
@@ -68,6 +68,9 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         }
         return String(decoding: bytes, as: UTF8.self)
     }
+
+    /// The time of the record.
+    package var time: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1000) }
 
     /// The time of the record, in milliseconds since 1970.
     var milliseconds: Int64 {

@@ -122,7 +122,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     /// The path to fetch the record from, such as `/uploads/ID`.
     public var url: String { Self.url(of: id) }
 
-    static func url(of id: UploadID) -> String { "\(readingPath)/\(id)" }
+    package static func url(of id: UploadID) -> String { "\(readingPath)/\(id)" }
     package static func url(ofFile index: Int, of id: UploadID) -> String { "\(url(of: id))/files/\(index)" }
 
     /// The path of records and files, wherever forms are posted.

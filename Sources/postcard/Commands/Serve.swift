@@ -59,6 +59,7 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup(title: "Limits of a form's parts") var limits: FormLimitOptions
     @OptionGroup(title: "Access") var access: AccessOptions
     @OptionGroup(title: "Behind a proxy") var proxies: ProxyOptions
+    @OptionGroup(title: "Webhook") var webhooks: WebhookOptions
 
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("\(port) is not a port.") }
@@ -70,6 +71,10 @@ struct Serve: AsyncParsableCommand {
         }
         if storage.store != nil, taking.keepFree != nil {
             throw ValidationError("--keep-free has no meaning with --store: no disk of this machine is used.")
+        }
+        if storage.store != nil, webhooks.webhook != nil {
+            throw ValidationError(
+                "--webhook cannot be used with --store: only a directory remembers what was announced.")
         }
         try access.validate(host: host)
         try proxies.validate(host: host)
@@ -114,6 +119,7 @@ struct Serve: AsyncParsableCommand {
         try taking.apply(to: &receiver)
         try access.apply(to: &receiver)
         proxies.apply(to: &receiver)
+        try webhooks.apply(to: &receiver)
         let lines = logFormat ?? (Terminal.isInteractive && logLevel > .info ? .text : .off)
         if PictureFitter.isAvailable, let program = Self.program {
             receiver.thumbnailCommand = [program, "thumbnail"]

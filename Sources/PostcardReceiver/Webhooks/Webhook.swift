@@ -1,0 +1,60 @@
+import NIOCore
+import PostcardFoundation
+import PostcardServer
+
+/// An endpoint that is told of each record, and how messages reach it.
+package struct Webhook: Sendable {
+    /// A message to the endpoint.
+    package struct Message: Sendable {
+        /// Names and values of the header fields.
+        package let headers: [(String, String)]
+        package let body: [UInt8]
+    }
+
+    /// Where messages are posted.
+    package let url: String
+    /// Signs messages. An endpoint accepts those with a signature by any of them, so that a secret can be replaced.
+    package let secrets: [WebhookSecret]
+    /// Posts a message, and returns the status of the response. It must not follow redirects, and has to end within a
+    /// minute.
+    package let post: @Sendable (Message) async throws -> Int
+
+    package init(
+        url: String, secrets: [WebhookSecret], post: @escaping @Sendable (Message) async throws -> Int
+    ) {
+        self.url = url
+        self.secrets = secrets
+        self.post = post
+    }
+
+    /// The address without what may be a secret.
+    var shownURL: String {
+        let end = url.firstIndex { "?#".contains($0) } ?? url.endIndex
+        return String(url[..<end])
+    }
+
+    /// The maximum size of a record that is part of its message. Of a larger one the endpoint is told the address.
+    static let maximumRecordBytes: Int64 = 256 << 10
+
+    /// The message about a record.
+    ///
+    /// - Parameters:
+    ///   - record: The JSON of the record; `nil` if it is too large for a message.
+    ///   - time: The time of the attempt, which is part of the signature.
+    func message(about id: UploadID, _ record: [UInt8]?, at time: Date) -> Message {
+        let received = id.time.formatted(.iso8601)
+        var body = Array(#"{"type":"upload.received","timestamp":"\#(received)","data":"#.utf8)
+        let reference = #"{"id":"\#(id)","received":"\#(received)","url":"\#(UploadRecord.url(of: id))"}"#
+        body += record ?? Array(reference.utf8)
+        body += Array("}".utf8)
+        // The same for all attempts, so that the endpoint can recognize a message that it has.
+        let message = "msg_\(id)"
+        let timestamp = Int64(time.timeIntervalSince1970)
+        let signatures = secrets.map { $0.signature(id: message, timestamp: timestamp, body: body) }
+        return Message(
+            headers: [
+                ("content-type", "application/json"), ("webhook-id", message), ("webhook-timestamp", "\(timestamp)"),
+                ("webhook-signature", signatures.joined(separator: " ")),
+            ], body: body)
+    }
+}

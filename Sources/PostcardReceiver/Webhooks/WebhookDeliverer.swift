@@ -1,0 +1,220 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PostcardFoundation
+import PostcardServer
+import ServiceLifecycle
+import Synchronization
+
+/// Announces the records in the outbox of a store to the endpoint of a webhook, each at least once.
+final class WebhookDeliverer: Service {
+    private let webhook: Webhook
+    private let store: any OutboxStore
+    private let meter: UploadMeter
+    private let logger: Logger
+    private let outbox: Mutex<WebhookOutbox>
+    private let events: AsyncStream<WebhookOutbox.Event>
+    private let continuation: AsyncStream<WebhookOutbox.Event>.Continuation
+    private let start = ContinuousClock.now
+
+    /// How often the outbox of the store is read. Other receivers may leave records in it.
+    private static let readingInterval = Duration.seconds(60)
+
+    /// - Parameter store: From now on its new records are in its outbox.
+    init(
+        _ webhook: Webhook, from store: any OutboxStore, meter: UploadMeter, logger: Logger,
+        options: WebhookOutbox.Options = WebhookOutbox.Options()
+    ) {
+        self.webhook = webhook
+        self.store = store
+        self.meter = meter
+        self.logger = logger
+        outbox = Mutex(WebhookOutbox(options))
+        (events, continuation) = AsyncStream.makeStream()
+        store.keepOutbox()
+    }
+
+    private var uptime: Duration { start.duration(to: .now) }
+
+    /// Takes note of what became of a request, so that its record is announced at once.
+    func note(_ outcome: UploadReport.Outcome) {
+        if case .recorded(let record) = outcome { continuation.yield(.found([record.id])) }
+    }
+
+    // MARK: - Running
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { [self] in
+            await withDiscardingTaskGroup { tasks in
+                tasks.addTask { await self.readOutbox() }
+                var random = SystemRandomNumberGenerator()
+                var timer: Task<Void, Never>?
+                for await event in events where !Task.isCancelled {
+                    let (actions, wakeTime) = handle(event, using: &random)
+                    for action in actions {
+                        switch action {
+                        case .send(let id): tasks.addTask { await self.attempt(id) }
+                        case .settle(let id): await settle(id)
+                        }
+                    }
+                    timer?.cancel()
+                    timer = wakeTime.map { time in
+                        Task { [start, continuation] in
+                            try? await Task.sleep(until: start + time)
+                            if !Task.isCancelled { continuation.yield(.due) }
+                        }
+                    }
+                }
+                timer?.cancel()
+                tasks.cancelAll()
+            }
+        }
+    }
+
+    /// Passes an event on, and logs when the endpoint goes down and comes back.
+    private func handle(
+        _ event: WebhookOutbox.Event, using random: inout SystemRandomNumberGenerator
+    ) -> (actions: [WebhookOutbox.Action], wakeTime: Duration?) {
+        let now = uptime
+        let (actions, wakeTime, wasDown, isDown) = outbox.withLock { outbox in
+            let wasDown = outbox.isDown
+            let actions = outbox.handle(event, at: now, using: &random)
+            return (actions, outbox.wakeTime, wasDown, outbox.isDown)
+        }
+        if case .ended(_, .delivered) = event { meter.announced(true) }
+        if case .ended(let id, .failed(let failure)) = event {
+            meter.announced(false)
+            logger.info("Could not announce a record", metadata: ["upload": "\(id)", "error": "\(failure)"])
+            if isDown, !wasDown {
+                logger.warning(
+                    "The endpoint of the webhook accepts no messages; it is asked again from time to time",
+                    metadata: ["url": "\(webhook.shownURL)", "error": "\(failure)"])
+            }
+        }
+        if wasDown, !isDown {
+            logger.notice(
+                "The endpoint of the webhook accepts messages again", metadata: ["url": "\(webhook.shownURL)"])
+        }
+        return (actions, wakeTime)
+    }
+
+    private func readOutbox() async {
+        while !Task.isCancelled {
+            do {
+                let ids = try await store.outbox()
+                if !ids.isEmpty { continuation.yield(.found(ids)) }
+            } catch {
+                logger.warning("Could not read which records are to be announced", metadata: ["error": "\(error)"])
+            }
+            try? await Task.sleep(for: Self.readingInterval)
+        }
+    }
+
+    private func settle(_ id: UploadID) async {
+        do {
+            try await store.settle(id)
+        } catch {
+            logger.warning(
+                "Could not note that a record was announced; it will be announced again",
+                metadata: ["upload": "\(id)", "error": "\(error)"])
+        }
+    }
+
+    private func attempt(_ id: UploadID) async {
+        let outcome: WebhookOutbox.Outcome
+        do {
+            guard let message = try await message(about: id) else {
+                continuation.yield(.ended(id, .gone))
+                return
+            }
+            let status = try await webhook.post(message)
+            outcome = (200..<300).contains(status) ? .delivered : .failed(Self.reason(status))
+        } catch {
+            outcome = .failed("\(error)")
+        }
+        guard Task.isCancelled else {
+            continuation.yield(.ended(id, outcome))
+            return
+        }
+        // An attempt that the shutdown has ended is made again after the next start.
+        if outcome == .delivered { await settle(id) }
+    }
+
+    private static func reason(_ status: Int) -> String {
+        (300..<400).contains(status)
+            ? "The endpoint responded with \(status), and redirects are not followed."
+            : "The endpoint responded with \(status)."
+    }
+
+    /// - Returns: `nil` if the record was deleted.
+    private func message(about id: UploadID) async throws -> Webhook.Message? {
+        guard let record = try await store.openRecord(id) else { return nil }
+        guard record.size <= Webhook.maximumRecordBytes else { return webhook.message(about: id, nil, at: Date()) }
+        var bytes: [UInt8] = []
+        while Int64(bytes.count) < record.size {
+            let piece = try await record.read(at: Int64(bytes.count), count: 64 << 10)
+            guard piece.readableBytes > 0 else {
+                throw UploadStoreError(.unavailable, "The record of upload \(id) is shorter than it was.")
+            }
+            bytes += piece.readableBytesView
+        }
+        return webhook.message(about: id, bytes, at: Date())
+    }
+
+    // MARK: - Showing
+
+    /// The counts for `GET /metrics`.
+    var measurements: [(metric: ReceiverMetric, value: Double)] {
+        let outbox = outbox.withLock { $0 }
+        return [
+            (.webhooksPending, Double(outbox.pendingCount)), (.webhooksStuck, Double(outbox.stuckCount)),
+            (.webhookIsDown, outbox.isDown ? 1 : 0),
+        ]
+    }
+
+    /// The response to `GET /webhooks`.
+    func response() throws -> Response {
+        let outbox = outbox.withLock { $0 }
+        let (now, uptime) = (Date(), uptime)
+        let list = WebhookList(
+            url: webhook.shownURL, isDown: outbox.isDown, pending: outbox.pendingCount,
+            delivered: outbox.deliveredCount, failedAttempts: outbox.failedCount, stuckCount: outbox.stuckCount,
+            stuck: outbox.stuck(limit: WebhookList.maximumCount).map { stuck in
+                WebhookList.Stuck(
+                    upload: stuck.id, attempts: stuck.attempts, failure: stuck.failure,
+                    next: stuck.next.map { now.addingTimeInterval(($0 - uptime) / .seconds(1)) })
+            })
+        return Response(
+            status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder.forResponses.encode(list))))
+    }
+}
+
+/// The response to `GET /webhooks`: what was announced since the start, and what is stuck.
+struct WebhookList: Encodable {
+    /// A record whose message failed.
+    struct Stuck: Encodable {
+        let upload: UploadID
+        /// How often it failed since the start.
+        let attempts: Int
+        /// What happened the last time.
+        let failure: String
+        /// When it is sent again; `nil` while the endpoint accepts no messages.
+        let next: Date?
+    }
+
+    let url: String
+    /// Whether the endpoint accepts no messages at all.
+    let isDown: Bool
+    /// How many records are not announced yet.
+    let pending: Int
+    let delivered: Int
+    let failedAttempts: Int
+    let stuckCount: Int
+    /// The oldest of those that are stuck.
+    let stuck: [Stuck]
+
+    /// How many stuck records are shown.
+    static let maximumCount = 100
+}

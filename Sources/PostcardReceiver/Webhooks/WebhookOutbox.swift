@@ -1,0 +1,277 @@
+import NIOCore
+import PostcardServer
+
+/// Decides when which record is announced to the endpoint of a webhook.
+///
+/// A pure value: events and the time go in, and actions come out.
+///
+/// - A record whose message fails waits, from seconds to an hour, and does not hold up others. At most half of the
+///   messages in flight are repeated ones.
+/// - If the messages of several records fail in succession, the endpoint is down. Then one message at a time shows
+///   whether it works again, after waits from seconds to five minutes. Once one is accepted, those that failed
+///   meanwhile follow: two for each that is accepted, so that they cannot bring the endpoint down again, or hold up
+///   others if it was not down but refused those few.
+struct WebhookOutbox: Sendable {
+    /// The time since any fixed moment.
+    typealias Instant = Duration
+
+    enum Event: Sendable, Hashable {
+        /// Records are in the outbox of the store. Those that are known already may be among them.
+        case found([UploadID])
+        /// An attempt has ended.
+        case ended(UploadID, Outcome)
+        /// Time has passed.
+        case due
+    }
+
+    /// How an attempt ended.
+    enum Outcome: Sendable, Hashable {
+        case delivered
+        /// The record was deleted, so there is nothing to announce.
+        case gone
+        case failed(String)
+    }
+
+    enum Action: Sendable, Hashable {
+        /// Send the message of a record, and report how it ended.
+        case send(UploadID)
+        /// Remove a record from the outbox of the store.
+        case settle(UploadID)
+    }
+
+    /// Limits and waits.
+    struct Options: Sendable {
+        var maximumInFlight = 8
+        var firstWait = Duration.seconds(5)
+        var longestWait = Duration.seconds(3600)
+        /// How much longer each wait is than the one before.
+        var factor = 4
+        /// How many records have to fail in succession, each once or more often, before the endpoint is down.
+        var failuresOfOutage = 3
+        var firstProbe = Duration.seconds(5)
+        var longestProbe = Duration.seconds(300)
+    }
+
+    /// A record whose message failed, for people.
+    struct Stuck: Sendable, Hashable {
+        let id: UploadID
+        let attempts: Int
+        let failure: String
+        /// When it is sent again; `nil` if that depends on the endpoint.
+        let next: Instant?
+    }
+
+    private struct Entry {
+        var attempts = 0
+        var failure = ""
+        var isInFlight = false
+    }
+
+    private enum Health {
+        /// - Parameter failed: The records that failed since the last success.
+        case up(failed: Set<UploadID>)
+        /// - Parameters:
+        ///   - failures: How many probes failed.
+        ///   - next: When the next probe is sent.
+        ///   - probe: The record whose message is the probe in flight.
+        case down(failures: Int, next: Instant, probe: UploadID?)
+    }
+
+    private let options: Options
+    private var entries: [UploadID: Entry] = [:]
+    /// Records that were not sent yet, oldest first.
+    private var fresh = CircularBuffer<UploadID>()
+    /// Records whose message failed, the next one last.
+    private var waiting: [(until: Instant, id: UploadID)] = []
+    /// Records whose message failed while the endpoint was down.
+    private var held = CircularBuffer<UploadID>()
+    /// How many of those may follow at once.
+    private var releases = 0
+    /// When one of them may follow in any case, if the endpoint is up.
+    private var nextRelease = Instant.zero
+    private var health = Health.up(failed: [])
+    private var inFlightCount = 0
+    private var repeatedInFlightCount = 0
+
+    /// How many messages were accepted, and how many attempts failed.
+    private(set) var deliveredCount = 0
+    private(set) var failedCount = 0
+
+    init(_ options: Options = Options()) {
+        self.options = options
+    }
+
+    /// How many records are not announced yet.
+    var pendingCount: Int { entries.count }
+
+    /// How many of them have failed.
+    var stuckCount: Int { waiting.count + held.count + repeatedInFlightCount }
+
+    /// Whether the endpoint accepts no messages at all.
+    var isDown: Bool { if case .down = health { true } else { false } }
+
+    /// The records whose message failed, oldest first.
+    func stuck(limit: Int) -> [Stuck] {
+        let items = waiting.map { (id: $0.id, next: isDown ? nil : $0.until) } + held.map { (id: $0, next: nil) }
+        return items.sorted { $0.id < $1.id }.prefix(limit).map { item in
+            let entry = entries[item.id]
+            return Stuck(
+                id: item.id, attempts: entry?.attempts ?? 0, failure: entry?.failure ?? "", next: item.next)
+        }
+    }
+
+    // MARK: - Events
+
+    /// - Returns: What to do, in this order.
+    mutating func handle(
+        _ event: Event, at now: Instant, using random: inout some RandomNumberGenerator
+    ) -> [Action] {
+        var actions: [Action] = []
+        switch event {
+        case .found(let ids):
+            for id in ids where entries[id] == nil {
+                entries[id] = Entry()
+                fresh.append(id)
+            }
+        case .ended(let id, let outcome):
+            guard let entry = entries[id], entry.isInFlight else { break }
+            inFlightCount -= 1
+            if entry.attempts > 0 { repeatedInFlightCount -= 1 }
+            if case .failed(let failure) = outcome {
+                failed(id, failure, at: now, using: &random)
+            } else {
+                entries[id] = nil
+                actions.append(.settle(id))
+                if outcome == .delivered { delivered(at: now) } else { withdrawn(id, at: now) }
+            }
+        case .due: break
+        }
+        return actions + sends(at: now).map(Action.send)
+    }
+
+    private mutating func failed(
+        _ id: UploadID, _ failure: String, at now: Instant, using random: inout some RandomNumberGenerator
+    ) {
+        failedCount += 1
+        let attempts = (entries[id]?.attempts ?? 0) + 1
+        entries[id] = Entry(attempts: attempts, failure: failure)
+        switch health {
+        case .up(var failed):
+            failed.insert(id)
+            guard failed.count < options.failuresOfOutage else {
+                // Another attempt may be in flight for some of them.
+                held.append(contentsOf: waiting.map(\.id).filter(failed.contains).sorted() + [id])
+                waiting.removeAll { failed.contains($0.id) }
+                health = .down(failures: 0, next: now + options.firstProbe, probe: nil)
+                return
+            }
+            health = .up(failed: failed)
+            let wait = Self.wait(
+                after: attempts, from: options.firstWait, upTo: options.longestWait, by: options.factor)
+            insert(id, until: now + wait * Double.random(in: 0.8...1.2, using: &random))
+        case .down(let failures, _, id):
+            held.append(id)
+            let wait = Self.wait(after: failures + 2, from: options.firstProbe, upTo: options.longestProbe, by: 2)
+            health = .down(
+                failures: failures + 1, next: now + wait * Double.random(in: 0.8...1.2, using: &random), probe: nil)
+        case .down: held.append(id)
+        }
+    }
+
+    private mutating func delivered(at now: Instant) {
+        deliveredCount += 1
+        if isDown { nextRelease = now + options.firstProbe }
+        health = .up(failed: [])
+        releases = held.isEmpty ? 0 : min(releases + 2, options.maximumInFlight)
+    }
+
+    /// A record that is gone says nothing about the endpoint.
+    private mutating func withdrawn(_ id: UploadID, at now: Instant) {
+        switch health {
+        case .up(var failed):
+            failed.remove(id)
+            health = .up(failed: failed)
+        case .down(let failures, _, id): health = .down(failures: failures, next: now, probe: nil)
+        case .down: break
+        }
+    }
+
+    // MARK: - Sending
+
+    private mutating func sends(at now: Instant) -> [UploadID] {
+        if case .down(let failures, let next, nil) = health {
+            // Any record will do, and one that has not failed yet will do best.
+            guard next <= now, inFlightCount == 0, let id = fresh.popFirst() ?? held.popFirst() ?? waiting.popLast()?.id
+            else { return [] }
+            health = .down(failures: failures, next: next, probe: id)
+            begin(id)
+            return [id]
+        }
+        guard !isDown else { return [] }
+        var ids: [UploadID] = []
+        while canRepeat, let id = nextRepeated(at: now) {
+            begin(id)
+            ids.append(id)
+        }
+        while inFlightCount < options.maximumInFlight, let id = fresh.popFirst() {
+            begin(id)
+            ids.append(id)
+        }
+        return ids
+    }
+
+    /// Whether a message that failed may be sent now.
+    private var canRepeat: Bool {
+        inFlightCount < options.maximumInFlight && repeatedInFlightCount < max(options.maximumInFlight / 2, 1)
+    }
+
+    private mutating func nextRepeated(at now: Instant) -> UploadID? {
+        if let next = waiting.last, next.until <= now { return waiting.popLast()?.id }
+        guard !held.isEmpty else { return nil }
+        if releases > 0 {
+            releases -= 1
+        } else if nextRelease <= now {
+            nextRelease = now + options.firstProbe
+        } else {
+            return nil
+        }
+        return held.popFirst()
+    }
+
+    private mutating func begin(_ id: UploadID) {
+        entries[id]?.isInFlight = true
+        inFlightCount += 1
+        if (entries[id]?.attempts ?? 0) > 0 { repeatedInFlightCount += 1 }
+    }
+
+    /// When to report ``Event/due`` if nothing else happens before; `nil` if no message waits for a time.
+    var wakeTime: Instant? {
+        switch health {
+        case .up:
+            guard canRepeat else { return nil }
+            return [waiting.last?.until, held.isEmpty ? nil : nextRelease].compactMap(\.self).min()
+        case .down(_, let next, nil): return inFlightCount == 0 && !entries.isEmpty ? next : nil
+        case .down: return nil
+        }
+    }
+
+    // MARK: - Waiting
+
+    /// A wait that grows with each failure.
+    private static func wait(
+        after failures: Int, from first: Duration, upTo longest: Duration, by factor: Int
+    ) -> Duration {
+        var wait = first
+        for _ in 1..<max(failures, 1) where wait < longest { wait *= factor }
+        return min(wait, longest)
+    }
+
+    private mutating func insert(_ id: UploadID, until: Instant) {
+        var (lower, upper) = (0, waiting.count)
+        while lower < upper {
+            let middle = (lower + upper) / 2
+            if waiting[middle].until > until { lower = middle + 1 } else { upper = middle }
+        }
+        waiting.insert((until, id), at: lower)
+    }
+}
