@@ -3,6 +3,7 @@
 #endif
 
 import ArgumentParser
+import Foundation
 
 /// The program, with its commands.
 @main
@@ -15,7 +16,7 @@ struct Postcard: AsyncParsableCommand {
 
     static func main() async {
         do {
-            var command = try parseAsRoot(CommandLineArguments.readable(CommandLineArguments.ofProcess))
+            var command = try await parse(CommandLineArguments.readable(CommandLineArguments.ofProcess))
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
@@ -29,5 +30,13 @@ struct Postcard: AsyncParsableCommand {
             Terminal.say(message)
             exit(withError: status)
         }
+    }
+
+    /// Parses the command line. What it leaves out of `serve` may be in the environment or in a file.
+    private static func parse(_ arguments: [String]) async throws -> any ParsableCommand {
+        guard arguments.first == "serve" else { return try parseAsRoot(arguments) }
+        let settings = try await ServeSettings(
+            Array(arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
+        return try settings.parsed { try parseAsRoot(["serve"] + $0) }
     }
 }

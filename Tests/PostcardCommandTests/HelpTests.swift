@@ -37,6 +37,7 @@ struct HelpTests {
             ("--shutdown-timeout", "\(Int(connections.shutdownTimeout / .seconds(1)))"),
             ("--upload-expiry", "\(Int(ResumptionOptions().lifetime / .seconds(1)))"),
             ("--screen-timeout", "\(Int(uploads.screeningTimeLimit / .seconds(1)))"),
+            ("--keep-for", "no limit"), ("--keep-at-most", "no limit"), ("--config", "POSTCARD_CONFIG"),
             ("--port", "8080"), ("--directory", "./received"), ("--path", uploads.path),
         ]
         let help = try await Program.run(["serve", "--help"]).text.split(whereSeparator: \.isWhitespace)
@@ -44,7 +45,9 @@ struct HelpTests {
             // The name in the usage comes before the one in the list.
             let start = try #require(help.lastIndex { $0 == option }, "\(option)")
             let text = help[(start + 1)...].prefix { !$0.hasPrefix("--") }.joined(separator: " ")
-            #expect(text.contains("(\(value)") || text.contains("(default: \(value))"), "\(option): \(text)")
+            #expect(
+                text.contains("(\(value)") || text.contains("Defaults to \(value)")
+                    || text.contains("(default: \(value))"), "\(option): \(text)")
         }
     }
 }

@@ -13,6 +13,10 @@ struct Serve: AsyncParsableCommand {
             After SIGTERM or SIGINT, requests in progress may finish within --shutdown-timeout. Then their connections are \
             closed, and the exit status is 0. A second signal ends it immediately, with the signal's status (143 or 130 in \
             a shell).
+
+            Every option can also be set in the environment, such as POSTCARD_MAX_BODY=100MB for --max-body, or in the \
+            JSON file of --config, such as {"max-body": "100MB", "allow-host": ["a.example", "b.example"]}. The command \
+            line comes first, then the environment, where commas separate several values, then the file.
             """)
 
     @Option(help: "The address to listen on. One that other machines reach needs --token, --token-file or --open.")
@@ -53,6 +57,12 @@ struct Serve: AsyncParsableCommand {
             discussion: "Defaults to text on a terminal, and none otherwise and with --log-level info or debug.",
             valueName: "format"))
     var logFormat: RequestLines?
+
+    @Option(
+        help: ArgumentHelp(
+            "A JSON file with options, by their names without dashes. Defaults to POSTCARD_CONFIG, or none.",
+            valueName: "file"))
+    var config: String?
 
     @OptionGroup(title: "Where the forms are kept") var storage: StorageOptions
     @OptionGroup(title: "What is accepted") var taking: ReceivingOptions

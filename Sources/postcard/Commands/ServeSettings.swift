@@ -1,0 +1,209 @@
+import ArgumentParser
+import Configuration
+import Foundation
+import PostcardForm
+import SystemPackage
+
+/// What the command line of `serve` leaves to the environment and to the file of `--config`.
+///
+/// Every option is a variable, such as `POSTCARD_MAX_BODY` for `--max-body`, and a key of the file, such as `max-body`.
+/// The command line comes first, then the environment, then the file.
+struct ServeSettings {
+    /// An option of `serve`, as the argument parser knows it.
+    private struct Option {
+        let name: String
+        let isFlag: Bool
+        let isRepeating: Bool
+        /// The flag that means the opposite.
+        let opposite: String?
+
+        /// The options that do not go together with it.
+        var rivals: [String] {
+            switch name {
+            case "directory": ["store"]
+            case "store": ["directory"]
+            default: []
+            }
+        }
+    }
+
+    /// A setting from outside of the command line.
+    private struct Setting {
+        let option: Option
+        let arguments: [String]
+        /// The variable or key, and where it is.
+        let origin: String
+    }
+
+    /// The command line after `serve`.
+    private let commandLine: [String]
+    private let settings: [Setting]
+
+    /// Reads the settings.
+    ///
+    /// - Parameters:
+    ///   - commandLine: The arguments after `serve`.
+    ///   - environment: All variables.
+    /// - Throws: `ValidationError` if the file cannot be read, or a value has another type than its option.
+    init(_ commandLine: [String], environment: [String: String]) async throws {
+        self.commandLine = commandLine
+        let options = try Self.options()
+        var sources = [try Self.environment(environment)]
+        let path = Self.value(of: "config", in: commandLine) ?? environment["POSTCARD_CONFIG"]
+        if let path { sources.append(try await Self.file(path, options)) }
+        var taken = Set(options.filter { Self.has($0, commandLine) }.flatMap { [$0.name] + $0.rivals })
+        var settings: [Setting] = []
+        for source in sources {
+            var used: [String] = []
+            for option in options where !taken.contains(option.name) {
+                guard let arguments = try source.arguments(of: option) else { continue }
+                settings.append(Setting(option: option, arguments: arguments, origin: source.origin(option.name)))
+                used += [option.name] + option.rivals
+            }
+            taken.formUnion(used)
+        }
+        self.settings = settings
+    }
+
+    /// The arguments of `serve` with all settings.
+    var arguments: [String] { arguments(without: nil) }
+
+    private func arguments(without index: Int?) -> [String] {
+        settings.indices.filter { $0 != index }.flatMap { settings[$0].arguments } + commandLine
+    }
+
+    /// Parses the arguments.
+    ///
+    /// - Parameter parse: Parses arguments after `serve`.
+    /// - Throws: The error of the parser; if a setting is the cause, a `ValidationError` that names it and its source.
+    func parsed<Command>(by parse: ([String]) throws -> Command) throws -> Command {
+        do {
+            return try parse(arguments)
+        } catch {
+            let message = Postcard.message(for: error)
+            guard !settings.isEmpty, Postcard.exitCode(for: error) != .success, (try? parse(commandLine)) != nil else {
+                throw error
+            }
+            let causes = settings.indices.filter { (try? parse(arguments(without: $0))) != nil }
+            let named = causes.isEmpty ? Array(settings.indices) : causes
+            throw ValidationError("\(message) (set by \(named.map { settings[$0].origin }.joined(separator: ", ")))")
+        }
+    }
+
+    // MARK: - The command line
+
+    /// All options of `serve`.
+    private static func options() throws -> [Option] {
+        struct Dump: Decodable {
+            struct Argument: Decodable {
+                struct Name: Decodable { let kind, name: String }
+                let kind: String
+                let isRepeating: Bool
+                let names: [Name]?
+            }
+            struct Command: Decodable { let arguments: [Argument]? }
+            let command: Command
+        }
+        let dump = try JSONDecoder().decode(Dump.self, from: Data(Serve._dumpHelp().utf8))
+        let arguments = (dump.command.arguments ?? []).flatMap { argument in
+            (argument.names ?? []).filter { $0.kind == "long" }.map { ($0.name, argument) }
+        }
+        let names = Set(arguments.map(\.0))
+        return arguments.compactMap { name, argument in
+            let isOpposite = name.hasPrefix("no-") && names.contains(String(name.dropFirst(3)))
+            // The file of options is named in itself by mistake alone.
+            guard !isOpposite, !["help", "version", "config"].contains(name) else { return nil }
+            return Option(
+                name: name, isFlag: argument.kind == "flag", isRepeating: argument.isRepeating,
+                opposite: names.contains("no-\(name)") ? "no-\(name)" : nil)
+        }
+    }
+
+    private static func has(_ option: Option, _ commandLine: [String]) -> Bool {
+        let names = ([option.name] + [option.opposite].compactMap(\.self)).map { "--\($0)" }
+        return commandLine.prefix { $0 != "--" }.contains { argument in
+            names.contains(argument) || names.contains { argument.hasPrefix($0 + "=") }
+        }
+    }
+
+    private static func value(of name: String, in commandLine: [String]) -> String? {
+        for (index, argument) in commandLine.enumerated() {
+            if argument == "--" { return nil }
+            if argument.hasPrefix("--\(name)=") { return String(argument.dropFirst(name.count + 3)) }
+            if argument == "--\(name)", index + 1 < commandLine.count { return commandLine[index + 1] }
+        }
+        return nil
+    }
+
+    // MARK: - Sources
+
+    /// A source of settings.
+    private struct Source {
+        let provider: any ConfigProvider
+        /// The name of an option in the source, and where that is.
+        let origin: (String) -> String
+
+        /// The arguments that set an option as the source says; `nil` if it says nothing.
+        func arguments(of option: Option) throws -> [String]? {
+            if option.isFlag {
+                guard case .bool(let isOn)? = try content(option, [.bool], "true or false") else { return nil }
+                if isOn { return ["--\(option.name)"] }
+                return option.opposite.map { ["--\($0)"] }
+            }
+            let types: [ConfigType] = option.isRepeating ? [.stringArray, .string] : [.string, .int, .double]
+            let expected = option.isRepeating ? "a list of texts" : "a text or a number"
+            guard let content = try content(option, types, expected) else { return nil }
+            let values =
+                switch content {
+                case .stringArray(let texts): texts
+                case .string(let text): [text]
+                case .int(let number): ["\(number)"]
+                case .double(let number): ["\(number)"]
+                default: [String]()
+                }
+            // Attached, because a value may begin with a dash.
+            return values.map { "--\(option.name)=\($0)" }
+        }
+
+        /// The value of an option in the first type that it has.
+        private func content(_ option: Option, _ types: [ConfigType], _ expected: String) throws -> ConfigContent? {
+            for type in types {
+                if let found = try? provider.value(forKey: AbsoluteConfigKey([option.name]), type: type) {
+                    return found.value?.content
+                }
+            }
+            throw ValidationError("\(origin(option.name)) must be \(expected).")
+        }
+    }
+
+    private static func environment(_ variables: [String: String]) throws -> Source {
+        let provider = EnvironmentVariablesProvider(environmentVariables: variables).prefixKeys(with: "postcard")
+        return Source(provider: provider) { name in
+            "POSTCARD_\(name.uppercased().replacing("-", with: "_")) in the environment"
+        }
+    }
+
+    private static func file(_ path: String, _ options: [Option]) async throws -> Source {
+        let name = "The file \(path) of --config"
+        guard let data = try? Data(contentsOf: URL(filePath: path)) else {
+            throw ValidationError("\(name) cannot be read.")
+        }
+        guard let values = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else {
+            throw ValidationError(#"\#(name) is not a JSON object of options, such as {"max-body": "100MB"}."#)
+        }
+        if let unknown = values.keys.sorted().first(where: { key in !options.contains { $0.name == key } }) {
+            throw ValidationError(
+                "'\(unknown)' in \(path) is not an option of serve. postcard serve --help lists them.")
+        }
+        if let nested = values.first(where: { $0.value is [String: Any] })?.key {
+            throw ValidationError("'\(nested)' in \(path) must be a single value, or a list of texts.")
+        }
+        let provider: FileProvider<JSONSnapshot>
+        do {
+            provider = try await FileProvider<JSONSnapshot>(filePath: FilePath(path))
+        } catch {
+            throw ValidationError("\(name) cannot be used: \(error)")
+        }
+        return Source(provider: provider) { "'\($0)' in \(path)" }
+    }
+}
