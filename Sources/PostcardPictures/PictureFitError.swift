@@ -27,7 +27,8 @@ public struct PictureFitError: Error, Sendable, CustomStringConvertible {
         public static let damaged = Code(rawValue: "damaged")
         /// The file is no picture, or of a type or color model that cannot be decoded here.
         public static let unsupported = Code(rawValue: "unsupported")
-        /// The picture is animated, and is too large or not of an accepted type: a JPEG would show one frame only.
+        /// The picture is animated, or a TIFF of several pages, and is too large or not of an accepted type: a JPEG would
+        /// show one frame only.
         public static let animated = Code(rawValue: "animated")
         /// The picture has more pixels than ``PictureLimit/maximumPixels``, or an edge of more than 65,500.
         public static let tooManyPixels = Code(rawValue: "too-many-pixels")
@@ -98,8 +99,9 @@ extension PictureFitError {
     static func animated(_ type: MediaType) -> PictureFitError {
         PictureFitError(
             .animated,
-            "The picture (\(type)) is animated, and is too large or not of an accepted type. A JPEG has one frame.",
-            advice: "Export it with fewer frames or as a video, or send the original as it is.")
+            "The picture (\(type)) has several frames or pages, and is too large or not of an accepted type. A JPEG has "
+                + "one.",
+            advice: "Export it with fewer of them or in another format, or send the original as it is.")
     }
 
     static func tooManyPixels(_ size: PictureSize, limit: Int64) -> PictureFitError {
@@ -141,14 +143,14 @@ extension PictureFitError {
     static let builtWithoutPictures = PictureFitError(
         .builtWithoutPictures,
         "The picture is too large or not of an accepted type, and Postcard was built without support for decoding it.",
-        advice: "Install libjpeg-turbo, libpng, libwebp and libheif with their headers, as Scripts/set-up pictures "
-            + "does, and build the package from scratch.")
+        advice: "Install libjpeg-turbo, libpng, libwebp, libheif and libtiff with their headers, as Scripts/set-up "
+            + "pictures does, and build the package from scratch.")
 
     static func missingLibrary(_ reason: String) -> PictureFitError {
         PictureFitError(
             .missingLibrary, "A library for pictures cannot be loaded: \(reason).",
-            advice: "Install libjpeg-turbo, libpng, libwebp and libheif: on Debian and Ubuntu, apt-get install "
-                + "libjpeg62-turbo libpng16-16 libwebp7 libwebpdemux2 libheif1.")
+            advice: "Install libjpeg-turbo, libpng, libwebp, libheif and libtiff: on Debian and Ubuntu, apt-get "
+                + "install libjpeg62-turbo libpng16-16 libwebp7 libwebpdemux2 libheif1 libtiff6.")
     }
 }
 

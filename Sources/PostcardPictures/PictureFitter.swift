@@ -16,12 +16,12 @@ import SystemPackage
 /// ```
 ///
 /// A photo is held in memory at its final size only: one of 48 megapixels needs less than 100 MB. On Linux this is so
-/// for baseline JPEG and PNG; a progressive JPEG, a WebP and a HEIC are decoded as a whole, within 512 MiB. Keep one
+/// for baseline JPEG, PNG and TIFF in strips; a progressive JPEG, a WebP and a HEIC are decoded as a whole, within 512 MiB. Keep one
 /// fitter for all pictures: it prepares one at a time, so that ten photos need no more memory than one.
 ///
-/// On Apple platforms ImageIO decodes and encodes. On Linux libjpeg-turbo, libpng, libwebp and libheif do, if their
-/// headers were installed when the package was compiled; each is loaded when the first picture needs it. Without them a
-/// picture that fits passes, and any other throws ``PictureFitError`` with code
+/// On Apple platforms ImageIO decodes and encodes. On Linux libjpeg-turbo, libpng, libwebp and libheif do, and libtiff
+/// for TIFF, if their headers were installed when the package was compiled; each is loaded when the first picture needs
+/// it. Without them a picture that fits passes, and any other throws ``PictureFitError`` with code
 /// ``PictureFitError/Code/builtWithoutPictures``.
 public struct PictureFitter: Sendable {
     private let codec: any PictureCodec

@@ -196,6 +196,52 @@ import Testing
         #expect(found.size == (orientation < 5 ? PictureSize(width: 32, height: 24) : .init(width: 24, height: 32)))
     }
 
+    @Test(.enabled(if: LibraryCodec.readsTIFF, "The headers of libtiff are not installed"), arguments: 1...8)
+    func `pixels are turned upright by the orientation of a TIFF`(orientation: Int) throws {
+        let samples = TestPicture.quarterPixels(width: 64, height: 48)
+        let tiff = TestPicture.tiff(width: 64, height: 48, samples: samples, orientation: orientation)
+        let found = try quarters(tiff)
+        #expect(isNear(found.colors, (Self.order[orientation] ?? []).map { TestPicture.quarters[$0] }))
+        #expect(found.size == (orientation < 5 ? PictureSize(width: 32, height: 24) : .init(width: 24, height: 32)))
+    }
+
+    /// What ImageMagick writes, by its arguments.
+    private static let kindsOfTIFF = [
+        "-compress None", "-compress LZW", "-compress Zip -depth 16", "-compress JPEG -quality 95", "-compress RLE",
+        "-define tiff:tile-geometry=32x32", "-define tiff:rows-per-strip=150", "-type Palette", "-endian MSB",
+        "-interlace Plane",
+    ]
+
+    @Test(.enabled(if: LibraryCodec.readsTIFF, "The headers of libtiff are not installed"))
+    func `a TIFF has its pixels however it is compressed and divided`() async throws {
+        let folder = try TemporaryFolder()
+        let samples = TestPicture.quarterPixels(width: 200, height: 150)
+        let png = try folder.file("a.png", TestPicture.png(width: 200, height: 150, samples: samples))
+        for (number, kind) in Self.kindsOfTIFF.enumerated() {
+            let tiff = folder.url.appending(path: "\(number).tif")
+            let made = try await Program.run(
+                "convert", [png.path] + kind.split(separator: " ").map(String.init) + [tiff.path])
+            try #require(made.status == 0, "\(made.messages)")
+            let found = try quarters(Array(try Data(contentsOf: tiff)))
+            #expect(isNear(found.colors, TestPicture.quarters), "\(kind): \(found.colors)")
+            #expect(found.size == PictureSize(width: 32, height: 24))
+        }
+    }
+
+    @Test(.enabled(if: LibraryCodec.readsTIFF, "The headers of libtiff are not installed"))
+    func `a TIFF of several pages passes only as it is, and a damaged one is named`() async {
+        let samples = TestPicture.quarterPixels(width: 30, height: 20)
+        let tiff = TestPicture.tiff(width: 30, height: 20, samples: samples)
+        #expect(await code(tiff, wantsJPEG) == nil)
+        #expect(
+            await code(TestPicture.tiff(width: 30, height: 20, samples: samples, pages: 2), wantsJPEG) == .animated)
+        #expect(await code(Array(tiff.prefix(tiff.count - 50)), wantsJPEG) == .damaged)
+        let preview = TestPicture.tiff(width: 30, height: 20, samples: samples, kind: 1)
+        #expect(await code(preview, wantsJPEG) == .unsupported)
+        #expect(
+            await code(TestPicture.tiff(width: 60_000, height: 60_000, samples: []), wantsJPEG) == .tooManyPixels)
+    }
+
     @Test(arguments: [
         ("CMYK", Fixtures.cmykJPEG), ("progressive", Fixtures.progressiveJPEG), ("interlaced", Fixtures.interlacedPNG),
         ("WebP", Fixtures.lossyWebP), ("lossless WebP", Fixtures.losslessWebP),
@@ -279,6 +325,7 @@ import Testing
         let whole = [
             jpeg, png, Fixtures.progressiveJPEG, Fixtures.cmykJPEG, Fixtures.lossyWebP, Fixtures.losslessWebP,
             Fixtures.clearWebP, Fixtures.interlacedPNG, Fixtures.heic[5] ?? [],
+            TestPicture.tiff(width: 20, height: 14, samples: TestPicture.quarterPixels(width: 20, height: 14)),
         ]
         let limit = PictureLimit(maximumBytes: 50_000, maximumEdge: 16, acceptedTypes: [], maximumPixels: 100_000)
         var random = SeededGenerator(seed: 23)

@@ -31,6 +31,46 @@ enum TestPicture {
             + [0, 0, 0, 0, 0, 0]
     }
 
+    /// A TIFF without compression, in strips of several rows (TIFF 6.0 §2 and §6).
+    ///
+    /// - Parameters:
+    ///   - samples: RGB, the bytes of the rows, one after another.
+    ///   - pages: The number of equal pages.
+    ///   - kind: The tag NewSubfileType, such as 1 for a smaller copy of another picture.
+    static func tiff(
+        width: Int, height: Int, samples: [UInt8], orientation: Int = 1, rowsPerStrip: Int = 7, pages: Int = 1,
+        kind: Int = 0
+    ) -> [UInt8] {
+        func little(_ number: Int, _ count: Int) -> [UInt8] { big(number, count).reversed() }
+        let strips = (height + rowsPerStrip - 1) / rowsPerStrip
+        let stride = width * 3
+        var file: [UInt8] = Array("II".utf8) + little(42, 2)
+        for page in 0..<pages {
+            let start = file.count + 4
+            // The pixels, the depth of each channel, the places and the sizes of the strips, and then the directory.
+            let depths = start + samples.count + samples.count % 2
+            let places = depths + 6
+            let directory = places + strips * 8
+            file += little(directory, 4) + samples + [UInt8](repeating: 0, count: samples.count % 2)
+            file += [8, 0, 8, 0, 8, 0]
+            for strip in 0..<strips { file += little(start + strip * rowsPerStrip * stride, 4) }
+            for strip in 0..<strips { file += little(min(rowsPerStrip, height - strip * rowsPerStrip) * stride, 4) }
+            let entries: [(tag: Int, type: Int, count: Int, value: Int)] = [
+                (254, 4, 1, kind), (256, 4, 1, width), (257, 4, 1, height), (258, 3, 3, depths), (259, 3, 1, 1),
+                (262, 3, 1, 2),
+                (273, 4, strips, strips == 1 ? start : places), (274, 3, 1, orientation), (277, 3, 1, 3),
+                (278, 4, 1, rowsPerStrip),
+                (279, 4, strips, strips == 1 ? samples.count : places + strips * 4), (284, 3, 1, 1),
+            ]
+            file += little(entries.count, 2)
+            for entry in entries {
+                file += little(entry.tag, 2) + little(entry.type, 2) + little(entry.count, 4) + little(entry.value, 4)
+            }
+            if page + 1 == pages { file += [0, 0, 0, 0] }
+        }
+        return file
+    }
+
     /// A PNG without compression (RFC 1950 and 1951, stored blocks).
     ///
     /// - Parameters:

@@ -1,8 +1,9 @@
 #ifndef PICTURE_CODECS_H
 #define PICTURE_CODECS_H
 
-// libjpeg-turbo, libpng, libwebp and libheif behind one set of calls, row by row. Each is loaded when it is first used. libjpeg and libpng report errors
-// with longjmp, which Swift cannot catch, so it ends here: every call returns a code, with a message.
+// libjpeg-turbo, libpng, libwebp, libheif and libtiff behind one set of calls, row by row. Each is loaded when it is
+// first used. libjpeg and libpng report errors with longjmp, which Swift cannot catch, so it ends here: every call
+// returns a code, with a message.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,6 +11,8 @@
 
 /// Whether the libraries' headers were installed when this was compiled. Otherwise only this function may be called.
 bool picture_libraries(void);
+/// Whether those of libtiff were, without which all other formats work.
+bool picture_library_tiff(void);
 
 enum {
     PICTURE_OK = 0,
@@ -70,9 +73,22 @@ int picture_read_jpeg(const picture_source *, const picture_options *, const pic
 int picture_read_png(const picture_source *, const picture_options *, const picture_sink *, picture_failure *);
 int picture_read_webp(const picture_source *, const picture_options *, const picture_sink *, picture_failure *);
 int picture_read_heif(const picture_source *, const picture_options *, const picture_sink *, picture_failure *);
+/// Reads the first page, as it is stored.
+int picture_read_tiff(const picture_source *, const picture_options *, const picture_sink *, picture_failure *);
 
 /// The size of an HEIF picture as it is shown, after its own rotation.
 int picture_measure_heif(const picture_source *, uint32_t *width, uint32_t *height, picture_failure *);
+
+typedef struct {
+    /// Of the first page, as it is stored.
+    uint32_t width, height;
+    /// How the pixels have to be turned, as EXIF numbers it.
+    uint32_t orientation;
+    /// Whether there are more pages than the first.
+    bool has_pages;
+} picture_tiff_head;
+
+int picture_measure_tiff(const picture_source *, picture_tiff_head *, picture_failure *);
 
 /// Encodes a baseline or progressive JPEG with 4:2:0 chroma.
 ///

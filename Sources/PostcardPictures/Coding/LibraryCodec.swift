@@ -3,19 +3,26 @@ import CPictureCodecs
 import PostcardForm
 import PostcardFoundation
 
-/// libjpeg-turbo, libpng, libwebp and libheif.
+/// libjpeg-turbo, libpng, libwebp, libheif and libtiff.
 struct LibraryCodec: PictureCodec {
     /// Whether the headers of these libraries were installed when the module was compiled.
     static var isAvailable: Bool { picture_libraries() }
+
+    /// Whether the headers of libtiff were, which is only needed for TIFF.
+    static var readsTIFF: Bool { picture_library_tiff() }
 
     /// The maximum memory for a picture that cannot be read row by row, in bytes.
     static let memory = 512 << 20
 
     func complete(_ head: PictureHead, of source: PictureSource) throws -> PictureHead {
         switch head.type {
-        case .heic?, .heif?, .avif?: break
+        case .heic?, .heif?, .avif?: try completeHEIF(head, of: source)
+        case .tiff?: try completeTIFF(head, of: source)
         default: throw PictureFitError.unsupported(head.type)
         }
+    }
+
+    private func completeHEIF(_ head: PictureHead, of source: PictureSource) throws -> PictureHead {
         var (width, height): (UInt32, UInt32) = (0, 0)
         var failure = picture_failure()
         try source.withLibrarySource { source in
@@ -26,6 +33,20 @@ struct LibraryCodec: PictureCodec {
         var head = head
         // As it is shown: the library turns the pixels itself.
         head.storedSize = PictureSize(width: Int(clamping: width), height: Int(clamping: height))
+        return head
+    }
+
+    private func completeTIFF(_ head: PictureHead, of source: PictureSource) throws -> PictureHead {
+        var found = picture_tiff_head()
+        var failure = picture_failure()
+        try source.withLibrarySource { source in
+            guard picture_measure_tiff(source, &found, &failure) == PICTURE_OK else { throw failure.error(head.type) }
+        }
+        var head = head
+        head.storedSize = PictureSize(width: Int(clamping: found.width), height: Int(clamping: found.height))
+        head.orientation = PictureOrientation(rawValue: Int(clamping: found.orientation)) ?? .upright
+        // As of a sequence, a JPEG would have only the first page.
+        head.isAnimated = found.has_pages
         return head
     }
 
@@ -44,6 +65,7 @@ struct LibraryCodec: PictureCodec {
                 case .png?: picture_read_png(source, &options, sink, &failure)
                 case .webP?: picture_read_webp(source, &options, sink, &failure)
                 case .heic?, .heif?, .avif?: picture_read_heif(source, &options, sink, &failure)
+                case .tiff?: picture_read_tiff(source, &options, sink, &failure)
                 default: picture_failure.unsupported(&failure)
                 }
             }
