@@ -57,11 +57,31 @@ public struct InputExamination: Sendable {
         try input.finish { examination.read($0) }
         if let foreign = input.foreign { return Explanation(foreign, beginning: input.beginning) }
         if let missingBody = input.missingBody { return examination.finish(withoutBody: missingBody) }
-        return examination.finish()
+        return examination.finish().leavingOut(input.uncertainCodes)
     }
 }
 
 extension Explanation {
+    /// The explanation without what may only be found because the recording has other bytes than the request had.
+    ///
+    /// A finding with edits is one of bytes that were recorded, and stays.
+    fileprivate func leavingOut(_ codes: Set<FormProblem.Code>) -> Explanation {
+        guard !codes.isEmpty else { return self }
+        func isCertain(_ finding: Finding) -> Bool {
+            !codes.contains(finding.code) || finding.edits?.isEmpty == false
+        }
+        var explanation = self
+        explanation.findings = findings.flatMap { finding in
+            guard isCertain(finding) else { return finding.consequences.filter(isCertain) }
+            var finding = finding
+            let all = finding.consequences.count
+            finding.consequences.removeAll { !isCertain($0) }
+            finding.consequenceCount -= all - finding.consequences.count
+            return [finding]
+        }
+        return explanation
+    }
+
     /// Explains an input that is not a request.
     fileprivate init(_ foreign: ForeignInput, beginning: [UInt8]) {
         var finding = Finding(.malformedRequest, in: .head, at: 0, foreign.message, fix: foreign.fix)
@@ -138,6 +158,22 @@ package struct RequestInput: Sendable {
         case .trace(let trace): Self.remarks(on: trace)
         }
     }
+
+    /// The kinds of findings that may come from the recording alone, because it has replaced or lost bytes.
+    var uncertainCodes: Set<FormProblem.Code> {
+        switch state {
+        case .trace(let trace) where trace.isLossy: Self.codesOfReplacedBytes
+        // Browsers leave out what files contain.
+        case .archive where !archiveRemarks.isEmpty: Self.codesOfReplacedBytes.union([.emptyFile])
+        case .start, .request, .trace, .archive, .failed: []
+        }
+    }
+
+    /// Pictures are no longer recognized, and different names and contents may have become the same.
+    private static let codesOfReplacedBytes: Set<FormProblem.Code> = [
+        .contentContradictsType, .truncatedPicture, .textWithFilename, .contradictingFilenames, .repeatedFilename,
+        .repeatedContent, .textNotUTF8,
+    ]
 
     /// Reads the next bytes of the input.
     ///
@@ -244,8 +280,8 @@ package struct RequestInput: Sendable {
         if trace.isLossy {
             remarks.append(
                 "The trace was written by --trace-ascii, which replaces every byte that is not printable ASCII with "
-                    + "a dot. Offsets and sizes are right, but those bytes are lost. Record it with --trace to be "
-                    + "certain.")
+                    + "a dot. Offsets and sizes are right, but those bytes are lost, and what depends on them, "
+                    + "such as the types of pictures, is not checked. Record it with --trace to be certain.")
         }
         if trace.isDamaged {
             remarks.append(

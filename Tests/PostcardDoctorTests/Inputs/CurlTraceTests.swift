@@ -73,6 +73,53 @@ struct CurlTraceTests {
         #expect(read.remarks.first?.contains("--trace-ascii") == true)
     }
 
+    /// Parts of forms, and the problems that a trace in characters shows of them too.
+    static let certainProblems: [(name: String, parts: [(header: String, content: [UInt8])], codes: [String])] = [
+        (
+            "a picture, and names of the same length",
+            [
+                (
+                    "name=\"p\"; filename=\"제주.jpg\"\r\nContent-Type: image/jpeg",
+                    [0xFF, 0xD8, 0xFF, 0xDA, 0, 2] + [UInt8](repeating: 0xE7, count: 90) + [0xFF, 0xD9]
+                ),
+                (
+                    "name=\"p\"; filename=\"서울.jpg\"\r\nContent-Type: image/jpeg",
+                    [0xFF, 0xD8, 0xFF, 0xDA, 0, 2] + [UInt8](repeating: 0xE8, count: 90) + [0xFF, 0xD9]
+                ),
+            ], []
+        ),
+        ("bytes", [("name=\"b\"; filename=\"data\"", [UInt8](repeating: 0x80, count: 60))], []),
+        (
+            "a GIF, whose first bytes are letters",
+            [("name=\"g\"; filename=\"g.png\"\r\nContent-Type: image/png", Array("GIF89a\0\0\0\0;".utf8))],
+            ["content-contradicts-type"]
+        ),
+        (
+            "an empty file", [("name=\"e\"; filename=\"e.jpg\"\r\nContent-Type: image/jpeg", [])], ["empty-file"]
+        ),
+        ("a word", [("name=\"w\"", Array("null".utf8))], ["null-text"]),
+    ]
+
+    @Test("in characters is no reason for problems that the request does not have", arguments: certainProblems)
+    func certain(row: (name: String, parts: [(header: String, content: [UInt8])], codes: [String])) throws {
+        var body: [UInt8] = []
+        for part in row.parts {
+            body += Array("--XX\r\nContent-Disposition: form-data; \(part.header)\r\n\r\n".utf8) + part.content
+            body += Array("\r\n".utf8)
+        }
+        body += Array("--XX--\r\n".utf8)
+        let type = "Content-Type: multipart/form-data; boundary=XX"
+        let head = Array("POST /u HTTP/1.1\r\nHost: a\r\n\(type)\r\nContent-Length: \(body.count)\r\n\r\n".utf8)
+        for write in [Self.hexadecimal, Self.characters] {
+            let trace = write("header", head) + write("data", body)
+            var examination = InputExamination()
+            let bytes = Array(trace.utf8)
+            try examination.read(bytes.span.bytes)
+            let codes = try examination.finish().problems.map(\.code.rawValue)
+            #expect(codes == row.codes, "\(row.name)")
+        }
+    }
+
     @Test("with times and numbers in front of its titles, and line ends of Windows, is read alike")
     func decorated() throws {
         let body = Array("--XX--\r\n".utf8)

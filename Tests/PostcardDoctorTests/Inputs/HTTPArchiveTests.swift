@@ -140,6 +140,20 @@ struct HTTPArchiveTests {
         #expect(!codes.contains(.contentLengthMismatch))
     }
 
+    @Test("without the content of files is no reason to say that they are empty")
+    func emptyFiles() throws {
+        let form =
+            "--XX\r\nContent-Disposition: form-data; name=\"p\"; filename=\"p.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n"
+            + "\r\n--XX--\r\n"
+        let fields = [("Content-Type", "multipart/form-data; boundary=XX")]
+        for (size, codes) in [(form.utf8.count, ["empty-file"]), (form.utf8.count + 5000, [])] {
+            let har = Self.archive(Self.entry(headers: fields, bodySize: size, postData: Self.postData(form)))
+            var examination = InputExamination()
+            try examination.read(har.span.bytes)
+            #expect(try examination.finish().problems.map(\.code.rawValue) == codes)
+        }
+    }
+
     @Test("keeps a Content-Length that disagrees with a whole body")
     func wrongLength() throws {
         let fields = [("Content-Type", "multipart/form-data; boundary=XX"), ("Content-Length", "7")]
