@@ -20,8 +20,8 @@ class Failed(Exception):
 class Page:
     """A tab. Its size, language and colours are settings; what it loads runs as it would for anybody."""
 
-    def __init__(self, browser, session):
-        self.browser, self.session = browser, session
+    def __init__(self, browser, session, target):
+        self.browser, self.session, self.target = browser, session, target
 
     async def send(self, method, **parameters):
         return await self.browser.send(method, parameters, self.session)
@@ -153,7 +153,7 @@ class Browser:
         target = await self.send("Target.createTarget", {"url": "about:blank"})
         session = await self.send(
             "Target.attachToTarget", {"targetId": target["targetId"], "flatten": True})
-        page = Page(self, session["sessionId"])
+        page = Page(self, session["sessionId"], target["targetId"])
         await page.send("Log.enable")
         await page.set(**settings)
         return page

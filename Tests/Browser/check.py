@@ -4,10 +4,12 @@ It says what the page did not do and exits with 1, or says nothing.
 """
 
 import asyncio
+import base64
 import hashlib
 import json
 import os
 import random
+import struct
 import sys
 import urllib.error
 import urllib.request
@@ -104,6 +106,10 @@ async def sending(browser, url, pictures):
             expect(hashlib.sha256(picture.read()).hexdigest() == file["sha256"], f"{path} arrives")
     await other.expect("[...document.querySelectorAll('.pictures img')].every((image) => image.naturalWidth > 0)",
                        "The pictures are seen")
+    link = await page.run("document.querySelector('.outcome.good a').getAttribute('href')")
+    expect(link == f"/uploads/{record['id']}", f"It leads to the record: {link}")
+    await page.click(".outcome.good a")
+    await page.expect(f"document.activeElement.dataset.id === '{record['id']}'", "It leads to the card")
 
 
 async def cancelling(browser, url, pictures):
@@ -236,6 +242,27 @@ async def refused(browser, url, pictures):
     response = json.loads((await repeated.communicate())[0])
     expect(response["code"] == "missing-name", f"The copied line repeats it: {line} {response}")
     await page.expect("document.querySelectorAll('.requests > li').length === 2", "The repeated one comes too")
+
+
+async def translated(browser, url, pictures):
+    """What is wrong is said in the language of the page, and the receiver's own words stay below it."""
+    page = await opened(browser, url, language="ko")
+    await page.click("#requests-tab")
+    picture = b"--XX\r\nContent-Disposition: form-data; name=\"p\"; filename=\"p.jpg\"\r\n\r\n\xff\xd8\xff\xd9\r\n"
+    expect(post(url, picture + part('filename="a.jpg"', "abc") + b"--XX--\r\n") == 400, "It is refused")
+    await page.expect("document.querySelectorAll('.requests > li').length === 1", "It comes by itself")
+    await page.click(".requests summary")
+    await page.expect("document.querySelector('.problem')", "The problem is shown")
+    text = await page.run("document.querySelector('.problem').innerText")
+    for words in ("missing-name", "파트에 이름이 없습니다", "name=\"…\"를 쓰세요", "서버는 필드를 이름으로 찾으므로", "파트 1"):
+        expect(words in text, f"{words!r} is shown: {text}")
+    expect(await page.run("document.querySelector('.problem [lang=en]') !== null"), "The message is marked as English")
+    # A refusal where the form is sent.
+    await page.run("document.querySelector('.field-value').value = 'x'.repeat(2_000_000)")
+    await page.click("#send")
+    await page.expect("document.querySelector('.outcome.bad')", "The form is refused")
+    text = await page.run("document.getElementById('outcome').innerText")
+    expect("텍스트 필드가 허용된 것보다 큽니다" in text and "파일로 보내세요" in text, f"It says why: {text}")
 
 
 async def folded(browser, url, pictures):
@@ -388,6 +415,112 @@ async def languages(browser, url, pictures):
         await page.expect("document.documentElement.scrollWidth <= innerWidth", f"Nothing sticks out at {size}")
 
 
+# A picture that no browser on Linux shows.
+HEIC = base64.b64decode(
+    "AAAAHGZ0eXBoZWljAAAAAG1pZjFoZWljbWlhZgAAAa5tZXRhAAAAAAAAACFoZGxyAAAAAAAAAABwaWN0AAAAAAAAAAAAAAAAAAAAAA5waXRtAAAA"
+    "AAACAAAAEGlkYXQAAAAAAEAAMAAAADhpbG9jAQAAAERAAAIAAQAAAAAAAAHSAAEAAAAAAAAAggACAAEAAAAAAAAAAQAAAAAAAAAIAAAAOGlpbmYA"
+    "AAAAAAIAAAAVaW5mZQIAAAEAAQAAaHZjMQAAAAAVaW5mZQIAAAAAAgAAZ3JpZAAAAADZaXBycAAAALdpcGNvAAAAd2h2Y0MBA3AAAAAAAAAAAAAe"
+    "8AD8/fj4AAAPAyAAAQAYQAEMAf//A3AAAAMAkAAAAwAAAwAeugJAIQABACtCAQEDcAAAAwCQAAADAAADAB6gIIEFlukpKS5uBAQMCAAAAwAIAAAD"
+    "AAhAIgABAAZEAcBxgRIAAAAUaXNwZQAAAAAAAABAAAAAQAAAABRpc3BlAAAAAAAAAEAAAAAwAAAAEHBpeGkAAAAAAwgICAAAABppcG1hAAAAAAAA"
+    "AAIAAQKBAgACAgOEAAAAGmlyZWYAAAAAAAAADmRpbWcAAgABAAEAAACKbWRhdAAAAH4oAaw7gI9tY+uIH/7+fkPJyekzDw+wc5P7xt7/4RpcxiSW"
+    "DxN9LA/zfv/bRat9pFLijv4FBS89Kpl+NonvBkZysbsVTDu9bg7iP60wDLxNfmzeHSifAUu6uNgvkYW6e2A8D595+KfoAO83QDFSmo0W0xmgxkDF"
+    "H40gA3b3Fgg=")
+
+
+def tiff(width, height):
+    """A TIFF of one strip, in RGB, without compression."""
+    pixels = b"".join(bytes((x * 255 // width, 120, y * 255 // height)) for y in range(height) for x in range(width))
+    start = 8 + len(pixels)
+    entries = [(256, 4, 1, width), (257, 4, 1, height), (258, 3, 3, start), (259, 3, 1, 1), (262, 3, 1, 2),
+               (273, 4, 1, 8), (277, 3, 1, 3), (278, 4, 1, height), (279, 4, 1, len(pixels))]
+    directory = struct.pack("<H", len(entries)) + b"".join(struct.pack("<HHII", *entry) for entry in entries)
+    return struct.pack("<2sHI", b"II", 42, start + 6) + pixels + struct.pack("<3H", 8, 8, 8) + directory + bytes(4)
+
+
+# The texts that are seen, whose contrast with what is behind them is less than WCAG 2.2 asks for (1.4.3).
+FAINT_TEXTS = """(() => {
+  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+  const part = (value) => value <= 10 ? value / 3294.6 : ((value / 255 + .055) / 1.055) ** 2.4;
+  const luminance = ([red, green, blue]) => .2126 * part(red) + .7152 * part(green) + .0722 * part(blue);
+  const ground = (element) => {
+    for (let each = element; each; each = each.parentElement) {
+      const color = numbers(getComputedStyle(each).backgroundColor);
+      if (color[3] !== 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const faint = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const text = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join("");
+    const style = getComputedStyle(element);
+    if (!text || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) || element.disabled) continue;
+    const [one, other] = [luminance(numbers(style.color)), luminance(ground(element))];
+    const contrast = (Math.max(one, other) + .05) / (Math.min(one, other) + .05);
+    const size = parseFloat(style.fontSize);
+    const isLarge = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    if (contrast < (isLarge ? 3 : 4.5)) faint.push(`${text.slice(0, 30)}: ${contrast.toFixed(2)}`);
+  }
+  return faint;
+})()"""
+
+
+async def views(browser, url, pictures):
+    """The page in both languages, on screens of two sizes, light and dark: every picture is seen, every text can be read,
+    and what has the focus shows it. POSTCARD_SCREENSHOTS names a folder for what it looks like."""
+    files = [(os.path.basename(path), "image/jpeg" if path.endswith("jpg") else "image/png", open(path, "rb").read())
+             for path in pictures]
+    files += [("바다.heic", "image/heic", HEIC), ("scan.tif", "image/tiff", tiff(320, 240))]
+    form = part('name="message"', "제주 바다에서, 초코와 함께") + part('name="place"', "서귀포")
+    for name, kind, content in files:
+        form += f'--XX\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\nContent-Type: {kind}\r\n\r\n'.encode()
+        form += content + b"\r\n"
+    expect(post(url, form + b"--XX--\r\n") == 201, "A form with pictures is taken")
+    expect(post(url, part('filename="a.jpg"', "abc") + b"--XX--\r\n") == 400, "A broken form is refused")
+    for language in ("en", "ko"):
+        for width, height in ((1280, 900), (390, 844)):
+            for dark in (False, True):
+                page = await opened(browser, url, width=width, height=height, dark=dark, language=language)
+                name = f"{language}-{width}-{'dark' if dark else 'light'}"
+                await page.expect("document.querySelectorAll('.pictures a').length === %d" % len(files), "There are tiles")
+                await page.run("document.querySelectorAll('.pictures a').forEach((tile) => tile.scrollIntoView())")
+                await page.expect("[...document.querySelectorAll('.pictures a')].every((tile) =>"
+                                  "tile.querySelector('img')?.naturalWidth > 0)", f"Every tile has a picture: {name}")
+                await page.run("scrollTo(0, 0)")
+                await looked_at(page, f"{name}-received")
+                await page.click("#requests-tab")
+                await page.click(".requests > li:first-child summary")
+                await page.expect("document.querySelector('.requests .line')", "The request is described")
+                await page.run("scrollTo(0, 0)")
+                await looked_at(page, f"{name}-requests")
+                await browser.send("Target.closeTarget", {"targetId": page.target})
+
+
+async def looked_at(page, name):
+    """Checks what is on the screen, and keeps it if it is asked for."""
+    # What arrives fades in.
+    await page.expect("document.getAnimations().every((each) => each.playState !== 'running')", "Nothing moves")
+    faint = await page.run(FAINT_TEXTS)
+    expect(not faint, f"Texts can be read in {name}: {faint}")
+    await page.expect("document.documentElement.scrollWidth <= innerWidth", f"Nothing sticks out in {name}")
+    if folder := os.environ.get("POSTCARD_SCREENSHOTS"):
+        os.makedirs(folder, exist_ok=True)
+        await page.picture(os.path.join(folder, f"{name}.png"), full=True)
+    await page.run("document.activeElement.blur()")
+    seen = 0
+    for _ in range(40):
+        await page.press("Tab", 9)
+        shown = await page.run(
+            "(() => { const element = document.activeElement; if (element === document.body) return null;"
+            "const shown = element.matches('input[type=file]') ? element.closest('.drop') : element;"
+            "const { outlineStyle, outlineWidth } = getComputedStyle(shown);"
+            "return [outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2, element.outerHTML.slice(0, 60)]; })()")
+        if shown is None:
+            break
+        seen += 1
+        expect(shown[0], f"The focus is seen in {name}: {shown[1]}")
+    expect(seen > 5, f"{seen} elements of {name} can have the focus")
+
+
 async def forms(browser, url, pictures):
     """Posts random forms, and compares what is stored of them with what the browser was given."""
     count, seed = (int(os.environ.get(f"POSTCARD_BROWSER_{name}", default)) for name, default in (
@@ -405,8 +538,8 @@ async def forms(browser, url, pictures):
 
 
 scenarios = {each.__name__: each for each in (
-    sending, cancelling, aborting, reused, deleting, refused, folded, hostile, plain, keyboard, languages, tokens,
-    buffered, forms)}
+    sending, cancelling, aborting, reused, deleting, refused, translated, folded, hostile, plain, keyboard, languages, tokens,
+    views, buffered, forms)}
 
 
 async def main(name, url, *pictures):

@@ -80,12 +80,28 @@ struct WebPage: Sendable {
         return (try? JSONDecoder().decode([String: String].self, from: Data(json))) ?? [:]
     }
 
+    /// A problem in the language of a page. The receiver's own messages, in English, have more detail.
+    struct TranslatedProblem: Codable {
+        let title: String
+        /// What to write instead.
+        let fix: String
+        /// Why servers care; `nil` if the title says it all.
+        let cause: String?
+    }
+
+    /// The problems that the page can show, by their codes; `nil` in English.
+    static func problems(in language: PageLanguage) -> [String: TranslatedProblem]? {
+        guard language == .korean else { return nil }
+        return try? JSONDecoder().decode(
+            [String: TranslatedProblem].self, from: Data(PackageResources.problems_ko_json))
+    }
+
     private static func page(in language: PageLanguage, _ offer: Offer) -> ByteBuffer {
         let texts = texts(in: language)
         var values = texts.mapValues(escaped)
         values["language"] = language.rawValue
         values["uploadPath"] = escaped(offer.uploadPath)
-        values["data"] = data(PageData(texts: texts, offer: offer))
+        values["data"] = data(PageData(texts: texts, offer: offer, problems: problems(in: language)))
         var page = ByteBuffer()
         // Each placeholder {{name}} is replaced by its value.
         var rest = String(decoding: PackageResources.page_html, as: UTF8.self)[...]
@@ -102,6 +118,7 @@ struct WebPage: Sendable {
     private struct PageData: Encodable {
         let texts: [String: String]
         let offer: Offer
+        let problems: [String: TranslatedProblem]?
     }
 
     /// JSON without characters that have a meaning in HTML.

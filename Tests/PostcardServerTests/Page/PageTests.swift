@@ -32,10 +32,22 @@ struct PageTests {
         }
     }
 
+    @Test func `every tile has its picture and every text can be read, on small screens and in the dark too`()
+        async throws
+    {
+        let server = try await ReceivingServer()
+        let address = server.url.absoluteString.trimmingCharacters(in: ["/"])
+        let page = try await Program.run("curl", ["-sS", address])
+        guard page.text.contains(#""hasThumbnails":true"#) else { return try Tool.require("the codecs of pictures") }
+        let result = try await Program.run(Chromium.python, [Self.script, "views", address] + (try pictures()))
+        #expect(result.status == 0, "\(result.messages)")
+    }
+
     @Test(
         "The page does what people expect of it",
         arguments: [
-            "sending", "cancelling", "aborting", "reused", "deleting", "refused", "folded", "hostile", "plain",
+            "sending", "cancelling", "aborting", "reused", "deleting", "refused", "translated", "folded", "hostile",
+            "plain",
             "keyboard", "languages", "buffered",
         ])
     func scenario(_ name: String) async throws {

@@ -1,4 +1,6 @@
 import Foundation
+import PostcardDoctor
+import PostcardForm
 import PostcardTestSupport
 import Testing
 
@@ -30,6 +32,36 @@ struct WebPageTests {
                 #expect(values(of: text) == values(of: english[name] ?? ""), "\(language) \(name)")
             }
         }
+    }
+
+    @Test func `every problem has a title and a fix in the language of the page`() throws {
+        let problems = try #require(WebPage.problems(in: .korean))
+        func isKorean(_ text: String?) -> Bool { text?.contains { ("가"..."힣").contains($0) } == true }
+        for code in FormProblem.Code.explained + FormProblem.Code.ofReceivers {
+            let problem = problems[code.rawValue]
+            #expect(isKorean(problem?.title) && isKorean(problem?.fix), "\(code)")
+            #expect(code.topic == .receiver || isKorean(problem?.cause), "\(code)")
+        }
+        // The receiver's own problems, as its sources write them.
+        let sources = URL(filePath: #filePath).appending(path: "../../../../Sources").standardized
+        var count = 0
+        for module in ["PostcardServer", "PostcardReceiver", "PostcardS3"] {
+            let folder = sources.appending(path: module)
+            let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path(percentEncoded: false))
+            for name in names where name.hasSuffix(".swift") {
+                let text = try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+                for line in text.split(separator: "\n") where !line.contains("///") {
+                    for match in line.matches(of: /code: "([a-z0-9-]+)"/) {
+                        let code = String(match.output.1)
+                        let problem = problems[code]
+                        #expect(isKorean(problem?.title) && isKorean(problem?.fix), "\(code) in \(name)")
+                        count += 1
+                    }
+                }
+            }
+        }
+        #expect(count > 40)
+        #expect(WebPage.problems(in: .english) == nil)
     }
 
     @Test("The page is whole, asks nothing from elsewhere, and has nothing in it that its policy forbids")

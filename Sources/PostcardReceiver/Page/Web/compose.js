@@ -1,6 +1,6 @@
 // The form: chosen or dropped pictures, text fields, and the progress of each file.
 
-import { bytes, element, offer, percent, say, words } from "./elements.js";
+import { bytes, element, message, offer, percent, say, translated, words } from "./elements.js";
 import { askForToken, authorization } from "./server.js";
 
 const byID = (id) => document.getElementById(id);
@@ -200,10 +200,12 @@ async function answered(response, delivered) {
     return send(delivered);
   }
   outcome.className = "outcome bad";
+  const known = translated(body.code);
+  const fix = known?.fix ?? body.fix;
   outcome.replaceChildren(
     element("strong", {}, `${response.status} ${body.title ?? ""}`),
-    element("p", {}, body.detail ?? ""),
-    body.fix ? element("p", {}, body.fix) : "");
+    ...message(body.detail ?? "", known),
+    fix ? element("p", {}, fix) : "");
 }
 
 /** Leads to the record in the list if it is there, and else to its JSON. */

@@ -1,6 +1,6 @@
 // Elements and words. Text always becomes text nodes, so received text is never parsed as HTML.
 
-const { texts, offer } = JSON.parse(document.getElementById("data").textContent);
+const { texts, offer, problems } = JSON.parse(document.getElementById("data").textContent);
 
 export { offer };
 
@@ -8,6 +8,18 @@ export { offer };
 export function words(name, values = {}) {
   const text = texts[name] ?? name;
   return text.replace(/\{(\w+)\}/g, (whole, key) => values[key] ?? whole);
+}
+
+/**
+ * A problem in the language of the page, by its code: a title, what to do instead, and often why. Nothing if the page is
+ * in the language of the receiver's messages.
+ */
+export const translated = (code) => problems?.[code] ?? problems?.[code?.replace(/-of-client$/, "")];
+
+/** The receiver's message about a problem: under its title in the language of the page if there is one. */
+export function message(text, known) {
+  return known
+    ? [element("p", {}, known.title), element("p", { class: "note", lang: "en" }, text)] : [element("p", {}, text)];
 }
 
 /** An element with properties (class, aria-…, onclick and so on) and children: elements, texts, or nothing. */

@@ -1,6 +1,6 @@
 // The inspector: every request as it was received, and what is wrong with it.
 
-import { bytes, count, element, time, words } from "./elements.js";
+import { bytes, count, element, message, time, translated, words } from "./elements.js";
 import { decoded, hexadecimal, snippet } from "./bytes.js";
 import { askForJSON } from "./server.js";
 
@@ -119,12 +119,14 @@ function problem(each) {
     each.offset === undefined
       ? null : words(each.place === "head" ? "atHeadByte" : "atByte", { offset: count(each.offset) }),
   ].filter(Boolean).join(", ");
+  const known = translated(each.code);
+  const [fix, reason] = [known?.fix ?? each.fix, known?.cause ?? each.reason];
   return element("div", { class: `problem ${each.severity}` },
     element("h4", {}, each.code, element("span", { class: "state" }, place)),
-    element("p", {}, each.message),
+    message(each.message, known),
     each.around ? snippet(each.around, each.offset, each.length) : null,
-    each.fix ? element("p", { class: "fix" }, element("b", {}, words("fix")), each.fix) : null,
-    each.reason ? element("p", { class: "note" }, each.reason) : null,
+    fix ? element("p", { class: "fix" }, element("b", {}, words("fix")), fix) : null,
+    reason ? element("p", { class: "note" }, reason) : null,
     each.swift ? element("pre", { class: "line" }, each.swift) : null,
     folded(each).map((line) => element("p", { class: "note" }, line)));
 }
@@ -134,7 +136,7 @@ function folded({ count: total, also, consequences, otherConsequences }) {
   return [
     total > 1 ? words("alsoAt", { places: places(also, total - 1) }) : null,
     ...consequences.map((each) => words("thenAt", {
-      message: each.message, code: each.code, places: places(each.places, each.count),
+      message: translated(each.code)?.title ?? each.message, code: each.code, places: places(each.places, each.count),
     })),
     otherConsequences ? words("moreFollow", { count: count(otherConsequences) }) : null,
   ].filter(Boolean);
