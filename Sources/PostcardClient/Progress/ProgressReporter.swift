@@ -13,6 +13,7 @@ final class ProgressReporter: Sendable {
 
     fileprivate struct State {
         var attempt = 0
+        var isResumed = false
         /// The whole body of the attempt.
         var body: UploadBody?
         /// The range of each part's content in the body; `nil` if the ranges become known while the body is read.
@@ -49,6 +50,7 @@ final class ProgressReporter: Sendable {
             let bytesSent = resumes ? state.bytesSent : -1
             state = State()
             state.attempt = number
+            state.isResumed = resumes
             state.body = body
             state.contentRanges = body?.layout.contentRanges
             state.bytesSent = bytesSent
@@ -122,8 +124,8 @@ final class ProgressReporter: Sendable {
 extension ProgressReporter.State {
     fileprivate func progress(of body: UploadBody) -> UploadProgress {
         UploadProgress(
-            attempt: attempt, bytesSent: max(bytesSent, 0), totalBytes: body.knownLength, parts: body.parts,
-            contentRanges: contentRanges ?? body.contentRanges, meter: meter)
+            attempt: attempt, isResumed: isResumed, bytesSent: max(bytesSent, 0), totalBytes: body.knownLength,
+            parts: body.parts, contentRanges: contentRanges ?? body.contentRanges, meter: meter)
     }
 
     /// Counts the parts that were sent to their end.

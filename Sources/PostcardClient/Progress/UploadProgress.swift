@@ -8,6 +8,9 @@ public struct UploadProgress: Sendable {
     /// The number of the attempt, from 1. A retry begins at 0 bytes again, unless it resumes the attempt before.
     public let attempt: Int
 
+    /// Whether this attempt resumes the one before: what the server has of the form is not sent again.
+    public let isResumed: Bool
+
     /// The number of bytes of the body sent, the form's delimiters and headers included.
     public let bytesSent: Int64
 
@@ -48,10 +51,11 @@ public struct UploadProgress: Sendable {
     }
 
     init(
-        attempt: Int, bytesSent: Int64, totalBytes: Int64?, parts: [PartLayout], contentRanges: [Range<Int64>],
-        meter: SpeedMeter = SpeedMeter()
+        attempt: Int, isResumed: Bool = false, bytesSent: Int64, totalBytes: Int64?, parts: [PartLayout],
+        contentRanges: [Range<Int64>], meter: SpeedMeter = SpeedMeter()
     ) {
         self.attempt = attempt
+        self.isResumed = isResumed
         self.bytesSent = bytesSent
         // Of a stream the length is known as soon as it was read, which may be before it was sent.
         let isKnown = parts.allSatisfy { $0.contentLength != nil } || totalBytes.map { bytesSent >= $0 } ?? false

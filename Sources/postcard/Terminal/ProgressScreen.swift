@@ -94,7 +94,8 @@ extension ProgressLines {
                 label: Terminal.printable(part.filename ?? part.name).replacing("\n", with: "\u{FFFD}"),
                 sent: part.bytesSent, total: part.totalBytes)
         }
-        let label = progress.attempt > 1 ? "total, attempt \(progress.attempt)" : "total"
+        let attempt = progress.attempt > 1 ? "total, attempt \(progress.attempt)" : "total"
+        let label = progress.isResumed ? "total, resumed" : attempt
         whole = Item(label: label, sent: progress.bytesSent, total: progress.totalBytes)
         self.speed = speed
     }

@@ -49,11 +49,14 @@ import Testing
                 cuts.fault(of: $0)
             } while: { proxy in
                 let witness = ProgressWitness()
-                let response = try await Self.client(carrier, [version]).upload(form, to: proxy.uploads) {
-                    witness.note($0.bytesSent)
+                let resumed = Mutex<Set<Bool>>([])
+                let response = try await Self.client(carrier, [version]).upload(form, to: proxy.uploads) { progress in
+                    witness.note(progress.bytesSent)
+                    _ = resumed.withLock { $0.insert(progress.isResumed == (progress.attempt > 1)) }
                 }
                 #expect(response.status == .created)
                 #expect(response.attempts == 7)
+                #expect(resumed.withLock { $0 } == [true])
                 #expect(response.text == "{\"count\":\(body.count)}")
                 #expect(response.bytesSent == Int64(body.count))
                 #expect(!witness.hasFallen && witness.last == Int64(body.count))
