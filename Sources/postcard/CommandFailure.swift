@@ -53,12 +53,18 @@ struct CommandFailure: Error, CustomStringConvertible {
         let failure = CommandFailure(error)
         var description = failure.description
         // The reason follows the status. Anywhere else the same words are others'.
-        if let reason = response.reason, let status = description.range(of: "responded with \(response.status.code)"),
-            // By their scalars: a reason can begin with one that joins the character before it.
-            let shown = description[status.upperBound...].range(of: ": \(reason)", options: .literal),
-            !description[status.upperBound..<shown.lowerBound].contains(":")
-        {
-            description.removeSubrange(shown)
+        let code = "\(response.status.code)"
+        let reason = response.reason ?? ""
+        // The title of a page often begins with the status, which the message has once.
+        let title = reason.hasPrefix("\(code) ") ? String(reason.dropFirst(code.count + 1)) : ""
+        for reason in [reason, title] where !reason.isEmpty {
+            if let status = description.range(of: "responded with \(code)"),
+                // By their scalars: a reason can begin with one that joins the character before it.
+                let shown = description[status.upperBound...].range(of: ": \(reason)", options: .literal),
+                !description[status.upperBound..<shown.lowerBound].contains(":")
+            {
+                description.removeSubrange(shown)
+            }
         }
         self.init(description: description, status: failure.status)
     }

@@ -14,9 +14,26 @@ struct Postcard: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [Send.self, Queue.self, Serve.self, Explain.self, Conformance.self, Demo.self, Thumbnail.self])
 
+    /// The parser would call a word that is no command, and whatever follows it, unexpected.
+    private static func checkCommand(_ word: String) throws {
+        let isGeneral =
+            ["", "-h", "--help", "--version", "help"].contains(word) || word.hasPrefix("--experimental-")
+            || word.hasPrefix("--generate-")
+        let all = configuration.subcommands.map { command in
+            (name: "\(command)".lowercased(), isListed: command.configuration.shouldDisplay)
+        }
+        guard !isGeneral, !all.contains(where: { $0.name == word }) else { return }
+        let listed = all.filter(\.isListed).map(\.name)
+        throw ValidationError(
+            "'\(word)' is not a command. The commands are \(listed.dropLast().joined(separator: ", ")) and "
+                + "\(listed.last ?? ""). To send a form, write: postcard send URL -F name=value")
+    }
+
     static func main() async {
         do {
-            var command = try await parse(CommandLineArguments.readable(CommandLineArguments.ofProcess))
+            let arguments = try CommandLineArguments.readable(CommandLineArguments.ofProcess)
+            try checkCommand(arguments.first ?? "")
+            var command = try await parse(arguments)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

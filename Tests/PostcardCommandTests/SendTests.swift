@@ -24,6 +24,12 @@ struct SendTests {
         (["http://127.0.0.1:1/", "-F", "a=b", "-X", "GET"], 64, "POST"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--timeout", "0"], 64, "timeout"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--answer-timeout", "0"], 64, "timeout"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "-m", "0"], 64, "timeout"),
+        (["http://127.0.0.1:1/", "-d", "a=b"], 64, "write each field as -F name=value"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--data-raw=x"], 64, "--data-raw is not an option of postcard"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "-v"], 64, "--dry-run"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "-o", "response"], 64, "> FILE"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "-A", "me"], 64, "-H 'User-Agent: "),
         (["http://127.0.0.1:1/", "-F", "a=b", "--retries", "-1"], 64, "retries"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--limit-rate", "0"], 64, "byte a second"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--limit-rate", "fast"], 64, "rate"),
@@ -56,6 +62,18 @@ struct SendTests {
         #expect(ending.status == status)
         #expect(ending.messages.contains(word), "\(ending.messages)")
         #expect(ending.output.isEmpty)
+    }
+
+    @Test("Flags that commands of curl have are accepted, and -s says nothing of attempts that failed")
+    func curlFlags() async throws {
+        let arguments = ["http://127.0.0.1:1/", "-F", "a=b", "--retry", "1"]
+        let loud = try await Program.run(["send", "-SfL"] + arguments)
+        #expect(loud.status == 69 && loud.messages.contains("attempt 2 of 2"), "\(loud.messages)")
+        let silent = try await Program.run(["send", "-sSfL"] + arguments)
+        #expect(silent.status == 69 && !silent.messages.contains("attempt 2"), "\(silent.messages)")
+        #expect(silent.messages.contains("127.0.0.1:1"))
+        let late = try await Program.run(["send", "-m0.3"] + arguments.dropLast() + ["100"])
+        #expect(late.status == 75 && late.messages.contains("within"), "\(late.messages)")
     }
 
     @Test(
@@ -205,6 +223,30 @@ struct SendTests {
         let dry = try await Program.run(["send", server.address, "-F", "a=@\(picture.path)", "--dry-run"] + options)
         #expect((dry.output.range(of: Data("SECRET".utf8)) != nil) == (choice == "as-is"))
         #expect((dry.output.range(of: Data("KEPT".utf8)) != nil) == (choice != "none"))
+    }
+
+    @Test("A picture that fits already loses its position too", .enabled(if: PictureFitter.isAvailable))
+    func fitWithoutPosition() async throws {
+        let picture = try #require(try SamplePictures.all().first { $0.pathExtension == "jpg" })
+        // EXIF with a directory for a position (Exif 3.0 §4.6.6).
+        let directory: [UInt8] = [0, 1, 0, 1, 0, 2, 0, 0, 0, 2, 0x4E, 0, 0, 0, 0, 0, 0, 0]
+        let exif =
+            Array("Exif\0\0MM".utf8)
+            + [0, 42, 0, 0, 0, 8, 0, 1, 0x88, 0x25, 0, 4, 0, 0, 0, 1, 0, 0, 0, 26, 0, 0, 0, 0] + directory
+        var bytes = Array(try Data(contentsOf: picture))
+        bytes.insert(contentsOf: [0xFF, 0xE1, 0, UInt8(exif.count + 2)] + exif, at: 2)
+        let file = try folder.file("place.jpg", bytes)
+        for (options, isKept) in [(["--fit", "50MB"], false), ([], false), (["--metadata", "as-is"], true)] {
+            let dry = try await Program.run(
+                ["send", "http://127.0.0.1:1/", "-F", "a=@\(file.path)", "--dry-run"] + options)
+            #expect(dry.messages.contains("place.jpg is sent without its position") == !isKept, "\(dry.messages)")
+            let lines = dry.messages.split(whereSeparator: \.isNewline)
+            let type = try #require(lines.first { $0.hasPrefix("Content-Type: ") }?.dropFirst("Content-Type: ".count))
+            let ending = try await Program.run(
+                ["explain", "--json", "--content-type", String(type)], input: dry.output)
+            #expect(ending.text.contains("location-in-photo") == isKept, "\(options): \(ending.text)")
+            #expect(dry.output.count > bytes.count)
+        }
     }
 
     @Test("Pictures are made to fit, by their content, and other files are not")

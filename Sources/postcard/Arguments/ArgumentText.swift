@@ -70,11 +70,32 @@ struct RawValue: ExpressibleByArgument, Hashable {
 /// - The lines of a `--config` file of `send` and `queue add` stand in its place.
 enum CommandLineArguments {
     /// Short options with a value.
-    private static let short: Set<String> = ["-F", "-X", "-H", "-u", "-x", "-K"]
+    private static let short: Set<String> = ["-F", "-X", "-H", "-u", "-x", "-K", "-m"]
     /// Options whose values may begin with a dash, with the long name by which the parser gets them.
     private static let dashed = [
         "-F": "--form", "--form": "--form", "--form-string": "--form", "-H": "--header", "--header": "--header",
     ]
+
+    /// What to write instead of options that only curl has.
+    private static let foreign: [String: String] = {
+        let body = "A form has no other body: write each field as -F name=value."
+        var advice = [
+            "-A": "Write -H 'User-Agent: …'.", "-b": "Write -H 'Cookie: …'.", "-e": "Write -H 'Referer: …'.",
+            "-i": "To see the status and the header fields of the response, add --json.",
+            "-o": "The response goes to standard output: write > FILE.",
+            "-v": "To see the request, add --dry-run. To see it as a receiver does: postcard explain --listen 9000.",
+            "-w": "To see the status, the bytes and the seconds, add --json.",
+        ]
+        for option in ["-d", "--data", "--data-binary", "--data-raw", "--data-urlencode", "-T", "-G", "-I"] {
+            advice[option] = body
+        }
+        let long = [
+            "--user-agent": "-A", "--cookie": "-b", "--referer": "-e", "--include": "-i", "--output": "-o",
+            "--verbose": "-v", "--write-out": "-w", "--upload-file": "-T", "--get": "-G", "--head": "-I",
+        ]
+        for (name, short) in long { advice[name] = advice[short] }
+        return advice
+    }()
 
     /// The names of the option for an ``ArgumentsFile``.
     static let config = ["-K", "--config"]
@@ -107,6 +128,10 @@ enum CommandLineArguments {
             }
             let (name, attached) = parted(bytes)
             guard let long = dashed[name] else {
+                let word = String(name.prefix { $0 != "=" })
+                if makesForm, let advice = foreign[word] {
+                    throw ValidationError("curl's \(word) is not an option of postcard. \(advice)")
+                }
                 result +=
                     try [text(attached == nil ? bytes : Array(name.utf8))] + [attached].compactMap(\.self).map(text)
                 // The value of a short option, which is not an option whatever it looks like.

@@ -54,9 +54,7 @@ struct ArgumentsFile {
         if CommandLineArguments.config.contains(String(decoding: option, as: UTF8.self)) {
             throw Fault(line: number, message: "A file of --config cannot name another one.")
         }
-        guard let value = try value(rest, number: number) else { return [option] }
-        // The URL has no option of its own.
-        return option.elementsEqual("--url".utf8) ? [value] : [option, value]
+        return [option] + (try value(rest, number: number).map { [$0] } ?? [])
     }
 
     /// The value of an option; `nil` if it has none.

@@ -109,7 +109,7 @@ struct FormBuilder {
     private static func fields(of headers: FormArgument.Headers) throws -> HTTPFields {
         var fields = headers.fields
         for path in headers.files {
-            for line in try TextFile(path).lines { fields.append(try HeaderArgument(line).field) }
+            for line in try TextFile(path).headerLines() { fields.append(try HeaderArgument(line).field) }
         }
         return fields
     }

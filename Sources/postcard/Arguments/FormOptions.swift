@@ -4,6 +4,39 @@ import HTTPTypes
 import PostcardForm
 import PostcardPictures
 
+/// Where a form is sent.
+struct FormTarget: ParsableArguments {
+    @Argument(help: "Where to send the form: an http or https URL.")
+    var url: String?
+
+    @Option(
+        name: .customLong("url"),
+        help: ArgumentHelp(
+            "The same as an option, for a file of --config. An argument has priority.", valueName: "url"))
+    var named: String?
+
+    /// The URL as it was given.
+    var text: String { url ?? named ?? "" }
+
+    func validate() throws {
+        if url == nil, named == nil {
+            throw ValidationError("The form has no URL to go to. Add one, such as http://127.0.0.1:8080/uploads.")
+        }
+    }
+}
+
+/// Flags that commands with curl often have. What they ask for is so anyway.
+struct CurlFlags: ParsableArguments {
+    @Flag(name: [.customShort("S"), .long], help: ArgumentHelp("Accepted as in curl.", visibility: .private))
+    var showError = false
+
+    @Flag(name: [.short, .long], help: ArgumentHelp("Accepted as in curl.", visibility: .private))
+    var fail = false
+
+    @Flag(name: [.customShort("L"), .long], help: ArgumentHelp("Accepted as in curl.", visibility: .private))
+    var location = false
+}
+
 /// The options that make a form and the request around it.
 struct FormOptions: ParsableArguments {
     @Option(
@@ -33,8 +66,8 @@ struct FormOptions: ParsableArguments {
         help: ArgumentHelp(
             "Read options from a file, one a line, as curl does; repeatable.",
             discussion: """
-                Such as form = "photo=@cat.jpg", in which \\", \\\\, \\n, \\r and \\t are escapes. Options stand in the file's \
-                place, and paths begin in the current directory. 'postcard explain --edit' writes one.
+                Such as form = "photo=@cat.jpg", in which \\", \\\\, \\n, \\r and \\t are escapes. Its options count as if they \
+                were written in its place, and paths begin in the current directory. 'postcard explain --edit' writes one.
                 """,
             valueName: "file"))
     var config: [String] = []
@@ -101,8 +134,10 @@ struct FormOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The maximum number of pixels of a picture's longer edge.",
-            discussion:
-                "Defaults to 2560 with --fit. With --fit server, only pictures that are too large are scaled to it.",
+            discussion: """
+                Defaults to \(PictureLimit(maximumBytes: 1).maximumEdge) with --fit. With --fit server, only pictures that \
+                are too large are scaled to it.
+                """,
             valueName: "pixels"))
     var maxEdge: Int?
 

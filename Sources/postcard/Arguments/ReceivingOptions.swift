@@ -14,12 +14,13 @@ struct ReceivingOptions: ParsableArguments {
             valueName: "size"))
     var maxBody: ByteCount?
 
-    @Option(help: ArgumentHelp("The maximum size of a file (that of the body).", valueName: "size"))
+    @Option(help: ArgumentHelp("The maximum size of a file, such as 20MB (that of the body).", valueName: "size"))
     var maxFile: ByteCount?
 
     @Option(
         help: ArgumentHelp(
-            "The maximum size of a text field (\(Shown.size(FormLimits().maximumFieldBytes))).", valueName: "size"))
+            "The maximum size of a text field, such as 64KB (\(Shown.size(FormLimits().maximumFieldBytes))).",
+            valueName: "size"))
     var maxField: ByteCount?
 
     @Option(
@@ -49,7 +50,7 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The minimum rate of a body, in bytes per second (\(ConnectionOptions().minimumBytesPerSecond)).",
+            "The minimum rate of a body, in bytes per second, such as 1KB (\(ConnectionOptions().minimumBytesPerSecond)).",
             valueName: "size"))
     var minimumRate: ByteCount?
 
@@ -203,7 +204,8 @@ struct FormLimitOptions: ParsableArguments {
     var maxParts: Int?
 
     @Option(
-        help: ArgumentHelp("The maximum size of a part's header (\(defaults.maximumHeaderBytes)).", valueName: "size"))
+        help: ArgumentHelp(
+            "The maximum size of a part's header, such as 8KB (\(defaults.maximumHeaderBytes)).", valueName: "size"))
     var maxPartHeader: ByteCount?
 
     @Option(
@@ -213,12 +215,14 @@ struct FormLimitOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The maximum number of bytes before the first part (\(defaults.maximumPreambleBytes)).", valueName: "size"))
+            "The maximum number of bytes before the first part, such as 1KB (\(defaults.maximumPreambleBytes)).",
+            valueName: "size"))
     var maxPreamble: ByteCount?
 
     @Option(
         help: ArgumentHelp(
-            "The maximum number of bytes after the last part (\(defaults.maximumEpilogueBytes)).", valueName: "size"))
+            "The maximum number of bytes after the last part, such as 1KB (\(defaults.maximumEpilogueBytes)).",
+            valueName: "size"))
     var maxEpilogue: ByteCount?
 
     func validate() throws {

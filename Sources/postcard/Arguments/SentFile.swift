@@ -90,13 +90,13 @@ struct SentFile {
     }
 }
 
-/// A text that is read from a file or from standard input.
+/// A text that is read from a file or from standard input. It is usually UTF-8, as texts of forms should be.
 struct TextFile {
     let bytes: [UInt8]
     private let name: String
 
     /// - Parameter path: The file; `-` is standard input.
-    /// - Throws: ``CommandFailure`` if it cannot be read, or is not UTF-8.
+    /// - Throws: ``CommandFailure`` if it cannot be read, or is no text.
     init(_ path: ArgumentText) throws {
         name = path == "-" ? "Standard input" : path.description
         do {
@@ -109,16 +109,21 @@ struct TextFile {
         } catch {
             throw CommandFailure.input(name, "cannot be read: \(error)")
         }
-        guard String(validating: bytes, as: UTF8.self) != nil else {
-            throw CommandFailure.input(name, "is not a text in UTF-8. Send it as a file, with @ in place of <.")
+        guard !bytes.contains(0) else {
+            throw CommandFailure.input(name, "is not a text. Send it as a file, with @ in place of <.")
         }
     }
 
     /// The header fields in the file, one in each line. A line that begins with a blank continues the line before it, and
     /// a line that begins with `#` is a comment.
-    var lines: [String] {
+    ///
+    /// - Throws: ``CommandFailure`` if the file is not UTF-8.
+    func headerLines() throws -> [String] {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandFailure.input(name, "is not UTF-8, which header fields must be")
+        }
         var lines: [String] = []
-        for line in String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline) where line.first != "#" {
+        for line in text.split(whereSeparator: \.isNewline) where line.first != "#" {
             if line.first == " " || line.first == "\t", !lines.isEmpty {
                 lines[lines.count - 1] += " " + line.trimmingCharacters(in: .whitespaces)
             } else if !line.allSatisfy(\.isWhitespace) {

@@ -61,8 +61,14 @@ struct TransportOptions: ParsableArguments {
             valueName: "host:port:address"))
     var resolve: [String] = []
 
-    @Option(help: ArgumentHelp("How long connecting may take, in seconds. Defaults to 30.", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp(
+            "How long connecting may take, in seconds. Defaults to \(Self.usualConnectSeconds).", valueName: "seconds"))
     var connectTimeout: Double?
+
+    private static var usualConnectSeconds: Int64 {
+        (AsyncHTTPTransport.configuration().timeout.connect?.nanoseconds ?? 0) / 1_000_000_000
+    }
 
     /// The version of HTTP.
     enum Version: String, EnumerableFlag {

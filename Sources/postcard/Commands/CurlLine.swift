@@ -11,7 +11,7 @@ struct CurlLine {
 
     /// - Throws: `ValidationError` if an option cannot be understood.
     init(_ command: Send) throws {
-        words += CurlCommand.options(forURL: command.url)
+        words += CurlCommand.options(forURL: command.target.text)
         let method = try command.options.method()
         if method != .post { add("-X", method.rawValue) }
         for field in command.options.header { add("-H", Self.header(field)) }
@@ -20,9 +20,11 @@ struct CurlLine {
         if command.timeout != 60 {
             words += ["--speed-limit", "1", "--speed-time", "\(Int(command.timeout.rounded(.up)))"]
         }
+        if let seconds = command.totalTime { add("-m", "\(seconds)") }
+        if command.silent { words.append("-s") }
         if command.retries > 0 { words += ["--retry", "\(command.retries)"] }
         if let rate = command.limitRate { add("--limit-rate", "\(rate.bytes)") }
-        words.append(ShellWord.quoted(Array(command.url.utf8)))
+        words.append(ShellWord.quoted(Array(command.target.text.utf8)))
         for argument in try command.options.arguments() { add(argument) }
         losses += Self.losses(of: command)
     }

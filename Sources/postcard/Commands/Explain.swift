@@ -22,7 +22,11 @@ struct Explain: AsyncParsableCommand {
         help: ArgumentHelp("The input is a body, sent with this Content-Type.", valueName: "value"))
     var contentType: String?
 
-    @Option(help: ArgumentHelp("Which request of a HAR file or a trace, from 1.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp(
+            "Which request of a HAR file or a trace, from 1.",
+            discussion: "Defaults to the only upload of a HAR file, and to the first request with a body of a trace.",
+            valueName: "number"))
     var entry: Int?
 
     @Option(

@@ -18,8 +18,8 @@ struct Send: AsyncParsableCommand {
             broke; 70 this build cannot change pictures; 75 timed out.
             """)
 
-    @Argument(help: "Where to send the form: an http or https URL.")
-    var url: String
+    @OptionGroup
+    var target: FormTarget
 
     @OptionGroup
     var options: FormOptions
@@ -34,8 +34,22 @@ struct Send: AsyncParsableCommand {
             discussion: "Defaults to five times --timeout.", valueName: "seconds"))
     var responseTimeout: Double?
 
-    @Option(help: "How many more attempts after a temporary failure.")
+    @Option(
+        name: [.customShort("m"), .customLong("max-time")],
+        help: ArgumentHelp(
+            "How long the whole upload may take with all its attempts, in seconds.",
+            discussion: "Defaults to no limit.", valueName: "seconds"))
+    var totalTime: Double?
+
+    @Option(
+        name: [.long, .customLong("retry")], help: "How many more attempts after a temporary failure.")
     var retries = 0
+
+    @Flag(name: [.short, .long], help: "Draw no progress, and say nothing of attempts that failed.")
+    var silent = false
+
+    @OptionGroup
+    var curlFlags: CurlFlags
 
     @Flag(
         help: ArgumentHelp(
@@ -49,7 +63,8 @@ struct Send: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "The maximum number of bytes to send per second, such as 500K.",
-            discussion: "As in curl, K, M and G are powers of 1024; kB, MB and GB are powers of 1000.",
+            discussion:
+                "Defaults to no limit. As in curl, K, M and G are powers of 1024; kB, MB and GB are powers of 1000.",
             valueName: "rate"))
     var limitRate: ByteCount?
 
@@ -64,8 +79,8 @@ struct Send: AsyncParsableCommand {
         help: ArgumentHelp(
             "Send SHA-256 digests (RFC 9530), so that bytes that change in transit are refused.",
             discussion:
-                "With --resumable or --retries they are sent again. The form is read once before it is sent. With --json, \"verified\" says whether the receiver "
-                + "has reported the same digest."))
+                "With --resumable or --retries they are sent again. The form is read once before it is sent. With "
+                + "--json, \"verified\" says whether the receiver has reported the same digest."))
     var digests = false
 
     @Flag(
@@ -95,7 +110,7 @@ struct Send: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        for timeout in [timeout, responseTimeout].compactMap(\.self)
+        for timeout in [timeout, responseTimeout, totalTime].compactMap(\.self)
         where !(0.001...31_536_000).contains(timeout) {
             throw ValidationError("The timeout must be from a thousandth of a second to a year.")
         }
@@ -107,8 +122,8 @@ struct Send: AsyncParsableCommand {
     }
 
     private func address() throws -> URL {
-        guard let address = URL(string: url) else {
-            throw ValidationError("'\(url)' is not a URL. Write it as http://host/path.")
+        guard let address = URL(string: target.text) else {
+            throw ValidationError("'\(target.text)' is not a URL. Write it as http://host/path.")
         }
         return address
     }
@@ -145,14 +160,14 @@ struct Send: AsyncParsableCommand {
     }
 
     private func send(_ form: MultipartForm, to address: URL) async throws -> UploadResponse {
-        let screen = Terminal.isInteractive ? ProgressScreen() : nil
+        let screen = Terminal.isInteractive && !silent ? ProgressScreen() : nil
         do {
             let events = try client().events(
                 of: form, to: address, method: options.method(), headerFields: options.headerFields())
             for try await event in events {
                 screen?.show(event)
                 switch event {
-                case .retrying(let retry): say(retry, above: screen)
+                case .retrying(let retry): if !silent { say(retry, above: screen) }
                 case .done(let response): return response
                 default: break
                 }
@@ -183,8 +198,10 @@ struct Send: AsyncParsableCommand {
 
     private func client() throws -> UploadClient {
         var client = UploadClient(
-            transport: try connection.make(for: URL(string: url)), retry: RetryPolicy(maximumAttempts: retries + 1),
+            transport: try connection.make(for: URL(string: target.text)),
+            retry: RetryPolicy(maximumAttempts: retries + 1),
             timeouts: UploadTimeouts(idle: .seconds(timeout)))
+        client.timeouts.total = totalTime.map { .seconds($0) }
         if let responseTimeout { client.timeouts.response = .seconds(responseTimeout) }
         client.responses.acceptsEarly = acceptsEarlyResponse
         client.network.rateLimit = limitRate.map { RateLimit(bytesPerSecond: Int(clamping: $0.bytes)) }

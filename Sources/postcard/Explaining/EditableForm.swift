@@ -82,18 +82,21 @@ struct EditableForm {
             lines += ArgumentsFile.line("request", Array(method.utf8))
         }
         for name in explanation.curl?.secretFields ?? [] { lines += Array("# header = \"\(name): …\"\n".utf8) }
-        for part in parts { lines += Self.line(part) }
+        for part in parts { lines += Self.remark(on: part) + Self.line(part) }
         return lines
+    }
+
+    /// A comment about what the line of a part cannot say.
+    private static func remark(on part: Part) -> [UInt8] {
+        guard let type = part.content.contentType, (try? MediaType(type)) == nil else { return [] }
+        return Array("# Left out, because it is not a media type: \(VisibleBytes.text(type))\n".utf8)
     }
 
     private static func line(_ part: Part) -> [UInt8] {
         let name = Array(part.content.name.utf8) + [UInt8(ascii: "=")]
         var attributes: [UInt8] = []
         if let type = part.content.contentType.flatMap({ try? MediaType($0) }) {
-            // curl knows no quotes around a type.
-            attributes +=
-                ";type=".utf8
-                + (type.value.contains { ",\"".contains($0) } ? quoted(type.value) : Array(type.value.utf8))
+            attributes += ";type=".utf8 + (needsQuotes(type.value) ? quoted(type.value) : Array(type.value.utf8))
         }
         if let filename = part.content.filename { attributes += ";filename=".utf8 + quoted(filename) }
         for field in part.content.headers
@@ -109,6 +112,13 @@ struct EditableForm {
         }
         let mark = part.content.filename == nil ? UInt8(ascii: "<") : UInt8(ascii: "@")
         return ArgumentsFile.line("form", name + [mark] + quoted(file) + attributes)
+    }
+
+    /// Whether a part of the type would be read as something else. curl knows no quotes around a type.
+    private static func needsQuotes(_ type: String) -> Bool {
+        let words = type.lowercased().filter { $0 != " " && $0 != "\t" }
+        return type.contains { ",\"".contains($0) }
+            || FormArgumentScanner.Attribute.allCases.contains { words.contains(";\($0.rawValue)=") }
     }
 
     /// A word of the grammar of `-F`.

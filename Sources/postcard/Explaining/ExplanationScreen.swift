@@ -47,7 +47,10 @@ struct ExplanationReport: Encodable {
         var lines = ExplanationScreen(
             explanation: explanation, remarks: remarks, columns: columns, style: style
         ).lines
-        if let editable { lines += ["", style("Written to \(VisibleBytes.text(editable)), to be edited", .good)] }
+        if let editable {
+            lines += ["", style("Written to \(VisibleBytes.text(editable)), to be edited", .good)]
+            lines.append("To send it again, run there: postcard send --metadata as-is --config \(EditableForm.name)")
+        }
         return switch fix {
         case nil, .failed: lines
         case .written(let outcome): lines + outcome.lines(columns: columns, style: style)

@@ -12,11 +12,14 @@ struct QueueAdd: AsyncParsableCommand {
             stored with it, including secrets, in files that only their owner can read.
             """)
 
-    @Argument(help: "The http or https URL to send the form to.")
-    var url: String
+    @OptionGroup
+    var target: FormTarget
 
     @OptionGroup
     var options: FormOptions
+
+    @OptionGroup
+    var curlFlags: CurlFlags
 
     @OptionGroup
     var location: QueueLocation
@@ -48,9 +51,9 @@ struct QueueAdd: AsyncParsableCommand {
     }
 
     private func address() throws -> URL {
-        guard let address = URL(string: url), let scheme = address.scheme?.lowercased(),
+        guard let address = URL(string: target.text), let scheme = address.scheme?.lowercased(),
             ["http", "https"].contains(scheme), address.host() != nil
-        else { throw ValidationError("A form cannot be sent to '\(url)'. Write the URL as http://host/path.") }
+        else { throw ValidationError("A form cannot be sent to '\(target.text)'. Write the URL as http://host/path.") }
         return address
     }
 
