@@ -1,4 +1,8 @@
+import Foundation
+import PostcardClient
 import PostcardForm
+import PostcardPictures
+import PostcardQueue
 import PostcardReceiver
 import PostcardServer
 import PostcardTestSupport
@@ -6,17 +10,108 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct HelpTests {
-    private static let commands = [
-        "", "send", "serve", "explain", "conformance", "demo", "queue", "queue add", "queue run", "queue list",
-        "queue retry", "queue cancel", "queue pause", "queue resume", "queue clear",
+    /// A command, as the argument parser describes it.
+    private struct Command: Decodable {
+        let commandName: String
+        let arguments: [Argument]?
+        let subcommands: [Command]?
+        let shouldDisplay: Bool?
+
+        struct Argument: Decodable {
+            let kind: String
+            let shouldDisplay: Bool
+            let isRepeating: Bool
+            let names: [Name]?
+            let defaultValue: String?
+            let abstract: String?
+            let discussion: String?
+
+            struct Name: Decodable {
+                let kind: String
+                let name: String
+            }
+
+            var name: String { names?.last?.name ?? "" }
+            var text: String { [abstract, discussion].compactMap(\.self).joined(separator: " ") }
+        }
+
+        /// The command and those in it that help lists, each with its words.
+        func all(after words: [String] = []) -> [(words: [String], command: Command)] {
+            [(words, self)]
+                + (subcommands ?? []).filter { $0.shouldDisplay != false && $0.commandName != "help" }
+                .flatMap { $0.all(after: words + [$0.commandName]) }
+        }
+    }
+
+    private struct Description: Decodable {
+        let command: Command
+    }
+
+    private static func commands() async throws -> [(words: [String], command: Command)] {
+        let ending = try await Program.run(["--experimental-dump-help"])
+        return try JSONDecoder().decode(Description.self, from: ending.output).command.all()
+    }
+
+    @Test func `help fits 80 columns`() async throws {
+        let commands = try await Self.commands()
+        #expect(commands.count > 14)
+        for (words, _) in commands {
+            let ending = try await Program.run(words + ["--help"])
+            #expect(ending.status == 0)
+            let long = ending.text.split(separator: "\n").filter { $0.count > 80 }
+            #expect(long.isEmpty, "\(words): \(long)")
+        }
+    }
+
+    /// Options without which the program does nothing of their kind.
+    private static let withoutDefault: Set = [
+        "against", "body", "cert", "certificate", "content-type", "edit", "fit", "fix", "group", "listen", "not-before",
+        "private-key", "read-token", "read-token-file", "rules", "screen", "store", "token", "token-file", "url",
+        "user",
     ]
 
-    @Test(arguments: commands)
-    func `help fits 80 columns`(command: String) async throws {
-        let ending = try await Program.run(command.split(separator: " ").map(String.init) + ["--help"])
-        #expect(ending.status == 0)
-        let long = ending.text.split(separator: "\n").filter { $0.count > 80 }
-        #expect(long.isEmpty, "\(long)")
+    @Test func `help shows the default of every option`() async throws {
+        for (words, command) in try await Self.commands() {
+            for option in command.arguments ?? [] where option.kind == "option" && option.shouldDisplay {
+                let isShown =
+                    option.defaultValue != nil || option.text.contains("Defaults to ")
+                    || option.abstract?.contains(/\([^()]+\)[.,]?( |$)/) == true
+                #expect(
+                    isShown || option.isRepeating || Self.withoutDefault.contains(option.name),
+                    "\(words) --\(option.name): \(option.text)")
+            }
+        }
+    }
+
+    @Test func `the defaults in the help are those of the code`() async throws {
+        let queue = QueueOptions()
+        let timeouts = UploadTimeouts()
+        let ratio = (timeouts.response ?? .zero) / (timeouts.idle ?? .zero)
+        let texts: [(command: String, option: String, text: String)] = [
+            ("send", "max-edge", "Defaults to \(PictureLimit(maximumBytes: 1).maximumEdge) with --fit."),
+            ("send", "answer-timeout", "Defaults to \(ratio == 5 ? "five" : "\(ratio)") times --timeout."),
+            ("send", "limit-rate", "Defaults to no limit."), ("queue run", "limit-rate", "Defaults to no limit."),
+        ]
+        let values: [(command: String, option: String, value: Double)] = [
+            ("send", "timeout", (timeouts.idle ?? .zero) / .seconds(1)), ("send", "retries", 0),
+            ("queue run", "timeout", (timeouts.idle ?? .zero) / .seconds(1)),
+            ("queue run", "concurrency", Double(queue.concurrency)),
+            ("queue run", "max-delay", queue.retryPolicy.maximumDelay / .seconds(1)),
+            ("queue add", "priority", Double(UploadConditions().priority)),
+        ]
+        let commands = try await Self.commands()
+        func option(_ name: String, of command: String) throws -> Command.Argument {
+            let found = commands.first { $0.words.joined(separator: " ") == command }?.command
+            return try #require(found?.arguments?.first { $0.name == name }, "\(command) --\(name)")
+        }
+        for row in texts {
+            let text = try option(row.option, of: row.command).text
+            #expect(text.contains(row.text), "\(row.command) --\(row.option): \(text)")
+        }
+        for row in values {
+            let value = try option(row.option, of: row.command).defaultValue
+            #expect(value.flatMap(Double.init) == row.value, "\(row.command) --\(row.option): \(value ?? "")")
+        }
     }
 
     @Test func `help shows the default of every limit as the code has it`() async throws {
@@ -36,6 +131,8 @@ struct HelpTests {
             ("--idle-timeout", "\(Int(connections.idleTimeout / .seconds(1)))"),
             ("--shutdown-timeout", "\(Int(connections.shutdownTimeout / .seconds(1)))"),
             ("--upload-expiry", "\(Int(ResumptionOptions().lifetime / .seconds(1)))"),
+            ("--interim-responses", ResumptionOptions().interimResponses.rawValue),
+            ("--contradicted-types", uploads.contentTypePolicy.rawValue),
             ("--screen-timeout", "\(Int(uploads.screeningTimeLimit / .seconds(1)))"),
             ("--keep-for", "no limit"), ("--keep-at-most", "no limit"), ("--config", "POSTCARD_CONFIG"),
             ("--port", "8080"), ("--directory", "./received"), ("--path", uploads.path),
@@ -49,5 +146,24 @@ struct HelpTests {
                 text.contains("(\(value)") || text.contains("Defaults to \(value)")
                     || text.contains("(default: \(value))"), "\(option): \(text)")
         }
+    }
+
+    @Test(arguments: [
+        ["sned", "http://127.0.0.1:1/"], ["-F", "a=b"], ["http://127.0.0.1:1/", "-F", "a=b"], ["--sned"],
+    ])
+    func `a word that is no command leads to those that are`(arguments: [String]) async throws {
+        let ending = try await Program.run(arguments)
+        #expect(ending.status == 64)
+        #expect(ending.messages.contains("'\(arguments[0])' is not a command."), "\(ending.messages)")
+        #expect(ending.messages.contains("send, queue, serve, explain, conformance and demo"), "\(ending.messages)")
+    }
+
+    @Test func `help shows where a queue is, and how rules are written`() async throws {
+        let queue = try await Program.run(["queue", "add", "--help"]).text
+        #expect(queue.contains("~/.local/state") || queue.contains("~/Library/Application Support/postcard/queue"))
+        let serve = try await Program.run(["serve", "--help"]).text.split(whereSeparator: \.isWhitespace)
+            .joined(separator: " ")
+        let example = try #require(serve.firstMatch(of: /Such as (\{"fields".*?\}\}\})\./)?.1)
+        #expect(throws: Never.self) { try FormRules(json: Data(example.utf8)) }
     }
 }
