@@ -31,9 +31,9 @@ struct Postcard: AsyncParsableCommand {
 
     static func main() async {
         do {
-            let arguments = try CommandLineArguments.readable(CommandLineArguments.ofProcess)
-            try checkCommand(arguments.first ?? "")
-            var command = try await parse(arguments)
+            let arguments = CommandLineArguments.ofProcess
+            try checkCommand(ArgumentText(arguments.first ?? []).description)
+            var command = try await parse(CommandLineArguments.readable(arguments))
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

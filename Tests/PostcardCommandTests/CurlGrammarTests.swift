@@ -212,9 +212,9 @@ struct CurlGrammarTests {
         }
         let full = try await Program.run(["explain", file.path, "--edit", edit])
         #expect(full.status == 73 && full.messages.contains("edited"), "\(full.status) \(full.messages)")
-        let text = try folder.file("text", "no form".utf8)
+        let text = try folder.file("no form", "hello".utf8).path
         let none = try await Program.run([
-            "explain", "--content-type", "multipart/form-data; boundary=b", "--edit", edit + "2", text.path,
+            "explain", "--content-type", "multipart/form-data; boundary=b", "--edit", edit + "2", text,
         ])
         #expect(none.status == 66 && none.messages.contains("no part"), "\(none.status) \(none.messages)")
     }

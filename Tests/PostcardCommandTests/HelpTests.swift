@@ -31,7 +31,7 @@ struct HelpTests {
                 let name: String
             }
 
-            var name: String { names?.last?.name ?? "" }
+            var name: String { names?.first { $0.kind == "long" }?.name ?? "" }
             var text: String { [abstract, discussion].compactMap(\.self).joined(separator: " ") }
         }
 

@@ -37,7 +37,7 @@ struct OnTerminalTests {
         Row(topic: 1, command: "send PHP -F f=@FOLDER/large", status: 0, shown: ["100 %", "waiting for the response"]),
         Row(
             topic: 1, command: "send SCRIPTED/cut -F f=@FOLDER/large --resumable", status: 0,
-            shown: ["attempt 2 in ", "total, resumed", "100 %", "all of it"]),
+            shown: ["attempt 2 in ", "resumed ", "100 %", "all of it"]),
         Row(
             topic: 1, command: "send URL -F p=@PICTURE --fit 20kB", status: 0, shown: ["preparing the form"],
             needsPictures: true),
@@ -292,8 +292,8 @@ struct OnTerminalTests {
         return folder
     }
 
-    /// A form for explanations: one that is large for some servers, one in a trace that has lost bytes, and one without
-    /// its end.
+    /// A form for explanations: one that is large for some servers, one in a trace that has lost bytes, and one with a
+    /// line that ends in LF.
     private static func addRequests(to folder: TemporaryFolder) throws {
         let type = "Content-Type: multipart/form-data; boundary=XX"
         func head(_ count: Int) -> String {
@@ -306,7 +306,8 @@ struct OnTerminalTests {
         picture += [UInt8](repeating: 7, count: 3_000_000) + [0xFF, 0xD9]
         let body = Array((field + file).utf8) + picture + Array("\r\n--XX--\r\n".utf8)
         _ = try folder.file("request", Array(head(body.count).utf8) + body)
-        _ = try folder.file("broken", (head(field.utf8.count + 2) + field + "--").utf8)
+        let broken = field.replacing("name=\"a\"\r\n", with: "name=\"a\"\n") + "--XX--\r\n"
+        _ = try folder.file("broken", (head(broken.utf8.count) + broken).utf8)
 
         let dots = String(repeating: ".", count: 64)
         let small = field.utf8.count + file.utf8.count + 64 + 10

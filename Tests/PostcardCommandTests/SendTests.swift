@@ -240,11 +240,7 @@ struct SendTests {
             let dry = try await Program.run(
                 ["send", "http://127.0.0.1:1/", "-F", "a=@\(file.path)", "--dry-run"] + options)
             #expect(dry.messages.contains("place.jpg is sent without its position") == !isKept, "\(dry.messages)")
-            let lines = dry.messages.split(whereSeparator: \.isNewline)
-            let type = try #require(lines.first { $0.hasPrefix("Content-Type: ") }?.dropFirst("Content-Type: ".count))
-            let ending = try await Program.run(
-                ["explain", "--json", "--content-type", String(type)], input: dry.output)
-            #expect(ending.text.contains("location-in-photo") == isKept, "\(options): \(ending.text)")
+            #expect((dry.output.range(of: Data(exif)) != nil) == isKept, "\(options)")
             #expect(dry.output.count > bytes.count)
         }
     }

@@ -16,7 +16,7 @@ async def receive(request):
     form = await request.post()
     files = [(name, part) for name, part in form.items() if isinstance(part, web.FileField)]
     return web.json_response({
-        "order": " ".join(form.keys()),
+        "order": " ".join(name for name, _ in form.items()),
         "fields": [
             {"name": name, "value": value} for name, value in form.items() if not isinstance(value, web.FileField)],
         "files": [described(name, part) for name, part in files],

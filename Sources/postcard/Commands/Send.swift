@@ -42,7 +42,8 @@ struct Send: AsyncParsableCommand {
     var totalTime: Double?
 
     @Option(
-        name: [.long, .customLong("retry")], help: "How many more attempts after a temporary failure.")
+        name: [.long, .customLong("retry")], parsing: .unconditional,
+        help: "How many more attempts after a temporary failure.")
     var retries = 0
 
     @Flag(name: [.short, .long], help: "Draw no progress, and say nothing of attempts that failed.")

@@ -40,7 +40,7 @@ struct Serve: AsyncParsableCommand {
     var inspect = true
 
     @Option(
-        help: ArgumentHelp("The log level: debug, info, notice, warning, error.", valueName: "level"),
+        help: ArgumentHelp("The log level: debug, info, notice, warning or error (warning).", valueName: "level"),
         transform: { text in
             guard let level = Logger.Level(rawValue: text) else {
                 throw ValidationError(

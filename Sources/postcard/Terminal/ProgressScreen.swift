@@ -95,7 +95,7 @@ extension ProgressLines {
                 sent: part.bytesSent, total: part.totalBytes)
         }
         let attempt = progress.attempt > 1 ? "total, attempt \(progress.attempt)" : "total"
-        let label = progress.isResumed ? "total, resumed" : attempt
+        let label = progress.isResumed ? "resumed" : attempt
         whole = Item(label: label, sent: progress.bytesSent, total: progress.totalBytes)
         self.speed = speed
     }
