@@ -70,8 +70,10 @@ extension UploadQueue {
 
     /// Pauses an upload until it is resumed. It holds back the later uploads of its group.
     ///
-    /// An upload that is sent in this process keeps its progress if the server resumes uploads. One that a background
-    /// session has starts over.
+    /// An upload keeps its progress if the server resumes uploads, also in a background session: there, the server has to
+    /// support the drafts of Resumable Uploads for HTTP that the system knows, and has to have announced that before the
+    /// pause. Otherwise the upload starts over when it is resumed, also if the server has forgotten its part by then, or
+    /// if an update has moved the app's files meanwhile.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has ended.
     public func pause(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
@@ -83,8 +85,8 @@ extension UploadQueue {
         }
     }
 
-    /// Resumes a paused upload. If it is sent in this process and the server resumes uploads, it continues where it
-    /// stopped.
+    /// Resumes a paused upload. It continues where it stopped if the server resumes uploads, and starts over otherwise;
+    /// see ``pause(_:)``.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is not paused.
     public func resume(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
@@ -116,7 +118,7 @@ extension UploadQueue {
 
 extension UploadQueue {
     /// Pauses the whole queue until ``resume()``, also after restarts. Uploads that are being sent go back into the
-    /// queue, and new ones wait.
+    /// queue and keep their progress as with ``pause(_:)``, and new ones wait.
     ///
     /// - Throws: ``UploadQueueError`` if the database fails.
     public func pause() async throws(UploadQueueError) {

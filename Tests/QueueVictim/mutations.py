@@ -90,7 +90,7 @@ def schema(queue):
     """Changes the schema: tables, columns, triggers, views and indexes."""
     target = queue.target()
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
-    table = queue.chance.choice(["upload", "request", "response", "delivery", "queue"])
+    table = queue.chance.choice(["upload", "request", "response", "delivery", "resumption", "queue"])
     statement = queue.chance.choice([
         f"DROP TABLE {table}", f"ALTER TABLE {table} RENAME TO other", "ALTER TABLE upload RENAME COLUMN uuid TO name",
         "ALTER TABLE upload RENAME COLUMN url TO uuid2; ALTER TABLE upload ADD COLUMN url TEXT",

@@ -18,6 +18,8 @@ struct DaemonCommand: Encodable {
     /// The time until the transfer may begin, in seconds.
     var delay: Double?
     var networks: [String: Bool]?
+    /// What the transfer resumes with.
+    var resumeData: Data?
     /// The daemon's number for a transfer.
     var transfer: Int?
     /// The process's number for an activity.
@@ -50,6 +52,10 @@ struct DaemonMessage: Decodable, Sendable {
     var id: String?
     var bytes: Int64?
     var data: Data?
+    /// What the upload of a transfer that was cancelled can resume with.
+    var resumeData: Data?
+    /// The same for several transfers, by their identifiers.
+    var resumable: [String: Data]?
     /// The daemon's number for the transfer that has ended, or the process's for an activity.
     var number: Int?
     /// Whether the process has the activity that it asked for.

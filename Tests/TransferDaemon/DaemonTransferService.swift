@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 package import HTTPTypes
 import PostcardClient
 package import PostcardQueue
@@ -83,6 +83,7 @@ package final class DaemonTransferService: TransferService {
         command.fields = transfer.headerFields.map { [$0.name.rawName, $0.value] }
         command.file = transfer.body.path
         command.length = transfer.length
+        command.resumeData = transfer.resumeData
         command.delay = transfer.earliestBegin.map(FastTime.seconds)
         command.networks = [
             "cellular": transfer.networks.cellular, "expensive": transfer.networks.expensive,
@@ -99,6 +100,15 @@ package final class DaemonTransferService: TransferService {
         var command = DaemonCommand("cancel")
         command.ids = ids.map(\.description)
         _ = try? await connection().command(command)
+    }
+
+    package func pause(_ ids: Set<AttemptID>) async -> [AttemptID: Data] {
+        var command = DaemonCommand("pause")
+        command.ids = ids.map(\.description)
+        let response = try? await connection().command(command)
+        var resumable: [AttemptID: Data] = [:]
+        for (name, data) in response?.resumable ?? [:] { if let id = AttemptID(name) { resumable[id] = data } }
+        return resumable
     }
 
     package func disconnect() async {
@@ -156,6 +166,7 @@ package final class DaemonTransferService: TransferService {
             connection?.notify(command)
         case "received": report(.received(id, message.data ?? Data()))
         case "ended":
+            if let data = message.resumeData { report(.resumable(id, data)) }
             report(.ended(id, end(message)))
             let connection = state.withLock { state in
                 state.reported.insert(name)

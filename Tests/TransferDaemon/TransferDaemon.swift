@@ -38,6 +38,11 @@ package final class TransferDaemon: Sendable {
         package var dropsOnce = false
         /// Whether the system resumes uploads by itself, with servers that support it.
         package var resumes = false
+        /// The number of transfers, the first ones, that stop in the middle until they are cancelled.
+        package var holds = 0
+        /// Whether the end of a transfer that cannot be resumed is the response about its upload resource, and not an
+        /// error.
+        package var respondsToLostResources = false
         /// Whether the system keeps a second name of each file instead of a copy.
         package var linksFiles = false
         fileprivate var seed: UInt64 = 0
@@ -80,8 +85,12 @@ package final class TransferDaemon: Sendable {
         /// Processes that were suspended, woken for events, ended because of a lock, and ended because they took too
         /// long for events.
         case suspended, woken, killedWithLock, overran
-        /// Transfers that asked for credentials, and transfers that the system has resumed by itself.
+        /// Transfers that asked for credentials, and uploads that were resumed: by the system itself or after a pause.
         case challenged, resumed
+        /// Transfers that stopped in the middle, that were paused, and that began with what a pause returned.
+        case held, paused, begunAgain
+        /// Bytes of bodies that were sent, by all attempts.
+        case bytesSent
         /// Sessions that the system has ended.
         case invalidated
         /// Processes that were asked for another request of a delayed transfer.
@@ -212,6 +221,11 @@ package final class TransferDaemon: Sendable {
     /// Cancels all transfers, as the system does for a reason of its own.
     @discardableResult package func cancelAll(_ reason: CancellationReason) async throws -> Status {
         try await command("cancel-all") { $0.reason = reason.rawValue }
+    }
+
+    /// Forgets the upload resources of all paused transfers, as a server does after a day.
+    @discardableResult package func loseResources() async throws -> Status {
+        try await command("lose-resources")
     }
 
     /// Ends the session of the connected process, which loses its transfers.

@@ -23,6 +23,8 @@ class Transfer:
         # The response that asks for credentials, and the upload resource, if the server resumes the upload.
         self.response = self.resource = None
         self.number, self.held_file, self.earliest = number, held_file, earliest
+        # The app's own file, and whether the transfer resumes what an earlier one has sent.
+        self.file, self.is_resuming = command["file"], False
         self.id, self.url, self.method = command["id"], command["url"], command["method"]
         self.fields, self.length, self.networks = command["fields"], command["length"], command["networks"]
         # waiting, active, ended (with events to deliver), or gone.
@@ -40,9 +42,22 @@ class Transfer:
 class Broken(Exception):
     """The connection broke or failed."""
 
-    def __init__(self, reason, connected):
+    def __init__(self, reason, connected, response=None):
         super().__init__(reason)
         self.connected = connected
+        # The response that says that the upload resource is gone.
+        self.response = response
+
+    @property
+    def cannot_resume(self):
+        return self.response is not None
+
+
+class Left:
+    """What a transfer leaves for another one: the request, the upload resource, and the file as it is."""
+
+    def __init__(self, transfer, state):
+        self.fields, self.resource, self.file, self.state = transfer.fields, transfer.resource, transfer.file, state
 
 
 class Response:
@@ -93,20 +108,23 @@ class Connection:
             self.http.close()
 
 
-def carry(transfer, connection, timeout, report_sent, drop_at=None, resumes=False):
+def carry(transfer, connection, timeout, report_sent, drop_at=None, resumes=False, hold=None):
     """Sends a transfer's file, and follows redirects without asking the app.
 
     drop_at: the number of bytes of the body after which the connection breaks. If these are all, it breaks before the
-    response. resumes: whether the system resumes the upload by itself, if the server does. Returns a Response, or raises
-    Broken.
+    response. resumes: whether the system resumes the upload by itself, if the server does. hold: called in the middle of
+    the body. Returns a Response, or raises Broken.
     """
     url, method, fields, sends_body = transfer.url, transfer.method, transfer.fields, True
     connected = False
     try:
         if resumes and transfer.resource:
             connected = True
-            if response := resume(transfer, connection, timeout, report_sent):
+            response = resume(transfer, connection, timeout, report_sent)
+            if response.method == "PATCH":
                 return response
+            if transfer.is_resuming:
+                raise Broken("The upload resource is gone", connected, response)
             transfer.resource = None
         if resumes:
             fields = fields + RESUMING
@@ -115,7 +133,8 @@ def carry(transfer, connection, timeout, report_sent, drop_at=None, resumes=Fals
             connection.open(parts, timeout)
             connected = True
             response = request(
-                connection, parts, method, fields, transfer if sends_body else None, report_sent, drop_at, resumes)
+                connection, parts, method, fields, transfer if sends_body else None, report_sent, drop_at, resumes,
+                hold=hold)
             body = response.read()
             location = response.getheader("Location")
             if response.status not in REDIRECTING or location is None:
@@ -135,7 +154,8 @@ def carry(transfer, connection, timeout, report_sent, drop_at=None, resumes=Fals
 
 
 def resume(transfer, connection, timeout, report_sent):
-    """Sends what the server is missing to the upload resource. Returns None if there is no such resource any more."""
+    """Sends what the server is missing to the upload resource. Returns the response to HEAD if there is no such resource
+    any more."""
     url = transfer.resource
     parts = urllib.parse.urlsplit(url)
     fields = [field for field in transfer.fields if field[0].lower() == "authorization"] + [VERSION]
@@ -143,7 +163,7 @@ def resume(transfer, connection, timeout, report_sent):
     head = request(connection, parts, "HEAD", fields, None, report_sent, None)
     head.read()
     if head.status // 100 != 2 or head.getheader("Upload-Offset") is None:
-        return None
+        return Response(head.status, head.getheaders(), b"", url, "HEAD")
     offset = int(head.getheader("Upload-Offset"))
     fields = fields + [("Upload-Offset", str(offset)), ("Upload-Complete", "?1"),
                        ("Content-Type", "application/partial-upload")]
@@ -158,7 +178,7 @@ def origin(url):
     return parts.scheme, parts.hostname, parts.port or 80
 
 
-def request(connection, parts, method, fields, transfer, report_sent, drop_at, resumes=False, offset=0):
+def request(connection, parts, method, fields, transfer, report_sent, drop_at, resumes=False, offset=0, hold=None):
     connection.http.response_class = InterimResponse
     target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
     connection.http.putrequest(method, target, skip_accept_encoding=True)
@@ -170,7 +190,7 @@ def request(connection, parts, method, fields, transfer, report_sent, drop_at, r
     connection.http.endheaders()
     if transfer:
         try:
-            send_body(connection, transfer, report_sent, drop_at, resumes, offset)
+            send_body(connection, transfer, report_sent, drop_at, resumes, offset, hold)
         except OSError:
             # A server may respond and close the connection before it has read the whole body.
             if connection.is_broken:
@@ -178,8 +198,10 @@ def request(connection, parts, method, fields, transfer, report_sent, drop_at, r
     return connection.http.getresponse()
 
 
-def send_body(connection, transfer, report_sent, drop_at, resumes, offset):
+def send_body(connection, transfer, report_sent, drop_at, resumes, offset, hold):
     sent = offset
+    if hold:
+        drop_at = transfer.length // 2
     with open(transfer.held_file, "rb") as file:
         file.seek(offset)
         while sent < transfer.length:
@@ -189,10 +211,12 @@ def send_body(connection, transfer, report_sent, drop_at, resumes, offset):
                 break
             connection.http.send(chunk)
             sent += len(chunk)
-            report_sent(sent)
+            report_sent(sent, len(chunk))
     if drop_at is not None:
         if resumes and sent < transfer.length:
             transfer.resource = read_resource(connection.http.sock, transfer.url)
+        if hold:
+            hold(transfer, connection)
         connection.break_now()
         raise ConnectionResetError("dropped")
 

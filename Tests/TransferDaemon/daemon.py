@@ -22,6 +22,10 @@ sys.dont_write_bytecode = True  # The directory belongs to the package.
 from session import Session  # noqa: E402
 
 
+# The commands of a process that has the session.
+OF_CONNECTED = ("transfers", "begin", "continue", "cancel", "pause", "acknowledge", "answer")
+
+
 class Peer:
     """A connection of the app or of the test."""
 
@@ -102,7 +106,7 @@ class Peer:
                 return {}
             if what == "handled":
                 return session.note_handled()
-            if what in ("transfers", "begin", "continue", "cancel", "acknowledge", "answer") and session.peer is not self:
+            if what in OF_CONNECTED and session.peer is not self:
                 return {"error": "The process is not connected."}
             if what == "transfers":
                 self.is_held = False
@@ -121,6 +125,9 @@ class Peer:
                 return session.answer_challenge(command["transfer"])
             if what == "cancel":
                 return session.cancel([t for t in session.transfers.values() if t.id in command["ids"]])
+            if what == "pause":
+                paused = [t for t in session.transfers.values() if t.id in command["ids"]]
+                return {"resumable": session.pause(paused)}
             if what == "acknowledge":
                 return session.acknowledge(command["transfer"])
             if what == "disconnect":
@@ -152,9 +159,11 @@ class Peer:
         elif what == "begin-delayed":
             for transfer in session.transfers.values():
                 transfer.earliest = time.monotonic()
-            session.changed.notify_all()
+            session.note_change()
         elif what == "invalidate":
             session.invalidate(command["reason"])
+        elif what == "lose-resources":
+            session.lose_resources()
         elif what == "lose":
             session.lose(command.get("lost", 1.0), command["when"])
         elif what == "network":
@@ -173,7 +182,7 @@ class Peer:
         def is_reached():
             return (command.get("orGone") and (session.process is None or session.is_suspended)
                     or ends_at_rest and session.is_resting()
-                    or counter is not None and session.status()["counters"].get(counter, 0) >= least)
+                    or counter is not None and session.counter(counter) >= least)
 
         with session.changed:
             if not session.changed.wait_for(is_reached, timeout=command["within"]) and not command.get("mayPass"):

@@ -34,6 +34,9 @@ DEFAULTS = {
     "wakeUpBudget": 60.0,  # How long a process may take for the events for which it was woken.
     "dropsOnce": False,  # Whether a transfer's connection breaks at most once, in the middle.
     "resumes": False,  # Whether the system resumes uploads by itself, with servers that support it.
+    "holds": 0,  # How many transfers, the first ones, stop in the middle until they are cancelled.
+    # Whether the end of a transfer that cannot be resumed is the response about its upload resource, not an error.
+    "respondsToLostResources": False,
     "linksFiles": False,  # Whether it keeps a second name of the file instead of a copy.
 }
 LONGEST_RETRY_SECONDS = 0.5
@@ -50,13 +53,28 @@ class Session(App):
         self.counters = Counter()
         self.failures = []
         self.transfers = {}
+        # What paused transfers can be resumed with, by the tokens that the app gets. Each is good for one transfer.
+        self.resumable = {}
         self.network = {"up": True, "cellular": False, "expensive": False, "constrained": False}
         self.peer = None
         self.is_ended = False
+        # Whether a transfer may have to start, and when the next one is due. Most changes are about neither, and looking
+        # at a thousand transfers for each of them takes longer than what the test is about.
+        self.may_start, self.next_start = True, None
 
     def count(self, name):
         self.counters[name] += 1
+        self.note_change()
+
+    def note_change(self):
+        """Notes that a transfer may have to start."""
+        self.may_start = True
         self.changed.notify_all()
+
+    def counter(self, name):
+        if name == "progress":
+            return sum(self.counters[part] for part in ("handedOver", "started", "ended", "acknowledged"))
+        return self.counters[name]
 
     # Transfers
 
@@ -68,9 +86,21 @@ class Session(App):
         earliest = time.monotonic() + max(0.0, command.get("delay") or 0.0)
         if is_background:
             earliest = max(earliest, self.rate_until)
-        self.transfers[number] = carrying.Transfer(number, command, held, earliest, is_background)
+        transfer = carrying.Transfer(number, command, held, earliest, is_background)
+        self.transfers[number] = transfer
+        if command.get("resumeData"):
+            self.begin_again(transfer, command["resumeData"])
         self.counters["mostOpen"] = max(self.counters["mostOpen"], self.count_open())
         self.count("handedOver")
+
+    def begin_again(self, transfer, data):
+        """Begins a transfer with what an earlier one left. The request is the earlier one's."""
+        transfer.is_resuming = True
+        self.count("begunAgain")
+        left = self.resumable.pop(base64.b64decode(data).decode(), None)
+        if left is None or state_of(left.file) != left.state:
+            return self.end(transfer, {"end": "failed", "code": "connection-lost", "message": "not resumable"})
+        transfer.fields, transfer.resource = left.fields, left.resource
 
     def count_open(self):
         return sum(t.state in ("waiting", "active", "challenged") for t in self.transfers.values())
@@ -117,7 +147,7 @@ class Session(App):
             names = {name.lower() for name, _ in fields or []}
             transfer.fields = [field for field in transfer.fields if field[0].lower() not in names] + (fields or [])
             transfer.earliest = time.monotonic()
-            self.changed.notify_all()
+            self.note_change()
 
     def start(self, transfer, now):
         transfer.state = "active"
@@ -136,20 +166,35 @@ class Session(App):
         response, broken = None, None
         try:
             response = carrying.carry(
-                transfer, connection, self.options["requestTimeout"], lambda sent: self.report_sent(transfer, sent),
-                drop_at, self.options["resumes"])
+                transfer, connection, self.options["requestTimeout"],
+                lambda sent, count: self.report_sent(transfer, sent, count), drop_at, self.options["resumes"],
+                self.hold if transfer.number < self.options["holds"] else None)
         except carrying.Broken as error:
             broken = error
         with self.changed:
             if transfer.state != "active" or transfer.connection is not connection:
                 return  # It was cancelled.
             transfer.connection = None
-            if response and response.is_challenge():
+            if transfer.is_resuming and response is None and broken.cannot_resume:
+                self.end_lost_resource(transfer, broken)
+            elif response and response.is_challenge():
                 self.challenge(transfer, response)
             elif response:
                 self.finish(transfer, response)
             else:
                 self.retry(transfer, broken, time.monotonic())
+
+    def hold(self, transfer, connection):
+        """Stops in the middle until the transfer is cancelled."""
+        with self.changed:
+            self.count("held")
+            self.changed.wait_for(lambda: connection.is_broken)
+
+    def end_lost_resource(self, transfer, broken):
+        """The server no longer has what was sent before."""
+        if self.options["respondsToLostResources"]:
+            return self.finish(transfer, broken.response)
+        self.end(transfer, {"end": "failed", "code": "connection-lost", "message": "not resumable"})
 
     def retry(self, transfer, broken, now):
         """Retries a broken transfer until the resource timeout. This is not reported to the app."""
@@ -216,7 +261,23 @@ class Session(App):
                 if connection:
                     connection.break_now()
                 self.count("cancelled")
-                self.end(transfer, {"end": "cancelled", "reason": reason})
+                data = self.leave(transfer) if reason else None
+                self.end(transfer, {"end": "cancelled", "reason": reason, "resumeData": data})
+
+    def leave(self, transfer):
+        """Returns what another transfer can resume with, or None if the server has announced no upload resource."""
+        if not self.options["resumes"] or not transfer.resource:
+            return None
+        token = f"{transfer.number} {len(self.resumable)}"
+        self.resumable[token] = carrying.Left(transfer, state_of(transfer.file))
+        return base64.b64encode(token.encode()).decode()
+
+    def pause(self, transfers):
+        """Cancels transfers, and returns by their identifiers what others can resume with."""
+        resumable = {t.id: self.leave(t) for t in transfers if t.state in ("waiting", "active")}
+        self.counters["paused"] += len(resumable)
+        self.cancel(transfers)
+        return {name: data for name, data in resumable.items() if data}
 
     def invalidate(self, reason):
         """Ends the session with all that it carries, of which nothing is reported. The process must connect again."""
@@ -244,7 +305,7 @@ class Session(App):
         for transfer in self.transfers.values():
             if transfer.connection and not self.is_allowed(transfer):
                 transfer.connection.break_now()
-        self.changed.notify_all()
+        self.note_change()
 
     # Events
 
@@ -256,9 +317,10 @@ class Session(App):
                 events.append(event)
         return events
 
-    def report_sent(self, transfer, sent):
+    def report_sent(self, transfer, sent, count):
         """Reports progress to a connected process. The system does not store it."""
         with self.changed:
+            self.counters["bytesSent"] += count
             if self.peer and transfer.state == "active":
                 event = {"event": "sent", "id": transfer.id, "bytes": sent}
                 self.peer.outbox.extend(self.with_duplicates([event]))
@@ -296,13 +358,23 @@ class Session(App):
 
     # The end
 
+    def lose_resources(self):
+        for left in self.resumable.values():
+            left.resource += "-lost"
+        self.changed.notify_all()
+
     def run(self):
         """Starts transfers and launches the app when they are due, until the end."""
         with self.changed:
             while not self.is_ended:
                 now = time.monotonic()
-                times = [t for t in (self.start_transfers(now), self.launch_if_due(now), self.end_wake_up(now))
+                if self.may_start or self.next_start is not None and now >= self.next_start:
+                    self.may_start = False
+                    self.next_start = self.start_transfers(now)
+                times = [t for t in (self.next_start, self.launch_if_due(now), self.end_wake_up(now))
                          if t is not None]
+                if self.may_start:
+                    continue
                 self.changed.wait(max(0.0, min(times) - time.monotonic()) if times else None)
 
     def finish_all(self):
@@ -314,8 +386,7 @@ class Session(App):
 
     def status(self):
         return {
-            "counters": {**self.counters, "progress": sum(
-                self.counters[name] for name in ("handedOver", "started", "ended", "acknowledged"))},
+            "counters": {**self.counters, "progress": self.counter("progress")},
             "isResting": self.is_resting(),
             "isRunning": self.process is not None and not self.is_suspended,
             "isConnected": self.peer is not None,
@@ -324,3 +395,12 @@ class Session(App):
     def list_transfers(self):
         transfers = self.transfers.values()
         return {"transfers": [t.id for t in transfers], "ended": [t.id for t in transfers if t.state == "ended"]}
+
+
+def state_of(path):
+    """What says whether a file is the same and unmodified, or None if there is none."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

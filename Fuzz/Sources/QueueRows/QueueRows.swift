@@ -46,7 +46,8 @@ private final class FuzzedQueue: Sendable {
         "upload.reason", "upload.advice", "upload.resource", "upload.enqueued",
         "upload.started", "upload.conflicts", "upload.finished",
         "request.idempotencyKey", "request.headerFields", "request.contentType", "request.parts", "response.status",
-        "response.headerFields", "response.body", "delivery.attempt",
+        "response.headerFields", "response.body", "delivery.attempt", "resumption.stopped",
+        "resumption.resumeData",
     ]
 
     private init() throws {
@@ -81,8 +82,10 @@ private final class FuzzedQueue: Sendable {
                     CREATE TEMP TABLE kept_upload AS SELECT * FROM upload;
                     CREATE TEMP TABLE kept_request AS SELECT * FROM request;
                     INSERT INTO delivery VALUES (1, 1);
+                    INSERT INTO resumption VALUES (1, 0, x'00');
                     CREATE TEMP TABLE kept_response AS SELECT * FROM response;
                     CREATE TEMP TABLE kept_delivery AS SELECT * FROM delivery;
+                    CREATE TEMP TABLE kept_resumption AS SELECT * FROM resumption;
                     """)
         }
         atexit {
@@ -100,6 +103,7 @@ private final class FuzzedQueue: Sendable {
                     INSERT INTO request SELECT * FROM kept_request;
                     INSERT INTO response SELECT * FROM kept_response;
                     INSERT INTO delivery SELECT * FROM kept_delivery;
+                    INSERT INTO resumption SELECT * FROM kept_resumption;
                     """)
         }
         for file in bodies where !FileManager.default.fileExists(atPath: file.path) { try body.write(to: file) }

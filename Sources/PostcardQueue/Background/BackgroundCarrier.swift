@@ -109,10 +109,14 @@ struct BackgroundCarrier: AttemptCarrier {
             id: row.attempt, url: request.url, method: upload.method, headerFields: fields,
             body: store.directory.bodyURL(row.uuid), length: upload.totalBytes,
             earliestBegin: row.earliestBegin.flatMap { $0 > time.date() ? $0 : nil },
-            networks: upload.conditions.networks, priority: upload.conditions.priority)
+            networks: upload.conditions.networks, priority: upload.conditions.priority, resumeData: row.resumeData)
     }
 
-    func cancel(_ attempts: Set<AttemptID>) async { await service.cancel(attempts) }
+    func cancel(_ attempts: Set<AttemptID>, pausing paused: Set<AttemptID>) async -> [AttemptID: Data] {
+        let cancelled = attempts.subtracting(paused)
+        if !cancelled.isEmpty { await service.cancel(cancelled) }
+        return paused.isEmpty ? [:] : await service.pause(paused)
+    }
 
     func callHandlers() {
         // The system may suspend the app from here on, and end it without notice.

@@ -58,7 +58,7 @@ public struct BackgroundSession: Sendable {
     public var retryPolicy = RetryPolicy.persistent
 
     /// Makes header fields when an upload is handed to the system, such as a fresh `Authorization`. The queue does not
-    /// store them. If the closure throws, the upload is handed over later. If the server responds with a 401, the
+    /// store them, except in what the system returns when an upload is paused, which may contain its request. If the closure throws, the upload is handed over later. If the server responds with a 401, the
     /// upload is handed over once more with fresh ones. For an upload that was handed over before its time, they are
     /// made again when it begins. Defaults to `nil`.
     public var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?

@@ -13,13 +13,15 @@ extension Database {
             try execute(
                 sql: """
                     UPDATE upload SET state = CASE WHEN due > ? THEN state ELSE 'sending' END, schedule = NULL,
-                        session = ?, attempts = \(Self.increment("attempts")), sent = 0, resource = NULL,
+                        session = ?, attempts = \(Self.increment("attempts")), resource = NULL,
+                        sent = CASE WHEN id IN (SELECT id FROM resumption WHERE resumeData IS NOT NULL) THEN sent ELSE 0 END,
                         started = coalesce(started, max(?, coalesce(notBefore, 0)))
                     WHERE id = ? AND schedule IN (0, 1)
                     """, arguments: [now.timeIntervalSince1970, session, now.timeIntervalSince1970, id])
             // Another process may have claimed it since.
             guard changesCount == 1 else { return nil }
             try noteAttempt(of: id)
+            try forgetPausing(of: id)
             return try readable(id)
         }
     }

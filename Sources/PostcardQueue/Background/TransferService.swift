@@ -28,6 +28,12 @@ package protocol TransferService: Sendable {
     /// Cancels transfers, in one pass over those that have not ended. They then end as interrupted.
     func cancel(_ ids: Set<AttemptID>) async
 
+    /// Cancels transfers whose uploads are to continue later, in one pass.
+    ///
+    /// - Returns: What the next transfers of these uploads can resume with. Missing for those that must start over:
+    ///   nothing was sent yet, or the server does not support resuming.
+    func pause(_ ids: Set<AttemptID>) async -> [AttemptID: Data]
+
     /// Disconnects this process. Transfers continue.
     func disconnect() async
 }
@@ -48,6 +54,9 @@ package struct Transfer: Sendable {
     package let networks: AllowedNetworks
     /// The priority among the uploads of the queue. 0 is the usual one.
     package let priority: Int
+    /// What the transfer resumes with: what ``TransferService/pause(_:)`` returned for an earlier one, or the service
+    /// reported. `nil` to send the whole body. A service that cannot use it sends the whole body as well.
+    package let resumeData: Data?
 
     /// The priority of the system's task, from 0 to 1. The usual one is 0.5, and 1 and -1 are the system's high and low
     /// ones: 0.75 and 0.25.

@@ -47,7 +47,7 @@ struct URLSessionTransferService: TransferService {
         request.httpShouldHandleCookies = false
         for field in transfer.headerFields { request.addValue(field.value, forHTTPHeaderField: field.name.rawName) }
         request.allow(transfer.networks)
-        let task = SystemSession.of(settings).session.uploadTask(with: request, fromFile: transfer.body)
+        let task = task(for: transfer, request)
         task.taskDescription = "\(transfer.id)"
         task.earliestBeginDate = transfer.earliestBegin
         task.countOfBytesClientExpectsToSend = transfer.length + Self.headBytes
@@ -56,10 +56,28 @@ struct URLSessionTransferService: TransferService {
         task.resume()
     }
 
+    private func task(for transfer: Transfer, _ request: URLRequest) -> URLSessionUploadTask {
+        let session = SystemSession.of(settings).session
+        if let data = transfer.resumeData {
+            // Imported as never nil, and documented as nil if the data is not valid.
+            let task: URLSessionUploadTask? = session.uploadTask(withResumeData: data)
+            if let task { return task }
+        }
+        return session.uploadTask(with: request, fromFile: transfer.body)
+    }
+
     func cancel(_ ids: Set<AttemptID>) async {
         for task in await SystemSession.of(settings).session.allTasks {
             if let id = task.transfer, ids.contains(id) { task.cancel() }
         }
+    }
+
+    func pause(_ ids: Set<AttemptID>) async -> [AttemptID: Data] {
+        var tasks: [AttemptID: URLSessionUploadTask] = [:]
+        for task in await SystemSession.of(settings).session.allTasks {
+            if let id = task.transfer, ids.contains(id), let task = task as? URLSessionUploadTask { tasks[id] = task }
+        }
+        return await answers(from: tasks) { task, answer in task.cancel(byProducingResumeData: answer) }
     }
 
     func disconnect() async {
@@ -147,6 +165,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let id = task.transfer else { return }
         let isRejected = state.withLock { $0.rejected.remove(task.taskIdentifier) != nil }
+        if let data = (error as? URLError)?.uploadTaskResumeData { report(.resumable(id, data)) }
         report(.ended(id, AttemptEnd(of: task, error, isRejected: isRejected)))
     }
 

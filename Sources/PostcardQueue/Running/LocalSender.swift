@@ -137,9 +137,11 @@ extension LocalSender: AttemptCarrier {
         return nil
     }
 
-    func cancel(_ attempts: Set<AttemptID>) {
+    func cancel(_ attempts: Set<AttemptID>, pausing: Set<AttemptID>) -> [AttemptID: Data] {
         let tasks = state.withLock { state in attempts.compactMap { state.tasks[$0] } }
         for task in tasks { task.cancel() }
+        // The upload resource, with which an attempt of this process resumes, is saved while it runs.
+        return [:]
     }
 
     func callHandlers() {}

@@ -30,6 +30,8 @@ package enum AttemptEvent: Sendable {
     case sent(AttemptID, bytes: Int64)
     /// The next bytes of the response's body.
     case received(AttemptID, Data)
+    /// The attempt is about to end without a response, and the next one can resume with this.
+    case resumable(AttemptID, Data)
     /// The attempt has ended.
     case ended(AttemptID, AttemptEnd)
     /// The service has reported all events for which the system woke the app.

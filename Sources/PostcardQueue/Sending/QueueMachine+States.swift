@@ -45,6 +45,8 @@ extension QueueMachine {
         let upload: QueuedUpload.ID
         /// The beginning of the response's body.
         var body = Data()
+        /// What the next attempt can resume with.
+        var resumeData: Data?
         var isSending = false
     }
 

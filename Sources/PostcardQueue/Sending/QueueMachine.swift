@@ -216,11 +216,14 @@ extension QueueMachine {
             case .received(let id, let data):
                 let rest = QueuedUpload.Response.maximumBodyBytes - (open[id]?.body.count ?? 0)
                 open[id]?.body.append(data.prefix(rest))
+            case .resumable(let id, let data): open[id]?.resumeData = data
             case .ended(let id, let end):
                 note(end)
                 let attempt = open.removeValue(forKey: id)
                 ended.append(
-                    EndedAttempt(id: id, upload: attempt?.upload, end: end, body: attempt?.body ?? Data()))
+                    EndedAttempt(
+                        id: id, upload: attempt?.upload, end: end, body: attempt?.body ?? Data(),
+                        resumeData: attempt?.resumeData))
             case .deliveredAll:
                 hasDeliveredAll = true
                 awaited = []

@@ -22,7 +22,10 @@ protocol AttemptCarrier: Sendable {
     func begin(_ row: UploadRow) async -> QueueMachine.Refusal?
 
     /// Cancels attempts. Does nothing about those that have ended.
-    func cancel(_ attempts: Set<AttemptID>) async
+    ///
+    /// - Parameter paused: Those of the attempts whose uploads are to continue later where they stopped.
+    /// - Returns: What the next attempts of these uploads can resume with, where the carrier has something.
+    func cancel(_ attempts: Set<AttemptID>, pausing paused: Set<AttemptID>) async -> [AttemptID: Data]
 
     /// Calls the system's completion handlers.
     func callHandlers()
@@ -91,9 +94,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         case .settle(let attempts, let progress):
             note(progress)
             if !attempts.isEmpty { try settle(attempts) }
-        case .cancel(let attempts, let uploads):
-            for upload in uploads { store.progress.end(upload) }
-            await carrier.cancel(Set(attempts))
+        case .cancel(let attempts, let uploads): await cancel(Set(attempts), of: uploads)
         case .read: return .recorded(try recorded())
         case .claim(let claim):
             try failExpired()
@@ -138,6 +139,21 @@ struct QueueRun<Carrier: AttemptCarrier> {
         if !progress.isEmpty { store.updates.notify() }
     }
 
+    /// Cancels attempts. Uploads that were paused keep their progress if the carrier can resume them.
+    private func cancel(_ attempts: Set<AttemptID>, of uploads: [QueuedUpload.ID]) async {
+        let progress = store.progress.all()
+        for upload in uploads { store.progress.end(upload) }
+        // If this or the write below fails, these uploads start over.
+        let pausing = (try? store.database.read { try $0.pausingAttempts() }) ?? []
+        let paused = attempts.intersection(pausing)
+        let resumable = await carrier.cancel(attempts, pausing: paused)
+        guard !paused.isEmpty else { return }
+        try? store.database.write { db in
+            for attempt in paused { try db.notePause(of: attempt, resumingWith: resumable[attempt], progress) }
+        }
+        carrier.notifyChange()
+    }
+
     /// Records what the ends of attempts mean.
     private func settle(_ attempts: [QueueMachine.EndedAttempt]) throws {
         let now = time.date()
@@ -148,6 +164,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
                     let settlement = machine.rules.settlement(of: attempt, row, at: now, using: &generator)
                 else { return nil }
                 try db.record(settlement, of: row.upload.id, at: now)
+                try db.noteResumption(after: attempt, settlement, of: row.upload.id)
                 if case .done = settlement { return row.uuid }
                 return nil
             }

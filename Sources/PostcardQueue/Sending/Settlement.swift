@@ -28,6 +28,8 @@ extension QueueMachine {
         let end: AttemptEnd
         /// The beginning of the response's body.
         var body = Data()
+        /// What the next attempt can resume with, if there is something.
+        var resumeData: Data?
         var hasBegun = true
     }
 }
@@ -48,6 +50,21 @@ extension QueueMachine.Rules {
     ///   - row: Its upload, as it is now.
     ///   - generator: The source of chance for delays.
     func settlement(
+        of attempt: QueueMachine.EndedAttempt, _ row: UploadRow, at now: Date,
+        using generator: inout some RandomNumberGenerator
+    ) -> Settlement? {
+        let settlement = plainSettlement(of: attempt, row, at: now, using: &generator)
+        // What a server refuses after a pause may be the rest of a form that it has forgotten, and not the form. The
+        // next attempt sends the whole form.
+        if case .fail(let failure, let mayHaveArrived)? = settlement, case .response = attempt.end,
+            row.resumeData != nil
+        {
+            return .delay(until: now, because: failure, as: .nothing, mayHaveArrived: mayHaveArrived)
+        }
+        return settlement
+    }
+
+    private func plainSettlement(
         of attempt: QueueMachine.EndedAttempt, _ row: UploadRow, at now: Date,
         using generator: inout some RandomNumberGenerator
     ) -> Settlement? {

@@ -29,6 +29,7 @@ extension Database {
         guard changesCount == 1 else { return }
         // An address that was signed is as good as a password, and needed no more.
         try execute(sql: "UPDATE request SET signed = NULL WHERE id = ?", arguments: [id])
+        try forgetResumption(of: id)
         try execute(sql: "UPDATE queue SET done = \(Self.increment("done"))")
         try keep(response, of: id)
         try releaseGroup(of: id)
@@ -114,7 +115,9 @@ extension Database {
                     failures = \(Self.increment("failures"))
                 WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
                 """, arguments: [failure.code.rawValue, failure.message, failure.advice, id])
-        if changesCount == 1 { try keep(failure.response, of: id) }
+        guard changesCount == 1 else { return }
+        try keep(failure.response, of: id)
+        try forgetResumption(of: id)
     }
 
     /// Cancels all uploads that have not ended, including rows that cannot be read.
@@ -124,15 +127,18 @@ extension Database {
                 UPDATE upload SET state = 'cancelled', schedule = NULL, session = NULL
                 WHERE state NOT IN ('done', 'failed', 'cancelled')
                 """)
+        try forgetResumptionsOfEndedUploads()
     }
 
     func cancelUpload(_ id: QueuedUpload.ID) throws {
         try execute(
             sql: "UPDATE upload SET state = 'cancelled', schedule = NULL, session = NULL WHERE id = ?", arguments: [id])
+        try forgetResumption(of: id)
         try releaseGroup(of: id)
     }
 
     func pauseUpload(_ id: QueuedUpload.ID) throws {
+        try notePausing(of: id)
         try execute(
             sql: "UPDATE upload SET state = 'paused', schedule = NULL, session = NULL WHERE id = ?", arguments: [id])
     }
@@ -140,6 +146,11 @@ extension Database {
     /// Puts an upload back into the queue. It starts over, unless it was paused or waited for its next attempt: then it
     /// resumes. If its time is over, it has no end any longer.
     func retryUpload(_ id: QueuedUpload.ID, at now: Date) throws {
+        try execute(
+            sql: """
+                DELETE FROM resumption
+                WHERE id = ? AND id IN (SELECT id FROM upload WHERE state NOT IN ('retrying', 'paused'))
+                """, arguments: [id])
         try execute(
             sql: """
                 UPDATE upload SET state = 'waiting', session = NULL, failures = 0, conflicts = 0, interruptions = 0,
@@ -168,6 +179,7 @@ extension Database {
         _ id: QueuedUpload.ID, to url: URL, keepingDelivery keepsDelivery: Bool, at now: Date
     ) throws {
         if !keepsDelivery { try execute(sql: "DELETE FROM delivery WHERE id = ?", arguments: [id]) }
+        try forgetResumption(of: id)
         try execute(
             sql: "UPDATE upload SET url = ?, resource = NULL, sent = 0 WHERE id = ?",
             arguments: [url.absoluteString, id])
@@ -190,6 +202,7 @@ extension Database {
                 WHERE \(Self.isExpired)
                 """,
             arguments: [failure.code.rawValue, failure.message, failure.advice, now.timeIntervalSince1970])
+        try forgetResumptionsOfEndedUploads()
     }
 
     /// A condition like that of the index for it.
@@ -202,6 +215,7 @@ extension Database {
         try execute(sql: "DELETE FROM queue")
         try execute(sql: "INSERT INTO queue (isPaused, done) VALUES (?, ?)", arguments: [isPaused, done])
         guard isPaused else { return }
+        try notePausing()
         try execute(
             sql: """
                 UPDATE upload SET state = CASE WHEN state = 'sending' THEN 'waiting' ELSE state END, schedule = 1,

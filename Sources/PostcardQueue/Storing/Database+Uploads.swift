@@ -77,7 +77,11 @@ extension Database {
     func row(_ id: QueuedUpload.ID) throws -> UploadRow? {
         try RowDamage.naming(id) {
             let statement = try cachedStatement(
-                sql: "SELECT * FROM upload JOIN request USING (id) LEFT JOIN delivery USING (id) WHERE id = ?")
+                sql: """
+                    SELECT * FROM upload JOIN request USING (id) LEFT JOIN delivery USING (id)
+                        LEFT JOIN resumption USING (id)
+                    WHERE id = ?
+                    """)
             return try Row.fetchOne(statement, arguments: [id]).map(UploadRow.init)
         }
     }
@@ -160,6 +164,8 @@ extension Database {
                 // The index would return it again and again.
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an index does not match its table")
             }
+            // Only the system can resume with that.
+            try forgetResumption(of: id)
             if let row = try readable(id) { return row }
         }
     }

@@ -207,7 +207,9 @@ final class QueueDatabase: Sendable {
     /// The columns `code`, `reason` and `advice` say why the latest attempt failed, and `response` has the latest
     /// response, if it belongs to that or to success. The table `delivery` has a row for each upload whose form may
     /// have arrived: the first attempt that may have delivered it. The column `finished` says when an upload was done,
-    /// and the column `done` how many were, including those that were removed.
+    /// and the column `done` how many were, including those that were removed. The table `resumption` has a row for each
+    /// upload that the system had and that is to continue where it stopped: the number of the attempt that stopped, and
+    /// what the system resumes with, which is `NULL` until the system has stopped the attempt.
     static func makeTables(in db: Database) throws {
         try db.execute(
             sql: """
@@ -268,6 +270,11 @@ final class QueueDatabase: Sendable {
                 CREATE TABLE delivery (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
                     attempt INTEGER NOT NULL
+                );
+                CREATE TABLE resumption (
+                    id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
+                    stopped INTEGER NOT NULL,
+                    resumeData BLOB
                 );
                 """)
     }

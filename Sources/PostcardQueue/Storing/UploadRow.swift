@@ -35,6 +35,8 @@ struct UploadRow: Sendable {
     let session: String?
     /// The first attempt that may have delivered the form, or `nil` if none can have.
     let possibleDelivery: Int64?
+    /// What the system resumes the current attempt with, or `nil` if it sends the whole form.
+    let resumeData: Data?
 }
 
 extension UploadRow {
@@ -60,6 +62,9 @@ extension UploadRow {
         reason = try row.decode(String?.self, forColumn: "reason")
         session = try row.decode(String?.self, forColumn: "session")
         possibleDelivery = try row.decode(Int64?.self, forColumn: "attempt")
+        let (stopped, attempts) = (try row.decode(Int64?.self, forColumn: "stopped"), upload.attempts)
+        let data = try row.decode(Data?.self, forColumn: "resumeData")
+        resumeData = stopped.map { $0 < attempts } ?? false ? data : nil
     }
 
     /// What servers may have of the form from the attempts before one.

@@ -46,6 +46,29 @@ import Testing
         await app.disconnect()
     }
 
+    @Test func `what is paused in the app continues where the extension's session stopped`() async throws {
+        let (own, other) = (KeptTransfers(), KeptTransfers())
+        let (name, otherName) = (UUID().uuidString, UUID().uuidString)
+        let shareExtension = UploadQueue(
+            directory: directory, session: BackgroundSession(identifier: otherName), service: KeepingService(other))
+        let id = try await shareExtension.enqueue(QueuedForms.form(), to: url)
+        try await shareExtension.handOver()
+        await shareExtension.disconnect()
+        other.setResumeData(Data("half".utf8))
+
+        let app = UploadQueue(
+            directory: directory, session: BackgroundSession(identifier: name), service: KeepingService(own)
+        ) { session in
+            KeepingService(session.identifier == otherName ? other : own)
+        }
+        try await app.pause(id)
+        #expect(other.handedOver.isEmpty && other.cancellations == 0)
+        try await app.resume(id)
+        try await app.handOver()
+        #expect(own.handedOver.map(\.resumeData) == [Data("half".utf8)])
+        await app.disconnect()
+    }
+
     @Test func `an extension's queue in the same process stops its own uploads`() async throws {
         let (own, other) = (KeptTransfers(), KeptTransfers())
         let shareExtension = UploadQueue(

@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import PostcardTestSupport
 import Synchronization
@@ -11,6 +12,7 @@ final class KeptTransfers: Sendable {
         var transfers: [Transfer] = []
         var refusal: (@Sendable () throws -> Void)?
         var cancellations = 0
+        var resumeData: Data?
         /// Whether the service does not respond, and who waits for it.
         var isSilent = false
         var silenced: [CheckedContinuation<Void, Never>] = []
@@ -33,6 +35,18 @@ final class KeptTransfers: Sendable {
         state.withLock { state in
             state.cancellations += 1
             state.transfers.removeAll { ids.contains($0.id) }
+        }
+    }
+
+    /// What uploads can resume with whose transfers are paused or end without a response.
+    func setResumeData(_ data: Data?) { state.withLock { $0.resumeData = data } }
+
+    fileprivate func pause(_ ids: Set<AttemptID>) -> [AttemptID: Data] {
+        state.withLock { state in
+            let paused = state.transfers.filter { ids.contains($0.id) }
+            state.transfers.removeAll { ids.contains($0.id) }
+            guard let data = state.resumeData else { return [:] }
+            return Dictionary(paused.map { ($0.id, data) }) { first, _ in first }
         }
     }
 
@@ -81,7 +95,11 @@ final class KeptTransfers: Sendable {
             state.transfers.removeFirst(ended.count)
             return ended
         }
-        for transfer in ended { relay.report(.ended(transfer.id, end)) }
+        let resumeData = state.withLock { $0.resumeData }
+        for transfer in ended {
+            if case .interrupted = end, let resumeData { relay.report(.resumable(transfer.id, resumeData)) }
+            relay.report(.ended(transfer.id, end))
+        }
     }
 }
 
@@ -109,6 +127,8 @@ struct KeepingService: TransferService {
     func begin(_ transfer: Transfer) async throws { try kept.begin(transfer) }
 
     func cancel(_ ids: Set<AttemptID>) async { kept.cancel(ids) }
+
+    func pause(_ ids: Set<AttemptID>) async -> [AttemptID: Data] { kept.pause(ids) }
 
     func disconnect() async { kept.relay.detach(token) }
 }

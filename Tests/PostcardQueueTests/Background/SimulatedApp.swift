@@ -100,5 +100,7 @@ final class CountingService: TransferService {
 
     func cancel(_ ids: Set<AttemptID>) async { await service.cancel(ids) }
 
+    func pause(_ ids: Set<AttemptID>) async -> [AttemptID: Data] { await service.pause(ids) }
+
     func disconnect() async { await service.disconnect() }
 }

@@ -23,7 +23,7 @@ extension QueueWorld {
             uuid: upload.uuid, headerFields: fields, contentType: "multipart/form-data; boundary=b", resource: nil,
             failures: upload.failures, conflicts: upload.conflicts, interruptions: upload.interruptions,
             hasFreshFields: upload.hasFreshFields, started: upload.started, reason: nil,
-            session: upload.session, possibleDelivery: upload.possibleDelivery)
+            session: upload.session, possibleDelivery: upload.possibleDelivery, resumeData: nil)
     }
 
     mutating func claim(_ claim: QueueMachine.Claim) -> QueueMachine.Event {

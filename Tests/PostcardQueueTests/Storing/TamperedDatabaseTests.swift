@@ -72,7 +72,7 @@ import Testing
         "ALTER TABLE request RENAME TO other; CREATE VIEW request AS SELECT * FROM other",
         "ALTER TABLE upload ADD COLUMN extra AS (printf('%.*c', 1000000, 'x'))",
         "CREATE INDEX strange ON upload (printf('%.1000c', uuid))", "CREATE VIRTUAL TABLE strange USING fts5(text)",
-        "DROP TABLE response", "DROP TABLE delivery", "DROP INDEX upload_ready",
+        "DROP TABLE response", "DROP TABLE delivery", "DROP TABLE resumption", "DROP INDEX upload_ready",
         "ALTER TABLE upload DROP COLUMN reason",
         "PRAGMA user_version = 0", "PRAGMA user_version = -1", "ALTER TABLE upload DROP COLUMN started",
         "DROP TABLE delivery; CREATE TABLE delivery (id INTEGER PRIMARY KEY, attempt BLOB)",
@@ -89,7 +89,7 @@ import Testing
         #expect(count == 2)
     }
 
-    @Test func `the tables of version 4 do not change`() async throws {
+    @Test func `the tables of version 5 do not change`() async throws {
         try await makeQueue()
         let tables = try await DatabaseQueue(path: file.path).read { db in
             try String.fetchAll(db, sql: "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
@@ -127,6 +127,10 @@ import Testing
                 """
                 CREATE TABLE delivery ( id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE, attempt INTEGER \
                 NOT NULL )
+                """,
+                """
+                CREATE TABLE resumption ( id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE, stopped INTEGER \
+                NOT NULL, resumeData BLOB )
                 """,
             ])
     }

@@ -80,6 +80,8 @@ import Darwin
         "UPDATE upload SET expires = 'x', tag = 7 WHERE id = 1", "UPDATE upload SET expires = 1e308 WHERE id = 1",
         "INSERT INTO delivery VALUES (1, 'x')", "INSERT INTO delivery VALUES (1, -9223372036854775808)",
         "INSERT INTO delivery VALUES (1, 9223372036854775807)", "INSERT INTO delivery VALUES (1, x'00')",
+        "INSERT INTO resumption VALUES (1, 'x', 7)", "INSERT INTO resumption VALUES (1, -9223372036854775808, x'00')",
+        "INSERT INTO resumption VALUES (1, 0, zeroblob(70000000))",
     ])
     func `a changed row harms neither other files nor other uploads`(sql: String) async throws {
         let server = try await ReceivingServer()

@@ -72,6 +72,8 @@ public struct URLError: Error, Hashable, Sendable {
         case userForceQuitApplication, backgroundUpdatesDisabled, insufficientSystemResources
     }
     public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? { fatalError() }
+    @available(macOS 14.0, iOS 17.0, watchOS 10.0, tvOS 17.0, visionOS 1.0, *)
+    public var uploadTaskResumeData: Data? { fatalError() }
 }
 public struct CocoaError: Error, Hashable, Sendable {
     public struct Code: RawRepresentable, Hashable, Sendable {

@@ -246,6 +246,7 @@ open class URLSession: NSObject, @unchecked Sendable {
     open func dataTask(with url: URL) -> URLSessionDataTask { fatalError() }
     open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask { fatalError() }
     open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask { fatalError() }
+    @available(macOS 14.0, iOS 17.0, watchOS 10.0, tvOS 17.0, visionOS 1.0, *)
     open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask { fatalError() }
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask { fatalError() }
     open func data(for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil) async throws -> (
@@ -296,6 +297,7 @@ open class URLSessionTask: NSObject, @unchecked Sendable {
 }
 open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
+    @available(macOS 14.0, iOS 17.0, watchOS 10.0, tvOS 17.0, visionOS 1.0, *)
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) { fatalError() }
 }
 extension URLSessionTask {
