@@ -31,9 +31,13 @@ let pageFiles: [Resource] = [
 #if os(macOS)
 func forApps(_ files: String...) -> [Resource] { files.map { .process("Resources/\($0)") } }
 let leftOut: [String] = []
+let texts: [Resource] = [.process("Localizable.xcstrings")]
+let textsLeftOut: [String] = []
 #else
 func forApps(_ files: String...) -> [Resource] { [] }
 let leftOut = ["Resources"]
+let texts: [Resource] = []
+let textsLeftOut = ["Localizable.xcstrings"]
 #endif
 
 let package = Package(
@@ -273,8 +277,13 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "PostcardSamples", path: "Samples", exclude: ["PetDiary.swiftpm", "draw", "drawing"],
+            name: "PostcardSamples", path: "Samples", exclude: ["PetDiary", "draw", "drawing"],
             resources: [.copy("Pictures")], swiftSettings: settings),
+        // What the app in Samples/PetDiary decides, for its tests. The app has it as a package of its own.
+        .target(
+            name: "DiaryKit", dependencies: ["PostcardForm", "PostcardQueue"],
+            path: "Samples/PetDiary/Kit/Sources/DiaryKit", exclude: textsLeftOut, resources: texts,
+            swiftSettings: settings),
         .target(
             name: "PostcardTestSupport",
             dependencies: [
@@ -293,7 +302,8 @@ let package = Package(
                 "PostcardClient", "PostcardQueue", "PostcardTestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
-            path: "Tests/TransferDaemon", exclude: ["README.md", "carrying.py", "daemon.py", "session.py"],
+            path: "Tests/TransferDaemon",
+            exclude: ["README.md", "app.py", "carrying.py", "daemon.py", "seeds", "session.py"],
             swiftSettings: settings),
         .executableTarget(
             name: "PostcardBackgroundApp",
@@ -325,6 +335,14 @@ let package = Package(
                 "PostcardForm", "PostcardPictureFormats", "PostcardTestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "DiaryKitTests",
+            dependencies: [
+                "DiaryKit", "PostcardForm", "PostcardQueue", "PostcardTestSupport",
+                .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),
         .testTarget(

@@ -66,13 +66,17 @@ public struct ToolbarItems<each Item>: ToolbarContent {}
 public enum ScenePhase: Sendable { case background, inactive, active }
 public struct EnvironmentValues {
     public var scenePhase: ScenePhase { fatalError() }
+    public var dismiss: DismissAction { fatalError() }
+}
+@MainActor @preconcurrency public struct DismissAction {
+    public func callAsFunction() { fatalError() }
 }
 @propertyWrapper public struct Environment<Value> {
     public init(_ keyPath: KeyPath<EnvironmentValues, Value>) { fatalError() }
     public var wrappedValue: Value { fatalError() }
 }
 @propertyWrapper public struct AppStorage<Value> {
-    public init(wrappedValue: Value, _ key: String) where Value == String { fatalError() }
+    public init(wrappedValue: Value, _ key: String, store: UserDefaults? = nil) where Value == String { fatalError() }
     public var wrappedValue: Value {
         get { fatalError() }
         nonmutating set { fatalError() }

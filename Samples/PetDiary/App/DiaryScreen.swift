@@ -1,3 +1,5 @@
+import DiaryKit
+import Foundation
 import PostcardQueue
 import SwiftUI
 
@@ -6,21 +8,23 @@ struct DiaryScreen: View {
     let list: UploadQueueList
     @State private var isChangingSettings = false
     @State private var problem: String?
+    @State private var older: String?
 
     var body: some View {
         NavigationStack {
             List {
                 NewEntrySection(queue: list.queue)
-                Section("Entries") {
+                Section(DiaryText.entries.localized()) {
+                    if let older { Text(older) }
                     if let problem { Text(problem).foregroundStyle(.red) }
                     if let error = list.error { Text(error.localizedDescription).foregroundStyle(.red) }
-                    ForEach(list.uploads.reversed()) { UploadRow(upload: $0, list: list) }
+                    ForEach(list.uploads.reversed()) { EntryRow(upload: $0, list: list) }
                 }
             }
-            .navigationTitle("Pet Diary")
+            .navigationTitle(DiaryText.title.localized())
             .toolbar {
                 ToolbarItem(placement: .topBarLeading) {
-                    Button("Settings", systemImage: "gear") { isChangingSettings = true }
+                    Button(DiaryText.settings.localized(), systemImage: "gear") { isChangingSettings = true }
                 }
                 ToolbarItem(placement: .topBarTrailing) { QueueMenu(list: list) }
             }
@@ -28,10 +32,14 @@ struct DiaryScreen: View {
         }
         .task { await list.follow() }
         .task { await run() }
+        .task { await LockScreen.follow(list.queue) }
     }
 
     /// Hands new entries to the system while the diary is on the screen, and tries again after an error.
     private func run() async {
+        if let folder = try? await list.queue.setAside.last {
+            older = DiaryText.olderDiary.localized(folder.lastPathComponent)
+        }
         while !Task.isCancelled {
             do {
                 problem = nil

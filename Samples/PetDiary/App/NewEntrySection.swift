@@ -1,3 +1,4 @@
+import DiaryKit
 import Foundation
 import PhotosUI
 import PostcardClient
@@ -9,32 +10,34 @@ import SwiftUI
 /// Photos, a name and a memo, and a button that puts them into the queue.
 struct NewEntrySection: View {
     let queue: UploadQueue
-    @AppStorage(ServerAddress.key) private var address = ""
+    @AppStorage(ServerAddress.key, store: DiaryQueue.settings) private var address = ""
     @State private var photos: [PhotosPickerItem] = []
     @State private var name = ""
     @State private var memo = ""
+    @State private var importer = PhotoImporter()
     @State private var saving: Task<Void, Never>?
-    @State private var saved = 0
     @State private var problem: String?
 
     var body: some View {
-        Section("New entry") {
+        Section(DiaryText.newEntry.localized()) {
             // As the library has them, without converting HEIC to JPEG.
             PhotosPicker(
-                photos.isEmpty ? "Choose photos" : "Photos: \(photos.count)", selection: $photos, matching: .images,
-                preferredItemEncoding: .current)
-            TextField("Name", text: $name)
-            TextField("Memo", text: $memo)
+                photos.isEmpty
+                    ? DiaryText.choosePhotos.localized() : DiaryText.photos.localized("\(photos.count)"),
+                selection: $photos, matching: .images, preferredItemEncoding: .current)
+            TextField(DiaryText.name.localized(), text: $name)
+            TextField(DiaryText.memo.localized(), text: $memo)
+            ForEach(importer.imports.photos) { photo in
+                PhotoImportRow(photo: photo) { importer.cancel(photo.id) }
+            }
             if let saving {
-                ProgressView("Saving photos", value: Double(saved), total: Double(photos.count))
-                Button("Stop") { saving.cancel() }
+                Button(DiaryText.stop.localized()) { saving.cancel() }
             } else {
-                Button("Send") {
+                Button(DiaryText.send.localized()) {
                     saving = Task { await send() }
                 }
-                .disabled(photos.isEmpty || address.isEmpty)
+                .disabled(photos.isEmpty)
             }
-            if address.isEmpty { Text("Enter the address of your server in the settings.") }
             if let problem { Text(problem).foregroundStyle(.red) }
         }
     }
@@ -45,27 +48,34 @@ struct NewEntrySection: View {
         let copies = FormPart.temporaryFolder.appending(component: UUID().uuidString)
         defer {
             try? FileManager.default.removeItem(at: copies)
-            (saving, saved) = (nil, 0)
+            importer.clear()
+            saving = nil
         }
         do {
-            var form = MultipartForm()
-            form.append(name, named: "name")
-            form.append(memo, named: "memo")
-            for photo in photos {
-                var part = try await photo.formPart(named: "petImage", in: copies)
-                part.preparation = Self.fitting
-                form.append(part)
-                saved += 1
-                try Task.checkCancellation()
-            }
-            try await queue.enqueue(form, to: try ServerAddress.url(address))
+            let url = try ServerAddress.url(address)
+            let parts = await importer.load(photos.map(PhotoLoads.picked), into: copies)
+            problem = importer.imports.problem
+            try Task.checkCancellation()
+            if problem != nil { return }
+            try await queue.enqueue(form(parts), to: url)
             photos = []
-            (name, memo, problem) = ("", "", nil)
+            (name, memo) = ("", "")
         } catch is CancellationError {
             problem = nil
         } catch {
             problem = error.localizedDescription
         }
+    }
+
+    private func form(_ parts: [FormPart]) -> MultipartForm {
+        var form = MultipartForm()
+        form.append(name, named: "name")
+        form.append(memo, named: "memo")
+        for var part in parts {
+            part.preparation = Self.fitting
+            form.append(part)
+        }
+        return form
     }
 
     /// Photos are made smaller before they are stored, other files are sent as they are.

@@ -1,18 +1,17 @@
+import DiaryKit
 import Foundation
 import SwiftUI
 
 /// The address of the server, and a button that tries it.
 struct SettingsScreen: View {
-    @AppStorage(ServerAddress.key) private var address = ""
+    @AppStorage(ServerAddress.key, store: DiaryQueue.settings) private var address = ""
     @State private var result = ""
 
     var body: some View {
         Form {
-            Section("Server") {
-                TextField(ServerAddress.example, text: $address)
-                    .autocorrectionDisabled()
-                    .textInputAutocapitalization(.never)
-                Button("Try it") {
+            Section(DiaryText.server.localized()) {
+                AddressField(address: $address)
+                Button(DiaryText.tryAddress.localized()) {
                     Task { await tryAddress() }
                 }
                 .disabled(address.isEmpty)
@@ -28,9 +27,20 @@ struct SettingsScreen: View {
         do {
             let request = URLRequest(url: try ServerAddress.url(address))
             let (_, response) = try await URLSession.shared.data(for: request)
-            result = "The server answers. Status: \((response as? HTTPURLResponse)?.statusCode ?? 0)"
+            result = DiaryText.answered.localized("\((response as? HTTPURLResponse)?.statusCode ?? 0)")
         } catch {
             result = error.localizedDescription
         }
+    }
+}
+
+/// A field for an address. The example is only shown, and refused if someone types it.
+struct AddressField: View {
+    @Binding var address: String
+
+    var body: some View {
+        TextField(ServerAddress.example, text: $address)
+            .autocorrectionDisabled()
+            .textInputAutocapitalization(.never)
     }
 }

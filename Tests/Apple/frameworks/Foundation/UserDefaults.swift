@@ -1,0 +1,7 @@
+// Documented as thread-safe, and not assumed to be Sendable.
+open class UserDefaults: NSObject {
+    open class var standard: UserDefaults { fatalError() }
+    public init?(suiteName suitename: String?) { fatalError() }
+}
+@available(*, unavailable)
+extension UserDefaults: @unchecked Sendable {}
