@@ -7,8 +7,9 @@ import PostcardTransferDaemon
 
 /// The tests' app that uploads in the background: PostcardBackgroundApp PLAN [--launch NUMBER] [--background]
 ///
-/// Opened by the user, it enqueues the plan's forms and runs the queue until it is empty. Launched in the background,
-/// it handles the session's events and ends, because the system would suspend it then.
+/// Opened by the user, it enqueues the plan's forms and runs the queue until it is empty. Every fourth launch also pauses
+/// the queue in between. Launched in the background, it handles the session's events and ends, because the system would
+/// suspend it then.
 @main struct BackgroundApp {
     private let plan: BackgroundAppPlan
     private let launch: Int
@@ -52,7 +53,14 @@ import PostcardTransferDaemon
         } else if isBackground {
             await queue.handleEvents()
         } else {
-            try await queue.run { try await enqueueForms(in: queue) }
+            try await queue.run {
+                // An earlier process may have ended between a pause and its end.
+                try await patiently { try await queue.resume() }
+                try await enqueueForms(in: queue)
+                guard launch.isMultiple(of: 4) else { return }
+                try await patiently { try await queue.pause() }
+                try await patiently { try await queue.resume() }
+            }
             try await queue.run(endsWhenEmpty: true)
         }
     }
@@ -61,6 +69,8 @@ import PostcardTransferDaemon
         var session = BackgroundSession(identifier: plan.session)
         // Kills and force-quits also use up attempts.
         session.retryPolicy = RetryPolicy(maximumAttempts: 1000)
+        // With such short delays, a busy server is asked many times while it stores a form.
+        session.retryPolicy.maximumConflicts = 1000
         session.retryPolicy.firstDelay = .milliseconds(1)
         session.retryPolicy.maximumDelay = .milliseconds(50)
         session.maximumOpenUploads = plan.maximumOpenUploads
@@ -85,22 +95,38 @@ import PostcardTransferDaemon
 
     /// Enqueues the forms that earlier processes have not.
     private func enqueueForms(in queue: UploadQueue) async throws {
-        let enqueued = try await queue.uploads().count
+        let enqueued = try await countUploads(in: queue)
         for number in enqueued..<max(enqueued, plan.forms) {
             var form = MultipartForm()
             form.append(BackgroundAppPlan.name(of: number), named: "name")
             let bytes = (0..<plan.fileBytes).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
             form.append(Data(bytes), named: "file", filename: "\(number).bin")
-            while true {
-                do {
-                    try await queue.enqueue(form, to: plan.address(of: number))
-                    break
-                } catch let error as UploadQueueError where error.code == .suspended {
-                    // The app was about to be suspended. It runs again, and the queue has nothing of the form.
-                    try await Task.sleep(for: .milliseconds(10))
-                }
+            let made = form
+            try await patiently { try await queue.enqueue(made, to: plan.address(of: number)) }
+        }
+    }
+
+    /// Does something again that could not be done because the app was about to be suspended. The queue has nothing of it.
+    private func patiently(_ work: () async throws -> Void) async throws {
+        while true {
+            do {
+                return try await work()
+            } catch let error as UploadQueueError where error.code == .suspended {
+                try await Task.sleep(for: .milliseconds(10))
             }
         }
+    }
+
+    /// The number of uploads that are in the queue. None is removed, so they are numbered from 1. Finds the last one
+    /// without reading the others, which would take longer than most processes live.
+    private func countUploads(in queue: UploadQueue) async throws -> Int {
+        var (low, high) = (0, max(plan.forms, 1))
+        while low < high {
+            let middle = (low + high) / 2
+            let isEnd = try await queue.uploads(limit: 1, after: Int64(middle)).isEmpty
+            (low, high) = isEnd ? (low, middle) : (middle + 1, high)
+        }
+        return low
     }
 
     private static func fail(_ message: String, status: Int32 = 1) -> Never {

@@ -32,7 +32,7 @@ extension UploadQueue {
             group.addTask { [changes = store.changes, time] in
                 // Other processes, such as a share extension, may change the queue, and uploads may expire.
                 while true {
-                    try await time.sleep(time.instant() + ChangeBroadcast.pollInterval)
+                    try await time.sleep(time.instant() + (time.pollInterval ?? ChangeBroadcast.pollInterval))
                     changes.notify()
                 }
             }

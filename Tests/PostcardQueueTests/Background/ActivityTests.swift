@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import HTTPTypes
 import PostcardForm
 import PostcardTestSupport
@@ -163,6 +164,23 @@ private final class ExpiringSystem: Sendable {
         try await queue.handOver()
         #expect(try await queue.upload(id)?.state.isDone == true)
         await queue.disconnect()
+    }
+
+    /// In a process of its own, because the notification reaches all databases of one.
+    @Test func `an app that notifies its databases of its suspension also stops the queue's writes`() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
+            let url = try #require(URL(string: "https://example.com/uploads"))
+            let id = try await queue.enqueue(QueuedForms.form(), to: url)
+            NotificationCenter.default.post(name: Database.suspendNotification, object: nil)
+            let error = await #expect(throws: UploadQueueError.self) { try await queue.pause(id) }
+            try #require(error?.code == .suspended)
+            try #require(try await queue.upload(id)?.state == .waiting)
+            NotificationCenter.default.post(name: Database.resumeNotification, object: nil)
+            try await queue.pause(id)
+            try #require(try await queue.upload(id)?.state == .paused)
+        }
     }
 
     @Test func `a form is enqueued within one activity, however many queries that takes`() async throws {

@@ -82,16 +82,20 @@ import Testing
             let daemon = try await TransferDaemon(
                 Self.options(scale), seed: UInt64(scale.seed), app: [program.path, file])
             plan.socket = daemon.socket
-            try await Self.live(daemon, &plan, file, scale)
+            var times = Times()
+            try await Self.live(daemon, &plan, file, scale, &times)
 
             // The user opens the app, which sends the rest.
             plan.forms = scale.forms
             try plan.write(to: file)
-            // A suspended process would go on with the plan that it has.
-            try await daemon.kill()
-            try await daemon.waitUntilResting()
-            try await daemon.open()
-            let status = try await daemon.waitUntilResting()
+            let status = try await times.measure("the rest") {
+                // A suspended process would go on with the plan that it has.
+                try await daemon.kill()
+                try await daemon.waitUntilResting()
+                try await daemon.open()
+                return try await daemon.waitUntilResting()
+            }
+            times.report()
             #expect(status.failures == [])
             #expect(status.transfers == [])
             #expect(status[.killed] >= scale.kills)
@@ -129,7 +133,7 @@ import Testing
 
     /// Simulates the events in random order, while the app gets more and more forms to send.
     private static func live(
-        _ daemon: TransferDaemon, _ plan: inout BackgroundAppPlan, _ file: String, _ scale: Scale
+        _ daemon: TransferDaemon, _ plan: inout BackgroundAppPlan, _ file: String, _ scale: Scale, _ times: inout Times
     ) async throws {
         var chance = SeededGenerator(seed: UInt64(scale.seed))
         let events =
@@ -146,19 +150,39 @@ import Testing
             try plan.write(to: file)
             // Nothing happens by itself, for example after a force-quit: the user opens the app.
             if try await daemon.status().isResting { try await daemon.open() }
-            let status = try await proceed(daemon, &chance)
-            switch event {
-            case .open: try await daemon.open()
-            case .quit: try await daemon.forceQuit()
-            case .invalidate: try await daemon.invalidate()
-            case .cancel:
-                let reasons = TransferDaemon.CancellationReason.allCases
-                try await daemon.cancelAll(reasons[cancellations % reasons.count])
-                cancellations += 1
-            case .kill: try await kill(daemon, from: status, &chance)
-            case .suspend: try await suspend(daemon, from: status, &chance)
-            case .restart: try await restart(daemon, hiding: plan.directory, &chance)
+            let status = try await times.measure("between events") { try await proceed(daemon, &chance) }
+            try await times.measure("\(event)") {
+                switch event {
+                case .open: try await daemon.open()
+                case .quit: try await daemon.forceQuit()
+                case .invalidate: try await daemon.invalidate()
+                case .cancel:
+                    let reasons = TransferDaemon.CancellationReason.allCases
+                    try await daemon.cancelAll(reasons[cancellations % reasons.count])
+                    cancellations += 1
+                case .kill: try await kill(daemon, from: status, &chance)
+                case .suspend: try await suspend(daemon, from: status, &chance)
+                case .restart: try await restart(daemon, hiding: plan.directory, &chance)
+                }
             }
+        }
+    }
+
+    /// Where the time of a large run goes. `Tests/TransferDaemon/seeds` prints that.
+    private struct Times {
+        private var spent: [String: Duration] = [:]
+
+        mutating func measure<Value>(_ name: String, _ work: () async throws -> Value) async rethrows -> Value {
+            let start = ContinuousClock.now
+            let value = try await work()
+            spent[name, default: .zero] += .now - start
+            return value
+        }
+
+        func report() {
+            guard ProcessInfo.processInfo.environment["POSTCARD_DAEMON_KILLS"] != nil else { return }
+            let parts = spent.sorted { $0.value > $1.value }.map { "\($0.key) \(Int($0.value / .seconds(1)))" }
+            print("Seconds spent: \(parts.joined(separator: ", "))")
         }
     }
 
@@ -233,6 +257,9 @@ import Testing
                 #expect(stored.insert(record.id).inserted, "Two uploads have the response \(record.id)")
             case .failed(let failure):
                 #expect(!failure.message.isEmpty)
+                // Uploads are numbered from 1, in the order of the forms.
+                let route = routes[Int(upload.id) - 1]
+                #expect(route == .page || route == .elsewhere, "\(upload.id): \(failure)")
                 #expect(try await queue.bodyExists(upload.id), "\(upload.id): \(failure)")
             default:
                 Issue.record("Upload \(upload.id) has not ended: \(upload.state)")
