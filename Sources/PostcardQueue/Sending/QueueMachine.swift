@@ -43,6 +43,8 @@ struct QueueMachine: Sendable {
     private var connection = Connection.disconnected
     /// The attempts that the carrier has, as far as this process knows.
     private var open: [AttemptID: OpenAttempt] = [:]
+    /// The beginnings of responses to attempts that are not open: one that is cancelled may have ended before that.
+    private var strays: [AttemptID: Data] = [:]
     /// Events that are not taken in yet, because the connection was not compared.
     private var events: [AttemptEvent] = []
     /// Ends of attempts that are not in the database yet.
@@ -138,6 +140,7 @@ extension QueueMachine {
             // A session that has ended reports nothing more.
             hasDeliveredAll = true
             awaited = []
+            strays = [:]
         }
         events += news.events
         hasHandlers = hasHandlers || news.hasHandlers
@@ -214,15 +217,16 @@ extension QueueMachine {
                 progress.append(Progress(upload: attempt.upload, bytesSent: bytes, isFirst: !attempt.isSending))
                 open[id]?.isSending = true
             case .received(let id, let data):
-                let rest = QueuedUpload.Response.maximumBodyBytes - (open[id]?.body.count ?? 0)
-                open[id]?.body.append(data.prefix(rest))
+                var body = open[id]?.body ?? strays[id] ?? Data()
+                body.append(data.prefix(QueuedUpload.Response.maximumBodyBytes - body.count))
+                if open[id] == nil { strays[id] = body } else { open[id]?.body = body }
             case .resumable(let id, let data): open[id]?.resumeData = data
             case .ended(let id, let end):
                 note(end)
-                let attempt = open.removeValue(forKey: id)
+                let (attempt, stray) = (open.removeValue(forKey: id), strays.removeValue(forKey: id))
                 ended.append(
                     EndedAttempt(
-                        id: id, upload: attempt?.upload, end: end, body: attempt?.body ?? Data(),
+                        id: id, upload: attempt?.upload, end: end, body: attempt?.body ?? stray ?? Data(),
                         resumeData: attempt?.resumeData))
             case .deliveredAll:
                 hasDeliveredAll = true
@@ -260,7 +264,12 @@ extension QueueMachine {
         let obsolete = open.filter { recorded[$0.key] == nil }.sorted { $0.value.upload < $1.value.upload }
         if obsolete.isEmpty { return claim(at: now) }
         // In this process, an attempt stays open until it has stopped. The system may never report its end.
-        if rules.session != nil { for attempt in obsolete { open[attempt.key] = nil } }
+        if rules.session != nil {
+            for attempt in obsolete {
+                open[attempt.key] = nil
+                if !attempt.value.body.isEmpty { strays[attempt.key] = attempt.value.body }
+            }
+        }
         state = .cancelling
         return .cancel(obsolete.map(\.key), of: obsolete.map(\.value.upload))
     }

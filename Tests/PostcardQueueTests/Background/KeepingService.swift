@@ -81,6 +81,12 @@ final class KeptTransfers: Sendable {
         relay.report(.invalidated(problem))
     }
 
+    /// Reports a response to a transfer that had ended before it was cancelled.
+    func reportLate(_ id: AttemptID, _ body: Data, _ end: AttemptEnd) {
+        relay.report(.received(id, body))
+        relay.report(.ended(id, end))
+    }
+
     /// Ends the only transfer.
     func end(_ end: AttemptEnd) throws {
         let count = handedOver.count

@@ -184,6 +184,29 @@ import Testing
         await queue.disconnect()
     }
 
+    /// The server has the form, and what it says of it is reported in this process or only in the next one.
+    @Test(arguments: [false, true])
+    func `an upload that had arrived before it was paused is done with its response`(isNextProcess: Bool) async throws {
+        var queue = queue()
+        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        try await queue.handOver()
+        let attempt = try #require(kept.handedOver.first?.id)
+        try await queue.pause(id)
+        try await queue.handOver()
+        if isNextProcess {
+            await queue.disconnect()
+            queue = self.queue()
+        }
+        kept.reportLate(
+            attempt, Data("stored".utf8), .response(status: 201, headerFields: [:], url: url, method: .post))
+        try await queue.handOver()
+        guard case .done(let response) = try #require(try await queue.upload(id)).state else {
+            throw ProgramFailure("It is not done.")
+        }
+        #expect(response.body == Data("stored".utf8))
+        await queue.disconnect()
+    }
+
     @Test(arguments: ["send elsewhere", "cancel and retry", "cancel all and retry"])
     func `an upload starts over after other changes`(change: String) async throws {
         let queue = queue()

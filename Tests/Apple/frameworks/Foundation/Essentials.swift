@@ -82,7 +82,9 @@ public struct CocoaError: Error, Hashable, Sendable {
         public static var fileWriteOutOfSpace: Code { fatalError() }
         public static var fileNoSuchFile: Code { fatalError() }
         public static var fileReadNoSuchFile: Code { fatalError() }
+        public static var userCancelled: Code { fatalError() }
     }
+    public init(_ code: Code, userInfo: [String: Any] = [:]) { fatalError() }
     public var code: Code { fatalError() }
 }
 

@@ -36,6 +36,7 @@ public struct ModifiedContent<C>: View { public var body: Never { fatalError() }
         get { fatalError() }
         nonmutating set { fatalError() }
     }
+    public var projectedValue: Binding<Value> { fatalError() }
 }
 public struct Font: Hashable, Sendable { public static let caption = Font() }
 public struct HorizontalAlignment: Equatable, Sendable {
