@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import NIOHTTP1
 import PostcardS3
 
 /// The call of a receiver that a request to the store belongs to.

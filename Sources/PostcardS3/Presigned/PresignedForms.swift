@@ -59,7 +59,7 @@ public struct PresignedForms: Sendable {
         let described = try JSONEncoder().encode(facts).base64EncodedString()
         guard described.utf8.count <= FormFacts.maximumBytes else { throw UploadProblem.fieldsTooLong }
         let bucket = store.objects.bucket
-        let name = "\(ObjectName.arriving)\(folder)\(ObjectName.random())"
+        let name = "\(ObjectName.arriving)\(folder)\(ObjectName.random(store.objects.surroundings))"
         let now = bucket.clock()
         let lifetime = min(max(options.lifetime.components.seconds, 1), PresignedFormOptions.maximumLifetime)
         let metadata = ("x-amz-meta-\(FormFacts.fieldName)", described)

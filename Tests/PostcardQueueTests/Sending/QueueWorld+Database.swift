@@ -20,8 +20,8 @@ extension QueueWorld {
             upload: QueuedUpload(
                 id: upload.id, url: Self.url, method: .post, state: upload.state, parts: [], bytesSent: 0,
                 totalBytes: 100, attempts: upload.attempts, conditions: UploadConditions(), enqueued: Self.start),
-            uuid: upload.uuid, headerFields: fields, contentType: "multipart/form-data; boundary=b", resource: nil,
-            failures: upload.failures, conflicts: upload.conflicts, interruptions: upload.interruptions,
+            uuid: upload.uuid, headerFields: fields, contentType: "multipart/form-data; boundary=b", signed: nil,
+            resource: nil, failures: upload.failures, conflicts: upload.conflicts, interruptions: upload.interruptions,
             hasFreshFields: upload.hasFreshFields, started: upload.started, reason: nil,
             session: upload.session, possibleDelivery: upload.possibleDelivery, resumeData: nil)
     }

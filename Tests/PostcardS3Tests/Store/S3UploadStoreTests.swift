@@ -89,7 +89,7 @@ struct S3UploadStoreTests {
         let record = try await Self.store(content, in: stores[0]).record
         #expect(record.files[0].sha256 == RequestSigner.hash(content))
         #expect(try await Self.read(record.id, from: stores[1]) == content)
-        let exact = ByteBuffer(repeating: 5, count: ObjectWriter.partBytes)
+        let exact = ByteBuffer(repeating: 5, count: Surroundings.real.partBytes)
         let second = try await Self.store(exact, in: stores[0]).record
         #expect(try await Self.read(second.id, from: stores[1]) == exact)
         #expect(try await stores[1].objects.openParts("").parts.isEmpty)

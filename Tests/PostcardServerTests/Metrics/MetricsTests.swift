@@ -3,6 +3,7 @@ import Foundation
 import MetricsTestKit
 import PostcardServer
 import PostcardTestSupport
+import SystemPackage
 import Testing
 
 @testable import PostcardReceiver
@@ -128,7 +129,8 @@ struct MetricsTests {
             MetricsSystem.bootstrap(NOOPMetricsHandler.instance)
         }
         try await withReceiver { receiver in
-            #expect(try await receiver.metrics()["postcard_uploads_received_total"] == 0)
+            let metrics = try await receiver.metrics()
+            #expect(metrics["postcard_uploads_received_total"] == 0)
         }
     }
 }
