@@ -9,7 +9,7 @@ import PostcardReceiver
 struct WebhookOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Post a signed message about each record to this address, as Standard Webhooks describes.",
+            "Post a signed message about each record here, as Standard Webhooks describes. Defaults to none.",
             discussion: """
                 Each record is announced at least once, also if the receiver was killed: what is left is sent after the \
                 next start. GET /webhooks lists what is stuck.
@@ -27,7 +27,7 @@ struct WebhookOptions: ParsableArguments {
             valueName: "secret"))
     var webhookSecret: [String] = []
 
-    @Option(help: ArgumentHelp("A file with the secrets, one per line.", valueName: "file"))
+    @Option(help: ArgumentHelp("A file with the secrets, one per line. Defaults to none.", valueName: "file"))
     var webhookSecretFile: String?
 
     func validate() throws {

@@ -107,7 +107,7 @@ import Testing
                 "CREATE TABLE sqlite_sequence(name,seq)",
                 """
                 CREATE TABLE request ( id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE, idempotencyKey TEXT \
-                NOT NULL, headerFields BLOB NOT NULL, contentType TEXT NOT NULL, parts BLOB NOT NULL )
+                NOT NULL, headerFields BLOB NOT NULL, contentType TEXT NOT NULL, parts BLOB NOT NULL, signed BLOB )
                 """,
                 """
                 CREATE TABLE response ( id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE, status INTEGER NOT \

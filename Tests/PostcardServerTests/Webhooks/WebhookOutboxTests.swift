@@ -174,7 +174,8 @@ private struct Bench {
                 return
             }
             #expect(wake - .seconds(now) <= .seconds(4320))
-            now = wake / .seconds(1)
+            // Whole seconds, because a number may be a little less than the time that it stands for.
+            now = (wake / .seconds(1)).rounded(.up)
             #expect(bench.handle(.due, at: now) == [id(1)])
         }
     }
@@ -250,7 +251,8 @@ struct WebhookOutboxHistoryTests {
         mutating func step() -> Bool {
             let ends = inFlight.map(\.ends).min() ?? .infinity
             let arrival = arrivals.first ?? .infinity
-            let wake = outbox.wakeTime.map { max($0 / .seconds(1), now) } ?? .infinity
+            // A microsecond later, because a number may be a little less than the time that it stands for.
+            let wake = outbox.wakeTime.map { max($0 / .seconds(1), now) + 1e-6 } ?? .infinity
             let next = min(ends, arrival, wake)
             guard next < .infinity else { return false }
             now = next

@@ -98,6 +98,7 @@ public struct Data: Sendable, Hashable, Codable, RandomAccessCollection, Mutable
     public typealias Indices = Range<Int>
     public struct Base64DecodingOptions: OptionSet, Sendable {
         public let rawValue: UInt; public init(rawValue: UInt) { self.rawValue = rawValue }
+        public static let ignoreUnknownCharacters = Base64DecodingOptions(rawValue: 1)
     }
     public struct Base64EncodingOptions: OptionSet, Sendable {
         public let rawValue: UInt; public init(rawValue: UInt) { self.rawValue = rawValue }
@@ -232,7 +233,20 @@ public struct URLResourceValues: Sendable {
     public var fileSize: Int? { fatalError() }
     public var volumeAvailableCapacityForImportantUsage: Int64? { fatalError() }
 }
+public struct URLQueryItem: Sendable, Hashable {
+    public init(name: String, value: String?) { fatalError() }
+    public var name: String { fatalError() }
+    public var value: String? { fatalError() }
+}
 public struct URLComponents: Sendable, Hashable {
+    public var query: String? {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    public var queryItems: [URLQueryItem]? {
+        get { fatalError() }
+        set { fatalError() }
+    }
     public init() { fatalError() }
     public init?(url: URL, resolvingAgainstBaseURL resolve: Bool) { fatalError() }
     public init?(string: String) { fatalError() }

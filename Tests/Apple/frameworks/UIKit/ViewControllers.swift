@@ -30,6 +30,8 @@
     open func viewDidLoad() { fatalError() }
     open func addChild(_ childController: UIViewController) { fatalError() }
     open func didMove(toParent parent: UIViewController?) { fatalError() }
+    #if !os(tvOS)
     open var extensionContext: NSExtensionContext? { fatalError() }
+    #endif
 }
 #endif
