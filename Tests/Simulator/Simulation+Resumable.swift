@@ -26,7 +26,6 @@ extension Simulation {
         let bytes = form.bytes
         let lifetime = scheduler.random.time(3600...172_800)
         let resumable = Promises.Resumable(id, form, expires: scheduler.now + lifetime)
-        resumables.append(resumable)
         let part = self.part(of: bytes, at: 0)
         let unfinished = UnfinishedForm(contentType: "simulation", key: key, length: part.length)
         let connection = ClientConnection()
@@ -36,14 +35,14 @@ extension Simulation {
             let expires = Date(
                 timeIntervalSince1970: SimulatedStore.start + process.scheduler.now + receiver.skew + lifetime)
             let upload = try await store.createUnfinishedUpload(id, of: unfinished, expires: expires)
+            // The interim response tells the client the address. Before that, nothing is promised.
+            self.resumables.append(resumable)
             receiver.begin(id, on: connection)
             return try await upload.lock.withLock {
                 try await SimulatedReceiver.append(part, to: upload, pace, in: store, on: process)
             }
         }
-        // A client that does not learn the address cannot go on.
-        guard finish(result, resumable, least: 0) else { return nil }
-        return resumable
+        return finish(result, resumable, least: 0) ? resumable : nil
     }
 
     func part(of bytes: [UInt8], at offset: Int64) -> SimulatedReceiver.Part {

@@ -156,10 +156,11 @@ public final class S3Upload: PendingUpload {
                     try await store.keys.list(entry, json, seen: signed)
                     return CommittedUpload(record)
                 }
-                // From here on no request of this upload can make a record under this name.
-                outcome = .open
                 known = nil
                 if let made = try await ownRecord(entry, fields, signed) { return CommittedUpload(made) }
+                // Another upload has the name: no request of this one can make a record under it. Not before that is
+                // read, because an earlier try of this commit may have made the record.
+                outcome = .open
             case .taken(let entry):
                 if entry.id.randomText == draft.randomText { return CommittedUpload(record(entry, fields)) }
                 guard record(entry, fields).digest == entry.digest else { throw UploadStoreError.keyReused }
@@ -175,7 +176,6 @@ public final class S3Upload: PendingUpload {
         guard let (head, json) = try await store.objects.get(entry.object), head.size > 0 else { return nil }
         let stored = try KeyEntry(key: entry.key, generation: entry.generation, head)
         guard stored.id.randomText == draft.randomText else { return nil }
-        outcome = .unknown
         try await store.keys.list(stored, json, seen: signed)
         return record(stored, fields)
     }
