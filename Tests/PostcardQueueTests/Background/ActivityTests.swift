@@ -14,6 +14,7 @@ private final class ExpiringSystem: Sendable {
         var isRefusing = false
         var open: [Int: @Sendable () -> Void] = [:]
         var begun = 0
+        var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
     private let state = Mutex(State())
@@ -21,8 +22,26 @@ private final class ExpiringSystem: Sendable {
     /// The number of activities that were begun.
     var begun: Int { state.withLock { $0.begun } }
 
-    /// The number of activities that have not ended.
-    var open: Int { state.withLock { $0.open.count } }
+    /// Waits until all activities have ended.
+    func ended() async {
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if !state.open.isEmpty { state.waiting.append(continuation) }
+                return state.open.isEmpty
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    private func end(_ number: Int) {
+        let waiting = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            state.open[number] = nil
+            guard state.open.isEmpty else { return [] }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
 
     var system: SystemActivity {
         SystemActivity { [self] expire in
@@ -33,7 +52,7 @@ private final class ExpiringSystem: Sendable {
                 return state.begun
             }
             guard let number else { return nil }
-            return { [self] in state.withLock { $0.open[number] = nil } }
+            return { [self] in end(number) }
         }
     }
 
@@ -100,7 +119,7 @@ private final class ExpiringSystem: Sendable {
         system.expire()
         let error = await #expect(throws: UploadQueueError.self) { try await enqueuing.value }
         #expect(error?.code == .suspended)
-        #expect(system.open == 0)
+        await system.ended()
         system.resume()
         #expect(try await queue.uploads() == [])
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.appending(path: "bodies").path) == [])
@@ -140,7 +159,7 @@ private final class ExpiringSystem: Sendable {
         kept.refuseNext { [system] in system.expire() }
         await #expect(throws: UploadQueueError.self) { try await queue.handOver() }
         #expect(kept.handedOver.count == 1)
-        #expect(system.open == 0)
+        await system.ended()
         system.resume()
         try await queue.handOver()
         // Those that were marked as being sent wait a little.
@@ -189,6 +208,6 @@ private final class ExpiringSystem: Sendable {
         let before = system.begun
         try await queue.enqueue(QueuedForms.form(), to: url)
         #expect(system.begun == before + 1)
-        #expect(system.open == 0)
+        await system.ended()
     }
 }
