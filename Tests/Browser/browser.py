@@ -50,7 +50,7 @@ class Page:
             raise Failed(response["exceptionDetails"].get("exception", {}).get("description", expression))
         return response["result"].get("value")
 
-    async def until(self, expression, seconds=20):
+    async def until(self, expression, seconds=120):
         """Waits until an expression is true."""
         async with asyncio.timeout(seconds):
             while True:

@@ -464,6 +464,17 @@ FAINT_TEXTS = """(() => {
 })()"""
 
 
+# The receiver has no time for a small picture when it is asked for the first time.
+BUSY_AT_FIRST = """
+    const ask = fetch, asked = new Set();
+    globalThis.fetch = (url, options) => {
+        if (!`${url}`.endsWith("/thumbnail") || asked.has(url)) return ask(url, options);
+        asked.add(url);
+        return Promise.resolve(new Response("{}", { status: 503, headers: { "Retry-After": "1" } }));
+    };
+"""
+
+
 async def views(browser, url, pictures):
     """The page in both languages, on screens of two sizes, light and dark: every picture is seen, every text can be read,
     and what has the focus shows it. POSTCARD_SCREENSHOTS names a folder for what it looks like."""
@@ -476,6 +487,10 @@ async def views(browser, url, pictures):
         form += content + b"\r\n"
     expect(post(url, form + b"--XX--\r\n") == 201, "A form with pictures is taken")
     expect(post(url, part('filename="a.jpg"', "abc") + b"--XX--\r\n") == 400, "A broken form is refused")
+    page = await opened(browser, url, before=BUSY_AT_FIRST)
+    await page.expect("document.querySelectorAll('.pictures img').length === %d" % len(files),
+                      "Small pictures are asked for again")
+    await browser.send("Target.closeTarget", {"targetId": page.target})
     for language in ("en", "ko"):
         for width, height in ((1280, 900), (390, 844)):
             for dark in (False, True):

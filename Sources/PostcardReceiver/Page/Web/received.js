@@ -2,7 +2,7 @@
 
 import { extension } from "./compose.js";
 import { bytes, element, offer, time, words } from "./elements.js";
-import { ask, askForJSON, token } from "./server.js";
+import { ask, askForJSON, askInTime, token } from "./server.js";
 
 const pictureTypes = /^image\/(jpeg|png|gif|webp|avif|heic|heif|bmp|tiff|x-adobe-dng)\b/i;
 const pictureNames = /\.(jpe?g|png|gif|webp|avif|heic|heif|bmp|tiff?|dng)$/i;
@@ -132,9 +132,9 @@ const largestWhole = 60_000;
 const shownByBrowsers = /^image\/(jpeg|png|gif|webp|avif|bmp)\b/i;
 
 /** What may show a picture, best first: the receiver's small picture, and the file itself. */
-function sources(entry) {
-  const small = offer.hasThumbnails ? [`${entry.url}/thumbnail`] : [];
-  const whole = entry.size <= largestShown ? [entry.url] : [];
+function sources(entry, tile) {
+  const small = offer.hasThumbnails ? [() => thumbnail(entry.url, () => tile.isConnected)] : [];
+  const whole = entry.size <= largestShown ? [() => fetched(entry.url)] : [];
   const isWholeBetter = entry.size <= largestWhole && shownByBrowsers.test(entry.detectedType ?? entry.contentType);
   return isWholeBetter ? [...whole, ...small] : [...small, ...whole];
 }
@@ -146,10 +146,11 @@ function picture(entry) {
     href: entry.url, target: "_blank", rel: "noopener", "aria-label": words("open", { name: nameOf(entry) }),
   }, kind);
   whenSeen(link, async () => {
-    for (const url of sources(entry)) {
+    for (const source of sources(entry, link)) {
       try {
-        image.src = await fetched(url);
+        image.src = await source();
         await image.decode();
+        URL.revokeObjectURL(image.src);
         kind.replaceWith(image);
         return;
       } catch {
@@ -158,6 +159,24 @@ function picture(entry) {
     }
   });
   return fetchedWhenFollowed(link, entry.url);
+}
+
+// The receiver makes one thumbnail at a time, and a browser has few connections for all that the page asks for.
+const mostAtOnce = 2;
+let atOnce = 0;
+const waiting = [];
+
+/** The address of a small picture. */
+async function thumbnail(url, isWanted) {
+  if (atOnce < mostAtOnce) atOnce += 1;
+  else await new Promise((resolve) => waiting.push(resolve));
+  try {
+    return URL.createObjectURL(await (await askInTime(`${url}/thumbnail`, isWanted)).blob());
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else atOnce -= 1;
+  }
 }
 
 const seen = new WeakMap();

@@ -4,10 +4,12 @@ import { words } from "./elements.js";
 
 /** A refusal with the text of the receiver. */
 export class Refusal extends Error {
-  constructor(status, problem) {
-    super(problem?.detail ?? `${status}`);
-    this.status = status;
+  constructor(response, problem) {
+    super(problem?.detail ?? `${response.status}`);
+    this.status = response.status;
     this.problem = problem;
+    /** After how many seconds the receiver wants to be asked again. */
+    this.retryAfter = Number.parseInt(response.headers.get("Retry-After") ?? "", 10);
   }
 }
 
@@ -50,12 +52,27 @@ export async function ask(path, options = {}, kind = "reading") {
     if (token(kind) !== used || await askForToken(kind)) return ask(path, options, kind);
   }
   if (response.ok) return response;
-  throw new Refusal(response.status, await response.json().catch(() => undefined));
+  throw new Refusal(response, await response.json().catch(() => undefined));
 }
 
 export const askForJSON = async (path) => (await ask(path)).json();
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+// How long the page waits at most before it asks again, in seconds.
+const longestPause = 60;
+
+/** Sends a request again while the receiver has no time for it, as long as the response is wanted. */
+export async function askInTime(path, isWanted) {
+  for (;;) {
+    try {
+      return await ask(path);
+    } catch (error) {
+      if (!(error instanceof Refusal) || ![429, 503].includes(error.status) || !isWanted()) throw error;
+      await pause(Math.min(error.retryAfter || 5, longestPause) * 1_000);
+    }
+  }
+}
 
 // How long the page waits for events before it polls, and how often it polls.
 const patience = 5_000;
