@@ -187,19 +187,33 @@ final class S3Connection: Sendable {
         outgoing.method = request.method
         outgoing.headers = HTTPHeaders(signable.headers.map { ($0.name, $0.value) })
         if request.method == .PUT || request.method == .POST { outgoing.body = .bytes(request.body) }
-        let status: Int
-        let headers: HTTPHeaders
-        let body: ByteBuffer
         do {
-            let response = try await client.execute(outgoing, timeout: TimeAmount(timeout))
-            status = Int(response.status.code)
-            headers = response.headers
-            body = try await response.body.collect(upTo: Self.maximumBodyBytes)
+            return try await Self.exchange(outgoing, with: client, within: timeout)
         } catch {
             try Task.checkCancellation()
             throw S3Error.unreachable(endpoint, error)
         }
-        return S3Response(status: status, headers: headers, body: body)
+    }
+
+    /// Limits the time of the whole exchange: the client's own deadline ends with the head of the response, and a body
+    /// may stall.
+    private static func exchange(
+        _ request: HTTPClientRequest, with client: HTTPClient, within timeout: Duration
+    ) async throws -> S3Response {
+        try await withThrowingTaskGroup(of: S3Response.self) { group in
+            group.addTask {
+                let response = try await client.execute(request, timeout: TimeAmount(timeout))
+                let body = try await response.body.collect(upTo: maximumBodyBytes)
+                return S3Response(status: Int(response.status.code), headers: response.headers, body: body)
+            }
+            group.addTask {
+                try await Task.sleep(for: timeout)
+                throw HTTPClientError.deadlineExceeded
+            }
+            defer { group.cancelAll() }
+            guard let response = try await group.next() else { throw CancellationError() }
+            return response
+        }
     }
 
     /// Throws the error that a response describes. One with the status 200 may be an error too: a store that needs long

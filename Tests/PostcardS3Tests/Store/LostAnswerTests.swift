@@ -110,4 +110,17 @@ struct LostAnswerTests {
         let file = try #require(try await other.openFile(0, of: again.record.id))
         #expect(try await file.read(at: 0, count: 100) == content)
     }
+
+    @Test(arguments: ObjectStores.addresses)
+    func `a response whose body stalls is asked for again`(address: String) async throws {
+        var bucket = try await ObjectStores.makeBucket(at: address)
+        bucket.requestTimeout = .seconds(2)
+        let stalled = Fault.response(Fault.Response(200, ["Content-Length": "1000"], body: "{"))
+        let fault = Case(testDescription: "", method: "GET", path: "/records/", fault: stalled)
+        let hits = try await Self.through(bucket, fault) { store in
+            let committed = try await Self.upload(ByteBuffer(string: "content"), to: store, under: nil)
+            #expect(try await store.record(committed.record.id) == committed.record)
+        }
+        #expect(hits > 1)
+    }
 }

@@ -170,7 +170,10 @@ struct ProxyConnection {
 
     private func write(_ response: Fault.Response, to outbound: Outbound, closes: Bool) async throws {
         var fields = HTTPHeaders(response.headerFields.sorted { $0.key < $1.key })
-        fields.add(name: "Content-Length", value: "\(response.body.utf8.count)")
+        // With a larger length of its own, the body stalls.
+        if !fields.contains(name: "Content-Length") {
+            fields.add(name: "Content-Length", value: "\(response.body.utf8.count)")
+        }
         if closes { fields.add(name: "Connection", value: "close") }
         let status = HTTPResponseStatus(statusCode: response.status)
         try await outbound.write(
