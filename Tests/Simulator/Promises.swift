@@ -49,7 +49,8 @@ final class Promises {
     private var marks: Set<String> = []
     private var recordsOfKeys: [String: Set<String>] = [:]
     private var forms: [Int: Form] = [:]
-    private var beginsToDelete: Set<UploadID> = []
+    /// How many deletions of a record clients have asked for.
+    private var deletions: [UploadID: Int] = [:]
     private var deleted: Set<UploadID> = []
     /// The records that clients know.
     private(set) var acknowledged: [UploadID] = []
@@ -164,7 +165,7 @@ final class Promises {
     func created(_ record: UploadRecord, _ form: Form) {
         if !form.matches(record) { breaks(.readableAtOnce, "\(record.id) is not what was sent") }
         if known.insert(record.id).inserted { acknowledged.append(record.id) }
-        guard !beginsToDelete.contains(record.id) else { return }
+        guard !isBeingDeleted(record.id) else { return }
         let object = store.objects["records/\(UploadID.inverted(record.id.text))"]
         guard let object, object.body.readableBytes > 0 else {
             return breaks(.readableAtOnce, "\(record.id) is not listed after its 201")
@@ -172,13 +173,15 @@ final class Promises {
         checkFiles(record, .readableAtOnce)
     }
 
-    func beginsToDelete(_ id: UploadID) { beginsToDelete.insert(id) }
-    func isBeingDeleted(_ id: UploadID) -> Bool { beginsToDelete.contains(id) }
+    func beginsToDelete(_ id: UploadID) { deletions[id, default: 0] += 1 }
+    func isBeingDeleted(_ id: UploadID) -> Bool { deletions[id] != nil }
     func isDeleted(_ id: UploadID) -> Bool { deleted.contains(id) }
 
     /// A client got an answer to a deletion.
     func deletes(_ id: UploadID, wasThere: Bool) {
         deleted.insert(id)
+        // With another deletion at the same time, either may find nothing.
+        if !wasThere, deletions[id] == 1 { breaks(.readableAtOnce, "\(id) is not there to be deleted") }
         if let object = store.objects["records/\(UploadID.inverted(id.text))"], object.body.readableBytes > 0 {
             breaks(.deletionHolds, "\(id) is there after its deletion")
         }
@@ -253,7 +256,7 @@ final class Promises {
             }
         }
         if let part = store.open.values.map(\.key).min() { breaks(.noOrphans, "Parts of \(part) are left") }
-        for id in acknowledged where !beginsToDelete.contains(id) && !names.contains(String(id.randomText)) {
+        for id in acknowledged where !isBeingDeleted(id) && !names.contains(String(id.randomText)) {
             breaks(.readableAtOnce, "\(id) is not listed any more")
         }
     }

@@ -134,12 +134,10 @@ extension Simulation {
 
     func delete() async {
         guard let id = promises.acknowledged.randomElement(using: &scheduler.random) else { return }
-        let isFirst = !promises.isBeingDeleted(id)
         promises.beginsToDelete(id)
         let result = await call(anyReceiver(), timeout: 200) { store, _ in try await store.delete(id) }
         say("delete \(id): \(Self.text(result))")
         guard case .success(let wasThere) = result else { return }
-        if isFirst, !wasThere { promises.breaks(.readableAtOnce, "\(id) is not there to be deleted") }
         promises.deletes(id, wasThere: wasThere)
     }
 }

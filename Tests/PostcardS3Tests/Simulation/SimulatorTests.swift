@@ -11,9 +11,7 @@ import Testing
     }
 
     /// For a long run, use `make simulate`.
-    /// Offsets fall in half of the seeds, and it is not known whether the simulator or the store is wrong.
-    @Test(.disabled("The simulator reports failures that are not understood yet."))
-    func `no promise is broken by what happens in 300 seeds`() async throws {
+    @Test func `no promise is broken by what happens in 300 seeds`() async throws {
         let ending = try await Self.simulate("--seeds", "1-300")
         #expect(ending.status == 0, "\(ending.text)\n\(ending.messages)")
     }
