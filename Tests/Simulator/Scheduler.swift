@@ -40,8 +40,8 @@ final class Scheduler: @unchecked Sendable {
     /// Seconds since the beginning.
     private(set) var now = 0.0
     var random: SeededRandom
-    /// Called before some jobs, so that a process can be stopped anywhere.
-    var interruption: () -> Void = {}
+    /// Called before some jobs with their process, so that it can be stopped anywhere.
+    var interruption: (SimulatedProcess) -> Void = { _ in }
     var interruptionShare = 0.0
     private var ready: [(process: SimulatedProcess, job: UnownedJob)] = []
     /// A binary heap.
@@ -101,12 +101,12 @@ final class Scheduler: @unchecked Sendable {
                 now = timer.time
                 timer.action()
             } else {
-                if interruptionShare > 0, random.isTrue(interruptionShare) {
-                    interruption()
-                    continue
-                }
                 let index = ready.count == 1 ? 0 : random.number(0...ready.count - 1)
                 let (process, job) = ready[index]
+                if interruptionShare > 0, random.isTrue(interruptionShare) {
+                    interruption(process)
+                    continue
+                }
                 ready.swapAt(index, ready.count - 1)
                 ready.removeLast()
                 job.runSynchronously(on: process.asUnownedTaskExecutor())

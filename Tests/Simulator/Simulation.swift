@@ -74,11 +74,14 @@ final class Simulation: @unchecked Sendable {
         begin { await self.sweeper() }
         begin { await self.chaos() }
         if isPatient {
-            scheduler.interruption = { self.stop(self.anyReceiver()) }
+            scheduler.interruption = { process in
+                if let receiver = self.receivers.first(where: { $0.process === process }) { self.stop(receiver) }
+            }
             scheduler.interruptionShare = scheduler.random.time(0.0001...0.005)
         }
         wait()
-        (scheduler.interruption, scheduler.interruptionShare) = ({}, 0)
+        (scheduler.interruption, scheduler.interruptionShare) = ({ _ in }, 0)
+        if promises.broken == nil { outlast() }
         if promises.broken == nil { end() }
         for receiver in receivers { receiver.kill() }
         // Tasks of killed processes end without effect. What they wait for is over in time.
@@ -151,7 +154,9 @@ final class Simulation: @unchecked Sendable {
     }
 
     func sweep(_ receiver: SimulatedReceiver) async {
+        let start = scheduler.now
         let result = await call(receiver, timeout: 7200) { store, _ in try await store.sweep() }
+        if case .success = result { promises.swept(from: start) }
         say("sweep: \(Self.text(result.map { _ in "done" }))")
         if case .failure(let error) = result, isEnding { promises.breaks(.progress, "A sweep fails: \(error)") }
     }
@@ -163,6 +168,8 @@ final class Simulation: @unchecked Sendable {
             let receiver = anyReceiver()
             switch scheduler.random.number(0...9) {
             case ..<4:
+                // Most that are stopped for long shall go on afterwards, and find that much has changed.
+                if receiver.process.isStopped, scheduler.random.isTrue(0.9) { continue }
                 say("kill")
                 receiver.kill()
                 await clients.pause(scheduler.random.time(0.01...60))
@@ -176,15 +183,26 @@ final class Simulation: @unchecked Sendable {
 
     func stop(_ receiver: SimulatedReceiver) {
         let process = receiver.process
+        guard !process.isStopped else { return }
         // A day is longer than anything may take.
         let isLong = isPatient && scheduler.random.isTrue(0.3)
-        let seconds = scheduler.random.time(isLong ? 60_000...160_000 : 0.01...(isPatient ? 60_000 : 300))
+        let seconds = scheduler.random.time(isLong ? 90_000...160_000 : 0.01...(isPatient ? 60_000 : 300))
         say("stop for \(seconds)")
         process.stop()
         scheduler.schedule(after: seconds) { process.resume() }
     }
 
     // MARK: - End
+
+    /// While some receivers are stopped for a day, the files of their uploads grow old, and the others sweep.
+    func outlast() {
+        guard isPatient, receivers.contains(where: \.process.isStopped) else { return }
+        pass(scheduler.random.time(87_000...100_000))
+        begin {
+            for receiver in self.receivers where !receiver.process.isStopped { await self.sweep(receiver) }
+        }
+        wait()
+    }
 
     /// When all is well again, uploads succeed, all records are there, and nothing else is left once it is old.
     func end() {
@@ -213,10 +231,12 @@ final class Simulation: @unchecked Sendable {
         wait()
         // Longer than the lifetime of an unfinished upload.
         for _ in 0..<4 {
-            pass(100_000)
             begin { await self.sweep(self.anyReceiver()) }
             wait()
+            pass(100_000)
         }
+        begin { await self.sweep(self.anyReceiver()) }
+        wait()
         if promises.broken == nil { promises.checkRest() }
     }
 
