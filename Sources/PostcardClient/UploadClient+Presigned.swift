@@ -64,7 +64,7 @@ extension UploadClient {
             job.acceptedStatuses = PresignedForm.acceptedStatuses
             return job
         }
-        return UploadedObject(response, to: presigned, filename: form.parts.lazy.compactMap(\.filename).first)
+        return UploadedObject(response, to: presigned, of: form)
     }
 
     /// Sends a body that was made of a presigned form, and that outlives the process.

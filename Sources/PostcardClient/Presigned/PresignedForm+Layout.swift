@@ -137,7 +137,7 @@ extension PresignedForm {
         var file = file
         file.name = "file"
         // Without one, some stores read the file as a field.
-        file.filename = file.filename ?? "file"
+        file.filename = file.filename ?? Self.defaultFilename
         var draft = FormPolicy.Form(fields: [], filename: file.filename, fileBytes: bytes)
         // The key first, which is easier to read in a log.
         let sorted = signed.sorted { $0.key < $1.key }
@@ -162,6 +162,19 @@ extension PresignedForm {
     }
 
     private static func isKey(_ field: (key: String, value: String)) -> Bool { field.key.lowercased() == "key" }
+
+    private static let defaultFilename = "file"
+
+    /// The key under which a store keeps the file of a form, as far as the fields say it.
+    func key(of form: MultipartForm) -> String? {
+        guard case .post = kind else { return key }
+        var key = key
+        for part in form.parts where part.isField && part.name.lowercased() == "key" {
+            if case .text(let text) = part.content { key = text }
+        }
+        let filename = form.parts.first { !$0.isField }?.filename ?? Self.defaultFilename
+        return key?.replacing("${filename}", with: filename)
+    }
 }
 
 extension FormPolicy.Form {

@@ -1,4 +1,5 @@
 import HTTPTypes
+import PostcardForm
 import PostcardFoundation
 
 /// A file that an object store has accepted.
@@ -14,7 +15,7 @@ public struct UploadedObject: Sendable {
     public let response: UploadResponse
 
     /// Reads a response: 201 has XML, 303 the query of its `Location`, 200 and 204 only header fields.
-    init(_ response: UploadResponse, to form: PresignedForm, filename: String?) {
+    init(_ response: UploadResponse, to presigned: PresignedForm, of form: MultipartForm) {
         self.response = response
         let elements = XMLElements(response.body)
         let location = response.headerFields[.location].flatMap { URL(string: $0) }
@@ -22,8 +23,7 @@ public struct UploadedObject: Sendable {
         func found(_ element: String, _ parameter: String) -> String? {
             elements[element] ?? query.first { $0.name == parameter }?.value
         }
-        let key = form.key?.replacing("${filename}", with: filename ?? "")
-        self.key = found("Key", "key") ?? key
+        key = found("Key", "key") ?? presigned.key(of: form)
         etag = (found("ETag", "etag") ?? response.headerFields[.eTag]).map { etag in
             etag.count > 1 && etag.hasPrefix("\"") && etag.hasSuffix("\"") ? String(etag.dropFirst().dropLast()) : etag
         }

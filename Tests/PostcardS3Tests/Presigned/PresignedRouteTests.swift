@@ -45,8 +45,16 @@ struct PresignedRouteTests {
         let address: String
 
         func post(_ path: String, _ body: String) async throws -> Answer {
+            // One argument of a program has at most 128 KiB.
+            let folder = try TemporaryFolder()
+            defer { withExtendedLifetime(folder) {} }
+            let file = try folder.file("body", Data(body.utf8))
             let ending = try await Program.run(
-                "curl", ["-sS", "--max-time", "60", "-w", "\n%{http_code}", "--data-binary", body, "\(address)\(path)"])
+                "curl",
+                [
+                    "-sS", "--max-time", "60", "-w", "\n%{http_code}", "--data-binary", "@\(file.path)",
+                    "\(address)\(path)",
+                ])
             let lines = ending.text.split(separator: "\n")
             let text = lines.dropLast().joined(separator: "\n")
             let json = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
