@@ -1,7 +1,11 @@
+import NIOCore
 import Synchronization
 
 /// The memory for bytes that wait to be sent to the object store, in blocks that all uploads share. Uploads that find
 /// none free wait in the order of their requests.
+///
+/// The memory of a block is used again and not freed: if pieces of this size are freed and allocated, glibc keeps much
+/// more memory than is in use.
 ///
 /// A client may be slow to fill a block. If others wait, those who have had theirs for longest are asked to give it
 /// back: they store what they have gathered.
@@ -13,6 +17,8 @@ final class MemoryBudget: Sendable {
 
     private struct State {
         var free: Int
+        /// The memory of blocks that were given back.
+        var spare: [ByteBuffer] = []
         var waiting: [(id: Int, continuation: CheckedContinuation<Bool, Never>)] = []
         var lastID = 0
         /// The blocks that clients are still filling.
@@ -21,6 +27,7 @@ final class MemoryBudget: Sendable {
     }
 
     private let state: Mutex<State>
+    private let blockBytes: Int
     /// How long a client may take to fill a block while others wait for one.
     private let patience: Duration
 
@@ -28,6 +35,7 @@ final class MemoryBudget: Sendable {
 
     init(blocks: Int, patience: Duration = .seconds(2), surroundings: Surroundings = .real) {
         state = Mutex(State(free: blocks))
+        blockBytes = surroundings.partBytes
         self.patience = patience
         self.surroundings = surroundings
     }
@@ -36,17 +44,32 @@ final class MemoryBudget: Sendable {
     final class Block: Sendable {
         private let id: Int
         private let budget: MemoryBudget
+        private let memory: Mutex<ByteBuffer>
 
-        fileprivate init(_ id: Int, of budget: MemoryBudget) {
+        fileprivate init(_ id: Int, of budget: MemoryBudget, _ memory: ByteBuffer) {
             self.id = id
             self.budget = budget
+            self.memory = Mutex(memory)
+        }
+
+        /// The bytes that were written. Keep the block for as long as they are used: others write to its memory then,
+        /// of which they first make a copy if there still are such bytes.
+        var bytes: ByteBuffer { memory.withLock { $0 } }
+
+        var count: Int { memory.withLock { $0.readableBytes } }
+
+        func write(_ bytes: ByteBuffer) {
+            memory.withLock { memory in
+                memory.reserveCapacity(budget.blockBytes)
+                memory.writeImmutableBuffer(bytes)
+            }
         }
 
         /// From now on the block is not asked for: its bytes are being sent, which takes no longer than the store does.
         func isSending() { budget.forget(id) }
 
         deinit {
-            budget.giveBack(id)
+            budget.giveBack(id, bytes)
         }
     }
 
@@ -79,8 +102,11 @@ final class MemoryBudget: Sendable {
             continuation?.resume(returning: false)
         }
         guard isTaken else { throw CancellationError() }
-        state.withLock { $0.gathering[id] = Gathering(since: surroundings.now(), reclaim: reclaim) }
-        return Block(id, of: self)
+        let memory = state.withLock { state in
+            state.gathering[id] = Gathering(since: surroundings.now(), reclaim: reclaim)
+            return state.spare.popLast()
+        }
+        return Block(id, of: self, memory ?? ByteBuffer())
     }
 
     private func forget(_ id: Int) {
@@ -89,9 +115,14 @@ final class MemoryBudget: Sendable {
         withExtendedLifetime(gathering) {}
     }
 
-    private func giveBack(_ id: Int) {
+    private func giveBack(_ id: Int, _ memory: ByteBuffer) {
         forget(id)
-        let next: CheckedContinuation<Bool, Never>? = state.withLock { state in
+        var memory = memory
+        // Not cleared: a request that has just ended may still have the bytes.
+        memory.moveReaderIndex(to: 0)
+        memory.moveWriterIndex(to: 0)
+        let next: CheckedContinuation<Bool, Never>? = state.withLock { [memory] state in
+            if memory.capacity > 0 { state.spare.append(memory) }
             guard !state.waiting.isEmpty else {
                 state.free += 1
                 return nil

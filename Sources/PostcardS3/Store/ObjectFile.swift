@@ -62,6 +62,8 @@ final class ObjectFile: StoredFile {
         }
         let wanted = block.getSlice(at: block.readerIndex, length: Int(end - blockStart)) ?? ByteBuffer()
         if place != nil { ahead.withLock { [block] in $0 = (blockStart, block) } }
+        // Most reads are not copied.
+        guard result.readableBytes > 0 else { return wanted }
         result.writeImmutableBuffer(wanted)
         return result
     }

@@ -53,8 +53,7 @@ final class ObjectWriter {
             switch gathering.add(&bytes, upTo: partBytes, free: freeBytes) {
             case .added: break
             case .needsBlock:
-                let block = try await budget.take { [weak gathering] in gathering?.setAside() }
-                gathering.hold(block, capacity: partBytes)
+                try await takeBlock()
             case .isFull:
                 // The bytes set aside come first.
                 if gathering.asideBytes > 0 {
@@ -64,6 +63,10 @@ final class ObjectWriter {
                 }
             }
         }
+    }
+
+    private func takeBlock() async throws {
+        gathering.hold(try await budget.take { [weak gathering] in gathering?.setAside() })
     }
 
     /// Sends the bytes that were set aside as parts, but for the last ones.
@@ -78,9 +81,19 @@ final class ObjectWriter {
             pieces.append(ObjectFile.Piece(key: piece.key, offset: offset, size: Int64(piece.size)))
         }
         let file = ObjectFile(objects, pieces)
+        let partBytes = objects.surroundings.partBytes
         var offset: Int64 = 0
         while offset < file.size {
-            let bytes = try await file.read(at: offset, count: Self.readBytes)
+            // The block first: while an upload waits for one, it holds nothing that it has read.
+            guard let room = gathering.room(upTo: partBytes) else {
+                try await takeBlock()
+                continue
+            }
+            guard room > 0 else {
+                try await sendPart { $0.takeWhole(partBytes) }
+                continue
+            }
+            let bytes = try await file.read(at: offset, count: min(room, Self.readBytes))
             offset += Int64(bytes.readableBytes)
             try await gather(bytes, for: objects)
         }
@@ -152,16 +165,8 @@ extension ObjectWriter {
             let storing: Task<Void, any Error>
         }
 
-        /// What became of bytes that were to be added.
-        enum Addition: Sendable {
-            case added
-            case needsBlock
-            case isFull
-        }
-
         private struct State {
-            var bytes = ByteBuffer()
-            var block: MemoryBudget.Block?
+            var gathered = GatheredBytes()
             var aside: [Aside] = []
             var asideCount = 0
             /// Whether the bytes wait for the store and not for the client, so that they are not set aside.
@@ -186,20 +191,16 @@ extension ObjectWriter {
         /// - Parameters:
         ///   - maximum: How many bytes are gathered.
         ///   - free: How many bytes are gathered without a block.
-        func add(_ bytes: inout ByteBuffer, upTo maximum: Int, free: Int) -> Addition {
-            state.withLock { state in
-                let count = min(maximum - state.bytes.readableBytes, bytes.readableBytes)
-                guard count > 0 else { return .isFull }
-                guard state.block != nil || state.bytes.readableBytes + count <= free else { return .needsBlock }
-                if var piece = bytes.readSlice(length: count) { state.bytes.writeBuffer(&piece) }
-                return .added
-            }
+        func add(_ bytes: inout ByteBuffer, upTo maximum: Int, free: Int) -> GatheredBytes.Addition {
+            state.withLock { $0.gathered.add(&bytes, upTo: maximum, free: free) }
         }
 
-        func hold(_ block: MemoryBudget.Block, capacity: Int) {
+        /// How many bytes the block has room for; `nil` without a block.
+        func room(upTo maximum: Int) -> Int? { state.withLock { $0.gathered.room(upTo: maximum) } }
+
+        func hold(_ block: MemoryBudget.Block) {
             state.withLock { state in
-                state.block = block
-                state.bytes.reserveCapacity(capacity)
+                state.gathered.hold(block)
                 if state.isSending { block.isSending() }
             }
         }
@@ -207,21 +208,12 @@ extension ObjectWriter {
         /// Takes the bytes if they are still as many, and follow all that were sent.
         func takeWhole(_ size: Int) -> (ByteBuffer, MemoryBudget.Block?)? {
             state.withLock { state in
-                guard state.bytes.readableBytes == size, state.aside.isEmpty else { return nil }
-                return Self.take(&state)
+                guard state.gathered.count == size, state.aside.isEmpty else { return nil }
+                return state.gathered.take()
             }
         }
 
-        func takeAll() -> (ByteBuffer, MemoryBudget.Block?) { state.withLock { Self.take(&$0) } }
-
-        private static func take(_ state: inout State) -> (ByteBuffer, MemoryBudget.Block?) {
-            defer {
-                state.bytes = ByteBuffer()
-                state.block = nil
-            }
-            state.block?.isSending()
-            return (state.bytes, state.block)
-        }
+        func takeAll() -> (ByteBuffer, MemoryBudget.Block?) { state.withLock { $0.gathered.take() } }
 
         /// Moves the bytes to an object of their own, and gives the block back once they are stored.
         func setAside() {
@@ -232,8 +224,8 @@ extension ObjectWriter {
         }
 
         private func setAside(_ state: inout State) {
-            guard let objects, state.bytes.readableBytes > 0 else { return }
-            let (bytes, block) = Self.take(&state)
+            guard let objects, state.gathered.count > 0 else { return }
+            let (bytes, block) = state.gathered.take()
             let name = "\(key).\(state.asideCount)"
             state.asideCount += 1
             let storing = Task(executorPreference: objects.surroundings.executor) {
@@ -247,7 +239,7 @@ extension ObjectWriter {
         func beginSending() {
             state.withLock { state in
                 state.isSending = true
-                state.block?.isSending()
+                state.gathered.isSending()
             }
         }
 
@@ -268,7 +260,7 @@ extension ObjectWriter {
         func giveUp() -> [Aside] {
             state.withLock { state in
                 state.isSending = true
-                _ = Self.take(&state)
+                _ = state.gathered.take()
                 defer { state.aside = [] }
                 return state.aside
             }

@@ -113,18 +113,10 @@ public struct S3UploadAppender: UploadAppender {
 /// The bytes that are not stored yet. The memory budget may ask for them to be stored at any time, also while the
 /// appender waits for its client.
 private final class ChunkGathering: Sendable {
-    /// What became of bytes that were to be added.
-    enum Addition: Sendable {
-        case added
-        case needsBlock
-        case isFull
-    }
-
     private struct State {
         /// Where the gathered bytes begin.
         var start: Int64
-        var gathered = ByteBuffer()
-        var block: MemoryBudget.Block?
+        var gathered = GatheredBytes()
         var lastSent: ContinuousClock.Instant
         /// The last chunk, which is stored once those before it are.
         var sending: Task<Void, any Error>?
@@ -156,14 +148,8 @@ private final class ChunkGathering: Sendable {
     /// Adds the first of the bytes.
     ///
     /// - Parameter free: How many bytes are gathered without a block.
-    func add(_ bytes: inout ByteBuffer, free: Int) -> Addition {
-        state.withLock { state in
-            let count = min(chunkBytes - state.gathered.readableBytes, bytes.readableBytes)
-            guard count > 0 else { return .isFull }
-            guard state.block != nil || state.gathered.readableBytes + count <= free else { return .needsBlock }
-            if var piece = bytes.readSlice(length: count) { state.gathered.writeBuffer(&piece) }
-            return .added
-        }
+    func add(_ bytes: inout ByteBuffer, free: Int) -> GatheredBytes.Addition {
+        state.withLock { $0.gathered.add(&bytes, upTo: chunkBytes, free: free) }
     }
 
     /// Adds all of the bytes if they fit without a block.
@@ -171,24 +157,20 @@ private final class ChunkGathering: Sendable {
     /// - Returns: Whether they do.
     func addSmall(_ bytes: ByteBuffer, free: Int) -> Bool {
         state.withLock { state in
-            guard state.gathered.readableBytes + bytes.readableBytes <= free else { return false }
-            state.gathered.writeImmutableBuffer(bytes)
+            guard state.gathered.count + bytes.readableBytes <= free else { return false }
+            var bytes = bytes
+            _ = state.gathered.add(&bytes, upTo: chunkBytes, free: free)
             return true
         }
     }
 
     func removeGathered() -> ByteBuffer {
-        state.withLock { state in
-            defer { state.gathered = ByteBuffer() }
-            return state.gathered
-        }
+        // Those that may be reverted have no block.
+        state.withLock { $0.gathered.take().bytes }
     }
 
     func hold(_ block: MemoryBudget.Block) {
-        state.withLock { state in
-            state.block = block
-            state.gathered.reserveCapacity(chunkBytes)
-        }
+        state.withLock { $0.gathered.hold(block) }
     }
 
     /// Moves the start behind bytes that are stored otherwise.
@@ -205,12 +187,10 @@ private final class ChunkGathering: Sendable {
     func send() {
         state.withLock { state in
             state.lastSent = surroundings.now()
-            guard state.gathered.readableBytes > 0 else { return }
-            let (body, block, offset, earlier) = (state.gathered, state.block, state.start, state.sending)
+            guard state.gathered.count > 0 else { return }
+            let (offset, earlier) = (state.start, state.sending)
+            let (body, block) = state.gathered.take()
             state.start += Int64(body.readableBytes)
-            state.gathered = ByteBuffer()
-            state.block = nil
-            block?.isSending()
             // Not a part of the request's task, which is cancelled when its client is gone.
             state.sending = Task(executorPreference: surroundings.executor) { [upload, name] in
                 defer { withExtendedLifetime(block) {} }

@@ -1,3 +1,4 @@
+import NIOCore
 import Synchronization
 import Testing
 
@@ -63,6 +64,35 @@ struct MemoryBudgetTests {
         await #expect(throws: CancellationError.self) { try await waiting.value }
         first.end()
         try await Upload().take(from: budget)
+    }
+
+    private func address(_ bytes: ByteBuffer) -> UInt? {
+        bytes.withUnsafeReadableBytes { $0.baseAddress.map { UInt(bitPattern: $0) } }
+    }
+
+    @Test func `the memory of a block is used again`() async throws {
+        let budget = MemoryBudget(blocks: 1, surroundings: Surroundings(partBytes: 1000))
+        var first: MemoryBudget.Block? = try await budget.take {}
+        first?.write(ByteBuffer(string: "first"))
+        let memory = first.flatMap { address($0.bytes) }
+        first = nil
+        let second = try await budget.take {}
+        second.write(ByteBuffer(string: "the "))
+        second.write(ByteBuffer(string: "second"))
+        #expect(address(second.bytes) == memory)
+        #expect(second.bytes == ByteBuffer(string: "the second"))
+    }
+
+    @Test func `bytes that outlive their block do not change`() async throws {
+        let budget = MemoryBudget(blocks: 1)
+        var first: MemoryBudget.Block? = try await budget.take {}
+        first?.write(ByteBuffer(string: "first"))
+        let bytes = first?.bytes
+        first = nil
+        let second = try await budget.take {}
+        second.write(ByteBuffer(string: "other"))
+        #expect(bytes == ByteBuffer(string: "first"))
+        #expect(second.bytes == ByteBuffer(string: "other"))
     }
 
     @Test func `only some files are read ahead at once`() {
