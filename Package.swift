@@ -76,6 +76,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-system.git", from: "1.8.1"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-crypto.git", "3.12.3"..<"5.0.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
@@ -128,6 +129,7 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "SystemPackage", package: "swift-system"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             exclude: leftOut, resources: forApps("Localizable.xcstrings"), swiftSettings: settings),
         .target(
@@ -200,6 +202,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forS3),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forS3),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forS3),
             ],
             swiftSettings: settings),
         .target(
@@ -218,6 +221,7 @@ let package = Package(
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
                 .product(name: "SystemPackage", package: "swift-system"),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forServer),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: forServer),
             ],
             resources: pageFiles, swiftSettings: settings),
@@ -290,6 +294,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             path: "Tests/Support", swiftSettings: settings),
         .target(
@@ -398,6 +403,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: forAsyncHTTP),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: forAsyncHTTP),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             swiftSettings: settings),
         // What the client's tests do without: the program, and with it all other modules.
@@ -438,8 +444,8 @@ let package = Package(
         .testTarget(
             name: "PostcardS3Tests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardS3", "PostcardServer",
-                "PostcardServerTesting", "PostcardSimulator", "PostcardTestSupport", "postcard",
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardReceiver", "PostcardS3",
+                "PostcardServer", "PostcardServerTesting", "PostcardSimulator", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
@@ -448,6 +454,7 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forS3),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forS3),
             ],
             swiftSettings: settings),
         .testTarget(
@@ -471,6 +478,7 @@ let package = Package(
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
                 .product(name: "SystemPackage", package: "swift-system"),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forServer),
             ],
             swiftSettings: settings),
     ],

@@ -57,9 +57,9 @@ public struct AsyncHTTPTransport: UploadTransport {
     /// ```
     ///
     /// - Parameters:
-    ///   - configuration: The configuration of the HTTP client that the transport makes. Redirects and the timeouts for
-    ///     reading and writing are ignored, because the upload client has its own, and so are the debug initializers of
-    ///     HTTP/1.1 connections and HTTP/2 streams, which the transport needs. With `retryConnectionEstablishment`, the
+    ///   - configuration: The configuration of the HTTP client that the transport makes. Redirects, the timeouts for
+    ///     reading and writing, and the tracer are ignored, because the upload client has its own, and so are the debug
+    ///     initializers of HTTP/1.1 connections and HTTP/2 streams, which the transport needs. With `retryConnectionEstablishment`, the
     ///     default of AsyncHTTPClient, a refused connection fails only after the connect timeout.
     ///   - eventLoopGroup: The event loops of the connections. Defaults to those that all clients of the program share.
     public init(
@@ -78,6 +78,8 @@ public struct AsyncHTTPTransport: UploadTransport {
         configuration.redirectConfiguration = .disallow
         configuration.timeout.read = nil
         configuration.timeout.write = nil
+        // The upload client makes the spans. Those of AsyncHTTPClient would be traces of their own.
+        configuration.tracing.tracer = nil
         let requests = OutgoingRequests()
         configuration.addHandlers(sending: requests, patience: TimeAmount(expectationPatience))
         connections = Connections(

@@ -53,8 +53,21 @@ struct RequestSender: Sendable {
 // MARK: - One request
 
 extension RequestSender {
-    /// Sends a request without following redirects.
+    /// Sends a request without following redirects, as a span of the caller's trace.
     private func send(_ request: UploadRequest) async throws -> UploadResponse {
+        var request = request
+        let span = RequestSpan(of: &request)
+        do {
+            let response = try await sendMonitored(request)
+            span.end(response)
+            return response
+        } catch {
+            span.end(error)
+            throw error
+        }
+    }
+
+    private func sendMonitored(_ request: UploadRequest) async throws -> UploadResponse {
         let monitor = RequestMonitor(request, limits: limits, progress: progress)
         var response: UploadResponse
         do {

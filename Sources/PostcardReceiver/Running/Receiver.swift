@@ -42,6 +42,10 @@ public import SystemPackage
 ///
 /// The metrics of forms are also those of swift-metrics, for an app that has chosen a factory of its own with
 /// `MetricsSystem.bootstrap`. The receiver itself never chooses one for the process.
+///
+/// If the app has chosen a tracer with `InstrumentationSystem.bootstrap` (swift-distributed-tracing), each request is a
+/// span in the trace that its header fields name, such as `traceparent` (W3C Trace Context). Spans have no query, no
+/// secrets of a path, and nothing of the form.
 public struct Receiver: Sendable {
     /// Where a receiver keeps the uploads.
     public enum Storage: Sendable {
@@ -165,6 +169,7 @@ public struct Receiver: Sendable {
         let inspector = inspection.map { options in
             RequestInspector(options: options) { live.publish(.request($0)) }
         }
+        router.add(middleware: TraceMiddleware())
         router.add(middleware: RequestLog(report: onRequest))
         // Before the others, because it records the requests that they refuse.
         if let inspector {

@@ -101,6 +101,8 @@ final class S3Connection: Sendable {
         configuration.timeout.connect = .seconds(5)
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         configuration.connectionPool.idleTimeout = .seconds(20)
+        // The spans of requests are made here, without the keys of objects.
+        configuration.tracing.tracer = nil
         let client = HTTPClient(
             eventLoopGroupProvider: .shared(HTTPClient.defaultEventLoopGroup), configuration: configuration)
         self.client = client
@@ -187,9 +189,14 @@ final class S3Connection: Sendable {
         outgoing.method = request.method
         outgoing.headers = HTTPHeaders(signable.headers.map { ($0.name, $0.value) })
         if request.method == .PUT || request.method == .POST { outgoing.body = .bytes(request.body) }
+        let span = StoreSpan(
+            request.method, to: bucket, at: host, bytes: request.body.readableBytes, adding: &outgoing.headers)
         do {
-            return try await Self.exchange(outgoing, with: client, within: timeout)
+            let response = try await Self.exchange(outgoing, with: client, within: timeout)
+            span.end(status: response.status)
+            return response
         } catch {
+            span.end(error)
             try Task.checkCancellation()
             throw S3Error.unreachable(endpoint, error)
         }

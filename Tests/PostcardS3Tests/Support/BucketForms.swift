@@ -1,11 +1,9 @@
 import Foundation
-import Hummingbird
 import Logging
+import NIOCore
 import NIOHTTP1
 import PostcardClient
 import PostcardForm
-import PostcardServer
-import ServiceLifecycle
 
 @testable import PostcardS3
 
@@ -46,34 +44,4 @@ struct BucketForms {
         let response = try await connection.response(to: S3Request(method: .GET, key: key))
         return (Array(response.body.readableBytesView), response.headers.first(name: "content-type"))
     }
-}
-
-/// Serves an app's routes on a free port while something is done with them.
-func withRoutes(
-    _ router: Router<BasicRequestContext>, _ body: (_ address: String) async throws -> Void
-) async throws {
-    let (addresses, continuation) = AsyncStream<String>.makeStream()
-    let application = Application(
-        router: router, server: .uploads(),
-        configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
-        onServerRunning: { channel in
-            continuation.yield("http://127.0.0.1:\(channel.localAddress?.port ?? 0)")
-        },
-        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-    let group = ServiceGroup(services: [application], logger: application.logger)
-    // Not a child task: SwiftNIO ends the process if a server is cancelled while it accepts a connection.
-    let services = Task {
-        defer { continuation.finish() }
-        try await group.run()
-    }
-    let result: Result<Void, any Error>
-    do {
-        if let address = await addresses.first(where: { _ in true }) { try await body(address) }
-        result = .success(())
-    } catch {
-        result = .failure(error)
-    }
-    await group.triggerGracefulShutdown()
-    try await services.value
-    try result.get()
 }
