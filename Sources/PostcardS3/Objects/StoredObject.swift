@@ -11,6 +11,11 @@ struct ObjectHead: Sendable {
     let metadata: [String: String]
 }
 
+extension String {
+    /// An ETag without its quotes, as events and many clients write it.
+    var unquoted: String { filter { $0 != "\"" } }
+}
+
 /// An object of a listing.
 struct ListedObject: Sendable, Hashable {
     /// The key below the bucket's prefix.

@@ -120,56 +120,81 @@ public struct PresignedForms: Sendable {
     ///   - key: The whole key of the object, as the store said it.
     ///   - etag: What identifies the content that is meant, with or without quotes. Defaults to `nil`: whatever there is.
     ///   - size: The size that is meant, in bytes. Defaults to `nil`: whatever it is.
-    /// - Throws: `UploadProblem` if there is no such file, it is another one, or it is not accepted;
-    ///   `UploadStoreError` if the store fails.
+    /// - Throws: `UploadProblem` if there is no such file, it is another one, the form was used for another one before,
+    ///   or it is not accepted; `UploadStoreError` if the store fails.
     public func record(ofObject key: String, etag: String? = nil, size: Int64? = nil) async throws -> CommittedUpload {
         let start = store.objects.bucket.prefix + ObjectName.arriving + folder
         guard key.hasPrefix(start) else { throw UploadProblem.foreignKey(key) }
-        let name = String(key.dropFirst(store.objects.bucket.prefix.count))
-        let uploadKey = UploadKey(key, scope: "presigned-form")
-        if let known = try await known(uploadKey) { return known }
+        let report = Report(
+            name: String(key.dropFirst(store.objects.bucket.prefix.count)),
+            key: UploadKey(key, scope: "presigned-form"), etag: etag?.unquoted, size: size)
+        if let known = try await known(report) { return known }
         do {
-            return try await newRecord(of: name, under: uploadKey, etag: etag, size: size)
+            return try await newRecord(of: report)
+        } catch let problem as UploadProblem where problem == .formUsed {
+            throw problem
         } catch {
             // Another receiver was told as well, and has removed the object meanwhile.
-            if let known = try await known(uploadKey) { return known }
+            if let known = try await known(report) { return known }
             throw error
         }
     }
 
-    private func known(_ key: UploadKey) async throws -> CommittedUpload? {
-        guard case .taken(let entry) = try await storing({ try await store.keys.current(key.digest) }),
+    /// What is said of an object.
+    private struct Report {
+        let name: String
+        /// The key of the record.
+        let key: UploadKey
+        /// The ETag that is meant, without quotes.
+        let etag: String?
+        let size: Int64?
+    }
+
+    /// The record of a file that was reported before.
+    ///
+    /// - Throws: `UploadProblem` if the report means another file, which was sent with the same form.
+    private func known(_ report: Report) async throws -> CommittedUpload? {
+        guard case .taken(let entry) = try await storing({ try await store.keys.current(report.key.digest) }),
             let record = try await store.record(entry.id)
         else { return nil }
+        // Without an ETag, the file is meant that is there, if it was not removed.
+        let etag =
+            if let etag = report.etag {
+                etag
+            } else {
+                try await storing { try await store.objects.head(report.name)?.etag?.unquoted }
+            }
+        if let etag, let source = entry.sourceTag, etag != source { throw UploadProblem.formUsed }
+        if let size = report.size, size != record.files.first?.size { throw UploadProblem.formUsed }
         return CommittedUpload(record, isRepetition: true)
     }
 
-    private func newRecord(
-        of name: String, under key: UploadKey, etag: String?, size: Int64?
-    ) async throws -> CommittedUpload {
+    private func newRecord(of report: Report) async throws -> CommittedUpload {
+        let name = report.name
         guard let head = try await storing({ try await store.objects.head(name) }) else {
             throw UploadProblem.objectNotFound
         }
-        try await check(head, of: name, etag: etag, size: size)
+        try await check(head, report)
         let facts = head.metadata[FormFacts.fieldName].flatMap { Data(base64Encoded: $0) }
             .flatMap { try? JSONDecoder().decode(FormFacts.self, from: $0) }
         let fields = facts?.fields.map { UploadRecord.Field(name: $0.name, value: $0.value) } ?? []
-        let upload = try await store.beginUpload(under: key, announcedBytes: head.size)
+        let upload = try await store.beginUpload(under: report.key, announcedBytes: head.size)
         do {
             try await upload.copyFile(from: name, head, name: "file", filename: facts?.filename ?? "")
             for (index, file) in try await upload.finishedFiles().enumerated() {
                 if case .refused(let reason) = try await options.screen?(file) {
-                    try await storing { try await store.objects.delete(name) }
+                    try await storing { try await remove(name, head) }
                     throw UploadProblem.fileRefused(index, reason: reason)
                 }
             }
             let committed = try await upload.commit(
                 fields: fields, parts: fields.indices.map(UploadRecord.Part.field) + [.file(0)])
             // If this fails, the sweep does it.
-            try? await store.objects.delete(name)
+            try? await remove(name, head)
             return committed
         } catch let error as UploadStoreError {
             await upload.discard()
+            if error.code == .keyReused { throw UploadProblem.formUsed }
             guard let cause = error.underlyingError as? S3Error else { throw error }
             if cause.status == 412 { throw UploadProblem.objectChanged }
             if cause.code == "NoSuchKey" { throw UploadProblem.objectNotFound }
@@ -181,9 +206,9 @@ public struct PresignedForms: Sendable {
     }
 
     /// Compares an object with what was reported, and with what is accepted. An object that is not accepted is removed.
-    private func check(_ head: ObjectHead, of name: String, etag: String?, size: Int64?) async throws {
-        if let etag, etag.unquoted != head.etag?.unquoted { throw UploadProblem.objectChanged }
-        if let size, size != head.size { throw UploadProblem.objectChanged }
+    private func check(_ head: ObjectHead, _ report: Report) async throws {
+        if let etag = report.etag, etag != head.etag?.unquoted { throw UploadProblem.objectChanged }
+        if let size = report.size, size != head.size { throw UploadProblem.objectChanged }
         let type = head.contentType.flatMap { try? MediaType($0) } ?? .octetStream
         let problem: UploadProblem? =
             if head.size > maximumBytes {
@@ -194,14 +219,15 @@ public struct PresignedForms: Sendable {
                 nil
             }
         guard let problem else { return }
-        try await storing { try await store.objects.delete(name) }
+        try await storing { try await remove(report.name, head) }
         throw problem
     }
-}
 
-extension String {
-    /// An ETag without its quotes.
-    fileprivate var unquoted: String { filter { $0 != "\"" } }
+    /// Removes an object, unless there is another one by now, which a report may mean.
+    private func remove(_ name: String, _ head: ObjectHead) async throws {
+        guard try await store.objects.head(name)?.etag == head.etag else { return }
+        try await store.objects.delete(name)
+    }
 }
 
 extension UploadProblem {
@@ -232,6 +258,11 @@ extension UploadProblem {
         status: .conflict, code: "object-changed",
         detail: "The file is not the one that was reported: its ETag or its size is another.",
         advice: "Report the ETag and the size that the store returned last.")
+
+    fileprivate static let formUsed = UploadProblem(
+        status: .conflict, code: "object-changed",
+        detail: "The file is not the one that was stored with this form: its ETag or its size is another.",
+        advice: "Get a new form for each file, and send the file with it.")
 
     fileprivate static func objectTooLarge(_ size: Int64, maximum: Int64) -> UploadProblem {
         var problem = UploadProblem(

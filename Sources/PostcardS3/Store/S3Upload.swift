@@ -21,6 +21,8 @@ public final class S3Upload: PendingUpload {
     private var files: [FileHead] = []
     private var contents: [(size: Int64, sha256: String)] = []
     private var writer: ObjectWriter?
+    /// The ETag of the object that the file was copied from.
+    private var sourceTag: String?
     /// The fields and files together, once the upload is to be committed.
     private var parts: [UploadRecord.Part] = []
     private var outcome = Outcome.open
@@ -100,6 +102,7 @@ public final class S3Upload: PendingUpload {
                 name: name, filename: filename, contentType: contentType,
                 detectedType: isContradicted == true ? detected?.value : nil))
         contents.append((head.size, reading.sha256))
+        sourceTag = head.etag?.unquoted
     }
 
     public func finishedFiles() async throws -> [FinishedFile] {
@@ -148,7 +151,8 @@ public final class S3Upload: PendingUpload {
                 guard isKept else { throw UploadStoreError.deletedMeanwhile }
                 let record = newRecord(fields)
                 let json = ByteBuffer(bytes: record.json())
-                let entry = KeyEntry(key: key.digest, generation: generation, record: record)
+                let entry = KeyEntry(
+                    key: key.digest, generation: generation, record: record, sourceTag: sourceTag)
                 outcome = .unknown
                 let creation = try await store.objects.create(
                     entry.object, json, metadata: entry.metadata, signed: signed)

@@ -10,15 +10,20 @@ struct KeyEntry: Sendable {
     /// The SHA-256 of the record's JSON.
     let digest: String
     let received: Date
+    /// The ETag of the object that the record's file was copied from, without quotes; `nil` if a client sent the file.
+    let sourceTag: String?
 
     var object: String { ObjectName.key(key, generation: generation) }
 
     var metadata: [String: String] {
-        ["id": id.text, "record-sha256": digest, "received": received.formatted(.iso8601)]
+        var fields = ["id": id.text, "record-sha256": digest, "received": received.formatted(.iso8601)]
+        fields["source-etag"] = sourceTag
+        return fields
     }
 
-    init(key: String, generation: Int, record: UploadRecord) {
+    init(key: String, generation: Int, record: UploadRecord, sourceTag: String? = nil) {
         self.key = key
+        self.sourceTag = sourceTag
         self.generation = generation
         id = record.id
         digest = record.digest
@@ -37,6 +42,7 @@ struct KeyEntry: Sendable {
         self.id = id
         self.digest = digest
         self.received = received
+        sourceTag = head.metadata["source-etag"]
     }
 }
 

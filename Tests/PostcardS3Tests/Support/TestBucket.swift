@@ -33,3 +33,18 @@ enum ObjectStores {
         return bucket
     }
 }
+
+extension S3Bucket {
+    /// The same bucket, for a store before each of whose requests something happens.
+    ///
+    /// - Parameter before: The request fails with the error that this throws.
+    func hooked(before: @escaping @Sendable (S3Request) async throws -> Void) throws -> S3Bucket {
+        let direct = try S3Connection(self, logger: .init(label: "test"))
+        var bucket = self
+        bucket.surroundings = Surroundings(exchange: { request, _, _ in
+            try await before(request)
+            return try await direct.response(to: request)
+        })
+        return bucket
+    }
+}

@@ -1,0 +1,125 @@
+import Foundation
+import Logging
+import NIOCore
+import NIOHTTP1
+import PostcardServer
+import PostcardTestSupport
+import Synchronization
+import Testing
+
+@testable import PostcardS3
+
+/// Reports of files in a bucket, and what happens at the same time.
+@Suite(.timeLimit(.minutes(10)), .enabled(if: !ObjectStores.addresses.isEmpty, ObjectStores.isMissing))
+struct PresignedReportTests {
+    /// The forms of a bucket, and a client that stores files as with one of them.
+    private struct Bench: Sendable {
+        let bucket: S3Bucket
+        let store: S3UploadStore
+        let forms: PresignedForms
+
+        /// - Parameter before: Runs before each request of the store, which fails if this throws.
+        init(
+            at address: String, _ options: PresignedFormOptions = PresignedFormOptions(),
+            before: @escaping @Sendable (S3Request) async throws -> Void = { _ in }
+        ) async throws {
+            try await self.init(sharing: try await ObjectStores.makeBucket(at: address), options, before: before)
+        }
+
+        init(
+            sharing bucket: S3Bucket, _ options: PresignedFormOptions = PresignedFormOptions(),
+            before: @escaping @Sendable (S3Request) async throws -> Void = { _ in }
+        ) async throws {
+            self.bucket = bucket
+            store = try await S3UploadStore.open(bucket.hooked(before: before))
+            forms = try PresignedForms(of: store, options)
+        }
+
+        /// - Returns: The key of the object.
+        func form() async throws -> String { try await forms.form(filename: "photo.jpg").key }
+
+        /// - Returns: The ETag.
+        @discardableResult func send(_ content: String, to key: String) async throws -> String {
+            let direct = try S3Connection(bucket, logger: .init(label: "test"))
+            let response = try await direct.response(
+                to: S3Request(method: .PUT, key: key, body: ByteBuffer(string: content)))
+            return response.headers.first(name: "etag") ?? ""
+        }
+
+        func content(of key: String) async throws -> String? {
+            let name = String(key.dropFirst(bucket.prefix.count))
+            return try await store.objects.get(name).map { String(buffer: $0.body) }
+        }
+
+        func content(of record: UploadRecord) async throws -> String? {
+            guard let file = try await store.openFile(0, of: record.id) else { return nil }
+            return String(buffer: try await file.read(at: 0, count: 1000))
+        }
+    }
+
+    @Test(arguments: ObjectStores.addresses)
+    func `a second file that is sent with a form is not the first one's record`(address: String) async throws {
+        let bench = try await Bench(at: address)
+        let key = try await bench.form()
+        let first = try await bench.send("first", to: key)
+        let record = try await bench.forms.record(ofObject: key, etag: first).record
+        // Reported again, also without an ETag, once its object is gone.
+        for etag in [first, first.unquoted, nil] {
+            let again = try await bench.forms.record(ofObject: key, etag: etag, size: 5)
+            #expect(again.record == record && again.isRepetition)
+        }
+        let second = try await bench.send("the second", to: key)
+        for (etag, size) in [(second, 10), (second, nil), (nil, nil), (nil, 10)] as [(String?, Int64?)] {
+            let problem = try await #require(throws: UploadProblem.self) {
+                try await bench.forms.record(ofObject: key, etag: etag, size: size)
+            }
+            #expect(problem.code == "object-changed" && problem.status.code == 409)
+            #expect(problem.advice?.contains("new form") == true)
+        }
+        #expect(try await bench.forms.record(ofObject: key, etag: first).record == record)
+        #expect(try await bench.content(of: record) == "first")
+        #expect(try await bench.content(of: key) == "the second")
+        #expect(try await bench.store.identifiers(limit: 10, after: nil) == [record.id])
+    }
+
+    @Test(arguments: ObjectStores.addresses)
+    func `a file that arrives while another one becomes a record stays, and is not taken for it`(
+        address: String
+    ) async throws {
+        let commit = Mutex<(@Sendable () async throws -> Void)?>(nil)
+        let bench = try await Bench(at: address) { request in
+            guard request.method == .PUT, request.key.contains("/keys/"),
+                let work = commit.withLock({ work in
+                    defer { work = nil }
+                    return work
+                })
+            else { return }
+            try await work()
+        }
+        let key = try await bench.form()
+        let first = try await bench.send("first", to: key)
+        commit.withLock { $0 = { try await bench.send("other", to: key) } }
+        let record = try await bench.forms.record(ofObject: key, etag: first).record
+        #expect(try await bench.content(of: key) == "other")
+
+        // Another receiver makes the record of the second file first.
+        let other = try await Bench(sharing: bench.bucket)
+        let contested = try await bench.form()
+        let loser = try await bench.send("loser", to: contested)
+        commit.withLock {
+            $0 = {
+                let winner = try await other.send("winner", to: contested)
+                _ = try await other.forms.record(ofObject: contested, etag: winner)
+            }
+        }
+        for etag in [loser, loser] {
+            let problem = try await #require(throws: UploadProblem.self) {
+                try await bench.forms.record(ofObject: contested, etag: etag)
+            }
+            #expect(problem.code == "object-changed")
+        }
+        #expect(try await bench.store.identifiers(limit: 10, after: nil).count == 2)
+        #expect(try await bench.content(of: record) == "first")
+        #expect(try await bench.store.objects.list(ObjectName.files).objects.count == 2)
+    }
+}
