@@ -1,4 +1,5 @@
 public import PostcardForm
+import PostcardFoundation
 public import PostcardServer
 
 /// What clients may post straight to the bucket, and where they get the forms for it.
@@ -30,9 +31,17 @@ public struct PresignedFormOptions: Sendable {
     /// own.
     public var endpoint: String?
 
-    /// Checks each file before it becomes a record, for example with a virus scanner. Defaults to `nil`: no file is
-    /// checked.
+    /// Checks each file before it becomes a record, for example with a virus scanner. A file that is refused is removed,
+    /// and its report is refused with 422; if the check throws, the report is refused with 503. Defaults to `nil`: no
+    /// file is checked.
     public var screen: (@Sendable (FinishedFile) async throws -> ScreeningVerdict)?
+
+    /// How many files may be checked at once. Others wait. Defaults to the number of processors.
+    public var maximumConcurrentScreenings = ProcessInfo.processInfo.activeProcessorCount
+
+    /// How long the check of a file may take, with the time in which it waits for its turn. Defaults to 60 seconds. Then
+    /// the task of the check is cancelled, and the report is refused with 503.
+    public var screeningTimeLimit: Duration = .seconds(60)
 
     /// How a file is sent.
     public enum Method: Sendable, Hashable {

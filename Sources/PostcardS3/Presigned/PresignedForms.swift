@@ -22,11 +22,17 @@ public struct PresignedForms: Sendable {
     private let options: PresignedFormOptions
     /// The store at the address of the clients.
     private let signing: ObjectStore
+    private let screening: Screening?
 
     /// - Throws: ``S3Error`` if the endpoint or the prefix cannot be used.
     public init(of store: S3UploadStore, _ options: PresignedFormOptions = PresignedFormOptions()) throws {
         self.store = store
         self.options = options
+        screening = options.screen.map { screen in
+            var limits = ShareLimits(clientShare: 1)
+            limits[.screenings] = options.maximumConcurrentScreenings
+            return Screening(timeLimit: options.screeningTimeLimit, ShareAccount(limits), screen: screen)
+        }
         // The same rules as for the bucket's own prefix.
         if !options.keyPrefix.isEmpty { _ = try S3Bucket("s3://bucket/\(options.keyPrefix)") }
         guard let endpoint = options.endpoint else {
@@ -181,11 +187,9 @@ public struct PresignedForms: Sendable {
         let upload = try await store.beginUpload(under: report.key, announcedBytes: head.size)
         do {
             try await upload.copyFile(from: name, head, name: "file", filename: facts?.filename ?? "")
-            for (index, file) in try await upload.finishedFiles().enumerated() {
-                if case .refused(let reason) = try await options.screen?(file) {
-                    try await storing { try await remove(name, head) }
-                    throw UploadProblem.fileRefused(index, reason: reason)
-                }
+            if let reason = try await refusal(of: try await upload.finishedFiles()) {
+                try await storing { try await remove(name, head) }
+                throw UploadProblem.fileRefused(reason)
             }
             let committed = try await upload.commit(
                 fields: fields, parts: fields.indices.map(UploadRecord.Part.field) + [.file(0)])
@@ -202,6 +206,19 @@ public struct PresignedForms: Sendable {
         } catch {
             await upload.discard()
             throw error
+        }
+    }
+
+    /// Screens a file.
+    ///
+    /// - Returns: Why it is refused; `nil` if it is not.
+    private func refusal(of files: [FinishedFile]) async throws(UploadProblem) -> String? {
+        do throws(UploadProblem) {
+            return try await screening?.refusal(of: files, from: nil, logger: store.logger)?.reason
+        } catch {
+            var problem = error
+            problem.advice = "Report the file again in a moment. If it is not screened then, see the receiver's log."
+            throw problem
         }
     }
 
@@ -258,6 +275,12 @@ extension UploadProblem {
         status: .conflict, code: "object-changed",
         detail: "The file is not the one that was reported: its ETag or its size is another.",
         advice: "Report the ETag and the size that the store returned last.")
+
+    fileprivate static func fileRefused(_ reason: String) -> UploadProblem {
+        UploadProblem(
+            status: 422, code: "file-refused", detail: "The file is refused: \(reason)",
+            advice: "Send another file, with a new form.")
+    }
 
     fileprivate static let formUsed = UploadProblem(
         status: .conflict, code: "object-changed",

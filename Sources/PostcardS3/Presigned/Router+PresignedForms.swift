@@ -89,9 +89,11 @@ private struct PresignedFormRoutes: Sendable {
     }
 
     /// Makes records of the objects of an event. Those of other programs, and those that are refused, are left out: an
-    /// event that is not answered with success comes again.
+    /// event that is not answered with success comes again. So a failure of one object is thrown after the others had
+    /// their turn, which would otherwise wait behind it each time.
     private func handled(_ records: [ObjectNotification.Record], logger: Logger) async throws -> Response {
         var made: [UploadID] = []
+        var failure: (any Error)?
         for record in records where record.isCreation && record.s3.bucket.name == forms.bucketName {
             do {
                 let committed = try await Self.storing(logger) {
@@ -101,8 +103,11 @@ private struct PresignedFormRoutes: Sendable {
                 made.append(committed.record.id)
             } catch let problem as UploadProblem where problem.status.kind == .clientError {
                 logger.info("An object of an event became no record", metadata: ["code": "\(problem.code)"])
+            } catch {
+                failure = failure ?? error
             }
         }
+        if let failure { throw failure }
         return try Self.response(.ok, JSONEncoder.forResponses.encode(["uploads": made]))
     }
 

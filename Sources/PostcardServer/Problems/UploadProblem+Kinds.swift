@@ -63,7 +63,7 @@ extension UploadProblem {
         return problem
     }
 
-    package static func fileRefused(_ index: Int, reason: String) -> UploadProblem {
+    static func fileRefused(_ index: Int, reason: String) -> UploadProblem {
         UploadProblem(
             status: 422, code: "file-refused",
             detail: "The form's file \(index), counted from 0, is refused: \(reason)",

@@ -165,30 +165,16 @@ struct Reception<Store: UploadStore>: Sendable {
         _ upload: some PendingUpload, with form: IncomingForm, from peer: PeerAddress?, logger: Logger
     ) async throws -> CommittedUpload {
         do {
-            if let screening = Screening(options, shares) {
-                try await Self.pass(try await upload.finishedFiles(), of: peer, screening, logger: logger)
+            if let screening = Screening(options, shares),
+                let (index, reason) = try await screening.refusal(
+                    of: try await upload.finishedFiles(), from: peer, logger: logger)
+            {
+                throw UploadProblem.fileRefused(index, reason: reason)
             }
             return try await upload.commit(fields: form.fields, parts: form.parts)
         } catch {
             await upload.discard()
             throw form.problem(for: error)
-        }
-    }
-
-    private static func pass(
-        _ files: [FinishedFile], of peer: PeerAddress?, _ screening: Screening, logger: Logger
-    ) async throws {
-        for (index, file) in files.enumerated() {
-            let verdict: ScreeningVerdict
-            do {
-                verdict = try await screening.screen(file, for: peer)
-            } catch let problem as UploadProblem {
-                throw problem
-            } catch {
-                logger.error("Could not screen a file", metadata: ["file": "\(index)", "error": "\(error)"])
-                throw UploadProblem.notScreened
-            }
-            if case .refused(let reason) = verdict { throw UploadProblem.fileRefused(index, reason: reason) }
         }
     }
 

@@ -1,17 +1,49 @@
+package import Logging
 import Synchronization
 
 /// Screens files, a few at a time, in turns of the addresses that sent them.
-struct Screening: Sendable {
+package struct Screening: Sendable {
     private let screen: @Sendable (FinishedFile) async throws -> ScreeningVerdict
     private let timeLimit: Duration
     private let shares: ShareAccount
 
+    /// - Parameter shares: How many files may be screened at once.
+    package init(
+        timeLimit: Duration, _ shares: ShareAccount,
+        screen: @escaping @Sendable (FinishedFile) async throws -> ScreeningVerdict
+    ) {
+        self.screen = screen
+        self.timeLimit = timeLimit
+        self.shares = shares
+    }
+
     /// - Returns: `nil` if the options ask for none.
     init?(_ options: UploadOptions, _ shares: ShareAccount) {
         guard let screen = options.screen else { return nil }
-        self.screen = screen
-        timeLimit = options.screeningTimeLimit
-        self.shares = shares
+        self.init(timeLimit: options.screeningTimeLimit, shares, screen: screen)
+    }
+
+    /// Screens files one after the other.
+    ///
+    /// - Parameter peer: The client that sent the files; `nil` if it is unknown.
+    /// - Returns: The first file that is refused, by its index, and why; `nil` if all are accepted.
+    /// - Throws: ``UploadProblem`` if there is no verdict.
+    package func refusal(
+        of files: [FinishedFile], from peer: PeerAddress?, logger: Logger
+    ) async throws(UploadProblem) -> (index: Int, reason: String)? {
+        for (index, file) in files.enumerated() {
+            let verdict: ScreeningVerdict
+            do {
+                verdict = try await screen(file, for: peer)
+            } catch let problem as UploadProblem {
+                throw problem
+            } catch {
+                logger.error("Could not screen a file", metadata: ["file": "\(index)", "error": "\(error)"])
+                throw UploadProblem.notScreened
+            }
+            if case .refused(let reason) = verdict { return (index, reason) }
+        }
+        return nil
     }
 
     /// Waits for the file's turn and screens it.

@@ -1,4 +1,5 @@
 import Foundation
+import Hummingbird
 import Logging
 import NIOCore
 import NIOHTTP1
@@ -121,5 +122,59 @@ struct PresignedReportTests {
         #expect(try await bench.store.identifiers(limit: 10, after: nil).count == 2)
         #expect(try await bench.content(of: record) == "first")
         #expect(try await bench.store.objects.list(ObjectName.files).objects.count == 2)
+    }
+
+    // MARK: - Screening
+
+    /// Posts an event of the store about some objects.
+    private static func post(
+        _ keys: [String], of bench: Bench, _ options: PresignedFormOptions
+    ) async throws -> (status: Int, text: String) {
+        let router = Router()
+        try router.addPresignedForms(of: bench.store, options: options)
+        let records = keys.map { key in
+            #"{"eventName":"ObjectCreated:Put","s3":{"bucket":{"name":"\#(bench.bucket.name)"},"object":{"key":"\#(key)"}}}"#
+        }
+        let answer = Mutex((status: 0, text: ""))
+        try await withRoutes(router) { address in
+            let ending = try await Program.run(
+                "curl",
+                [
+                    "-sS", "--max-time", "60", "-w", "\n%{http_code}", "--data-binary",
+                    #"{"Records":[\#(records.joined(separator: ","))]}"#, "\(address)/uploads/forms/finished",
+                ])
+            let lines = ending.text.split(separator: "\n")
+            let text = lines.dropLast().joined(separator: "\n")
+            answer.withLock { $0 = (lines.last.flatMap { Int($0) } ?? 0, text) }
+        }
+        return answer.withLock { $0 }
+    }
+
+    @Test(arguments: ObjectStores.addresses, [false, true])
+    func `a file that cannot be screened does not hold up the others of its event`(
+        address: String, isSlow: Bool
+    ) async throws {
+        let isBroken = Mutex(true)
+        var options = PresignedFormOptions()
+        options.screeningTimeLimit = isSlow ? .seconds(3) : .seconds(60)
+        options.screen = { file in
+            guard file.content.size == 3, isBroken.withLock({ $0 }) else { return .accepted }
+            if isSlow { try await Task.sleep(for: .seconds(3600)) }
+            throw CocoaError(.fileNoSuchFile)
+        }
+        let bench = try await Bench(at: address, options)
+        var keys: [String] = []
+        for content in ["bad", "good", "fine"] {
+            keys.append(try await bench.form())
+            try await bench.send(content, to: keys[keys.count - 1])
+        }
+        let refused = try await Self.post(keys, of: bench, options)
+        #expect(refused.status == 503 && refused.text.contains("screening-failed"), "\(refused)")
+        #expect(try await bench.store.identifiers(limit: 10, after: nil).count == 2)
+        #expect(try await bench.content(of: keys[0]) == "bad")
+        // The store delivers the event again.
+        isBroken.withLock { $0 = false }
+        #expect(try await Self.post(keys, of: bench, options).status == 200)
+        #expect(try await bench.store.identifiers(limit: 10, after: nil).count == 3)
     }
 }
