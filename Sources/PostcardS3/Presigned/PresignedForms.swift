@@ -130,7 +130,10 @@ public struct PresignedForms: Sendable {
     ///   or it is not accepted; `UploadStoreError` if the store fails.
     public func record(ofObject key: String, etag: String? = nil, size: Int64? = nil) async throws -> CommittedUpload {
         let start = store.objects.bucket.prefix + ObjectName.arriving + folder
-        guard key.hasPrefix(start) else { throw UploadProblem.foreignKey(key) }
+        // Not those in folders below: they are of other forms, which may have other rules.
+        guard key.hasPrefix(start), ObjectName.isRandom(key.dropFirst(start.count)) else {
+            throw UploadProblem.foreignKey(key)
+        }
         let report = Report(
             name: String(key.dropFirst(store.objects.bucket.prefix.count)),
             key: UploadKey(key, scope: "presigned-form"), etag: etag?.unquoted, size: size)

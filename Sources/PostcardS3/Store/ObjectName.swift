@@ -85,6 +85,11 @@ enum ObjectName {
         return String(UploadID(milliseconds: 0, using: &random).randomText)
     }
 
+    /// Whether a text is a name that ``random(_:)`` makes.
+    static func isRandom(_ text: some StringProtocol) -> Bool {
+        UploadID(String(repeating: "0", count: 10) + text) != nil
+    }
+
     private static func padded(_ number: Int64, _ digits: Int) -> String {
         let text = String(number)
         return String(repeating: "0", count: max(digits - text.count, 0)) + text

@@ -124,6 +124,33 @@ struct PresignedReportTests {
         #expect(try await bench.store.objects.list(ObjectName.files).objects.count == 2)
     }
 
+    @Test(arguments: ObjectStores.addresses)
+    func `a file that was sent with a form of others is not accepted`(address: String) async throws {
+        let bench = try await Bench(at: address)
+        var options = PresignedFormOptions()
+        options.keyPrefix = "photos"
+        options.screen = { _ in .refused(reason: "It is bad.") }
+        let screened = try await Bench(sharing: bench.bucket, options)
+        let key = try await screened.form()
+        try await bench.send("bad", to: key)
+        let start = bench.bucket.prefix + ObjectName.arriving
+        let name = try #require(key.split(separator: "/").last.map(String.init))
+        let short = String(name.dropLast())
+        let ends: [String] = [
+            "photos/\(name)", short, "\(name)0", "\(name)/", "/\(name)", "", "\(short)u", name.uppercased(),
+        ]
+        for other in ends.map({ start + $0 }) {
+            let problem = try await #require(throws: UploadProblem.self, "\(other)") {
+                try await bench.forms.record(ofObject: other)
+            }
+            #expect(problem.code == "key-of-no-form", "\(other)")
+        }
+        let problem = try await #require(throws: UploadProblem.self) {
+            try await screened.forms.record(ofObject: key)
+        }
+        #expect(problem.code == "file-refused")
+    }
+
     // MARK: - Screening
 
     /// Posts an event of the store about some objects.

@@ -152,7 +152,7 @@ struct PresignedRouteTests {
                 "{\"Records\":["
                 + [
                     record(key), record(key), record("some/other"), record(key, "ObjectRemoved:Delete"),
-                    record(key, bucket: "other"), record("some/path/arriving/missing"),
+                    record(key, bucket: "other"), record("some/path/arriving/0123456789abcdef"),
                 ].joined(separator: ",") + "]}"
             let answer = try await routes.post("/uploads/forms/finished", event)
             #expect(answer.status == 200, "\(answer.text)")
@@ -173,7 +173,7 @@ struct PresignedRouteTests {
             for (body, code) in [
                 ("{", "malformed-request"), ("{}", "malformed-request"), (#"{"key":"other"}"#, "key-of-no-form"),
                 (#"{"key":"some/path/records/a"}"#, "key-of-no-form"),
-                (#"{"key":"some/path/arriving/a"}"#, "object-not-found"),
+                (#"{"key":"some/path/arriving/0123456789abcdef"}"#, "object-not-found"),
                 (String(repeating: " ", count: 1 << 20) + "{}", "body-too-large"),
             ] {
                 #expect(try await routes.post("/uploads/forms/finished", body).code == code)
