@@ -180,6 +180,9 @@ public struct PresignedForms: Sendable {
 
     private func newRecord(of report: Report) async throws -> CommittedUpload {
         let name = report.name
+        let turn = try await store.copies.take {}
+        turn.isSending()
+        defer { withExtendedLifetime(turn) {} }
         guard let head = try await storing({ try await store.objects.head(name) }) else {
             throw UploadProblem.objectNotFound
         }
@@ -188,6 +191,11 @@ public struct PresignedForms: Sendable {
             .flatMap { try? JSONDecoder().decode(FormFacts.self, from: $0) }
         let fields = facts?.fields.map { UploadRecord.Field(name: $0.name, value: $0.value) } ?? []
         let upload = try await store.beginUpload(under: report.key, announcedBytes: head.size)
+        // Another report of the file has had its turn.
+        guard upload.isKept else {
+            guard let known = try await known(report) else { throw UploadStoreError.deletedMeanwhile }
+            return known
+        }
         do {
             try await upload.copyFile(from: name, head, name: "file", filename: facts?.filename ?? "")
             if let reason = try await refusal(of: try await upload.finishedFiles()) {

@@ -12,7 +12,7 @@ public final class S3Upload: PendingUpload {
     private let store: S3UploadStore
     private let key: UploadKey?
     /// Whether anything is stored. An upload whose key has a record is only compared with it.
-    private let isKept: Bool
+    let isKept: Bool
     /// The generation of the key in which the record is to be stored.
     private let generation: Int
     /// The identifier, with the time of the beginning.
@@ -78,22 +78,18 @@ public final class S3Upload: PendingUpload {
     /// to write to the object.
     func copyFile(from source: String, _ head: ObjectHead, name: String, filename: String) async throws {
         let contentType = head.contentType ?? MediaType.octetStream.value
-        let index = files.count
         var reading = ObjectReading()
-        try await storing {
-            // No client fills this block, so there is nothing to ask for.
-            let block = try await store.budget.take {}
-            block.isSending()
-            defer { withExtendedLifetime(block) {} }
-            // An empty file has no object. An upload whose key has a record is only compared with it.
-            guard isKept, head.size > 0 else { return try await reading.read(source, head, from: store.objects) }
-            let copy = ObjectName.file(index, of: draft)
-            try await store.objects.copy(
-                source, to: copy, ifMatching: head.etag, metadata: key.map { ["key": $0.digest] } ?? [:])
-            guard let copied = try await store.objects.head(copy), copied.size == head.size else {
-                throw S3Error.changed(store.objects.bucket.address(of: store.objects.bucket.prefix + source))
+        // An empty file has no object.
+        if head.size > 0 {
+            let copy = ObjectName.file(files.count, of: draft)
+            try await storing {
+                try await store.objects.copy(
+                    source, to: copy, ifMatching: head.etag, metadata: key.map { ["key": $0.digest] } ?? [:])
+                guard let copied = try await store.objects.head(copy), copied.size == head.size else {
+                    throw S3Error.changed(store.objects.bucket.address(of: store.objects.bucket.prefix + source))
+                }
+                try await reading.read(copy, copied, from: store.objects)
             }
-            try await reading.read(copy, copied, from: store.objects)
         }
         let detected = MediaType.forFirstBytes(reading.firstBytes)
         let isContradicted = detected.flatMap { found in (try? MediaType(contentType))?.isContradicted(by: found) }

@@ -24,6 +24,8 @@ public final class S3UploadStore: MaintainedUploadStore {
     let objects: ObjectStore
     let keys: StoredKeys
     let budget: MemoryBudget
+    /// The turns of files that are copied within the store. Others wait, and hold no memory meanwhile.
+    let copies: MemoryBudget
     let identifiers: UploadIDSource
     let unfinished = UnfinishedTable()
     let readiness = Readiness()
@@ -33,12 +35,16 @@ public final class S3UploadStore: MaintainedUploadStore {
     /// names, by more than clocks can differ without the store refusing all requests.
     static let maximumUploadTime = Duration.seconds(20 * 3600)
 
+    /// How many files that are in the bucket may become records at once. Each of them is read in pieces of 4 MiB.
+    static let maximumConcurrentCopies = 4
+
     private init(_ objects: ObjectStore, newest: UploadID?, memoryBytes: Int, logger: Logger) {
         self.objects = objects
         self.logger = logger
         keys = StoredKeys(objects: objects)
         budget = MemoryBudget(
             blocks: max(memoryBytes / objects.surroundings.partBytes, 1), surroundings: objects.surroundings)
+        copies = MemoryBudget(blocks: Self.maximumConcurrentCopies, surroundings: objects.surroundings)
         identifiers = UploadIDSource(after: newest.map { [$0] } ?? [])
     }
 

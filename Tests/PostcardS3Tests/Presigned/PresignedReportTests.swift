@@ -151,6 +151,80 @@ struct PresignedReportTests {
         #expect(problem.code == "file-refused")
     }
 
+    // MARK: - Many, and stopped
+
+    /// What requests wait for.
+    private final class Gate: Sendable {
+        private let stream: AsyncStream<Void>
+        private let continuation: AsyncStream<Void>.Continuation
+        private let count = Mutex((now: 0, most: 0, ever: 0))
+
+        init() { (stream, continuation) = AsyncStream.makeStream() }
+
+        var most: Int { count.withLock { $0.most } }
+        var ever: Int { count.withLock { $0.ever } }
+
+        /// Waits until the gate is open, or the task is cancelled.
+        func pass() async throws {
+            count.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1), $0.ever + 1) }
+            defer { count.withLock { $0.now -= 1 } }
+            // All that wait share the stream's end.
+            for await _ in stream {}
+            try Task.checkCancellation()
+        }
+
+        func open() { continuation.finish() }
+    }
+
+    @Test(arguments: ObjectStores.addresses)
+    func `many reports of files leave the uploads of others their memory`(address: String) async throws {
+        let gate = Gate()
+        let bench = try await Bench(at: address) { request in
+            if request.headers.contains(where: { $0.name == "x-amz-copy-source" }) { try await gate.pass() }
+        }
+        var keys: [String] = []
+        for number in 0..<20 {
+            keys.append(try await bench.form())
+            try await bench.send("file \(number)", to: keys[number])
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for key in keys {
+                group.addTask { _ = try await bench.forms.record(ofObject: key) }
+            }
+            try await eventually { gate.ever == S3UploadStore.maximumConcurrentCopies }
+            // More than an upload gathers without a block.
+            let upload = try await bench.store.beginUpload(under: nil, announcedBytes: nil)
+            try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain", detectedType: nil)
+            try await upload.write(ByteBuffer(repeating: 1, count: 1 << 20))
+            try await upload.endFile()
+            _ = try await upload.commit(fields: [], parts: [.file(0)])
+            gate.open()
+            try await group.waitForAll()
+        }
+        #expect(gate.most == S3UploadStore.maximumConcurrentCopies)
+        #expect(try await bench.store.identifiers(limit: 100, after: nil).count == 21)
+        #expect(try await bench.store.objects.list(ObjectName.arriving).objects.isEmpty)
+    }
+
+    @Test(arguments: ObjectStores.addresses)
+    func `reports of one file that wait for each other copy it a few times at most`(address: String) async throws {
+        let gate = Gate()
+        let bench = try await Bench(at: address) { request in
+            if request.headers.contains(where: { $0.name == "x-amz-copy-source" }) { try await gate.pass() }
+        }
+        let key = try await bench.form()
+        try await bench.send("content", to: key)
+        let ids = try await withThrowingTaskGroup(of: UploadID.self) { group in
+            for _ in 0..<20 { group.addTask { try await bench.forms.record(ofObject: key).record.id } }
+            try await eventually { gate.ever == S3UploadStore.maximumConcurrentCopies }
+            gate.open()
+            return try await group.reduce(into: Set()) { $0.insert($1) }
+        }
+        #expect(ids.count == 1)
+        #expect(gate.ever == S3UploadStore.maximumConcurrentCopies)
+        #expect(try await bench.store.objects.list(ObjectName.files).objects.count == 1)
+    }
+
     // MARK: - Screening
 
     /// Posts an event of the store about some objects.
