@@ -82,13 +82,19 @@ public final class S3Upload: PendingUpload {
         // An empty file has no object.
         if head.size > 0 {
             let copy = ObjectName.file(files.count, of: draft)
-            try await storing {
-                try await store.objects.copy(
-                    source, to: copy, ifMatching: head.etag, metadata: key.map { ["key": $0.digest] } ?? [:])
-                guard let copied = try await store.objects.head(copy), copied.size == head.size else {
-                    throw S3Error.changed(store.objects.bucket.address(of: store.objects.bucket.prefix + source))
+            do {
+                try await storing {
+                    try await store.objects.copy(
+                        source, to: copy, ifMatching: head.etag, metadata: key.map { ["key": $0.digest] } ?? [:])
+                    guard let copied = try await store.objects.head(copy), copied.size == head.size else {
+                        throw S3Error.changed(store.objects.bucket.address(of: store.objects.bucket.prefix + source))
+                    }
+                    try await reading.read(copy, copied, from: store.objects)
                 }
-                try await reading.read(copy, copied, from: store.objects)
+            } catch {
+                // It may be large, and the sweep waits for a day.
+                await remove(copy)
+                throw error
             }
         }
         let detected = MediaType.forFirstBytes(reading.firstBytes)
@@ -209,7 +215,14 @@ public final class S3Upload: PendingUpload {
         guard isKept, case .open = outcome else { return }
         outcome = .settled
         for (index, content) in contents.enumerated() where content.size > 0 {
-            try? await store.objects.delete(ObjectName.file(index, of: draft))
+            await remove(ObjectName.file(index, of: draft))
         }
+    }
+
+    /// Removes an object, also for a client that is gone. If that fails, the sweep does it.
+    private func remove(_ name: String) async {
+        let objects = store.objects
+        // The requests of a cancelled task fail.
+        await Task(executorPreference: objects.surroundings.executor) { try? await objects.delete(name) }.value
     }
 }

@@ -225,6 +225,33 @@ struct PresignedReportTests {
         #expect(try await bench.store.objects.list(ObjectName.files).objects.count == 1)
     }
 
+    @Test(arguments: ObjectStores.addresses, ["copied", "read", "screened"])
+    func `a report that is cancelled leaves no copy`(address: String, moment: String) async throws {
+        let gate = Gate()
+        var options = PresignedFormOptions()
+        options.screen = { _ in
+            if moment == "screened" { try await gate.pass() }
+            return .accepted
+        }
+        let bench = try await Bench(at: address, options) { request in
+            guard request.key.contains("/files/") else { return }
+            if moment == "copied" ? request.method == .HEAD : moment == "read" && request.method == .GET {
+                try await gate.pass()
+            }
+        }
+        let key = try await bench.form()
+        try await bench.send("content", to: key)
+        let report = Task { try await bench.forms.record(ofObject: key) }
+        try await eventually { gate.ever == 1 }
+        #expect(try await bench.store.objects.list(ObjectName.files).objects.count == 1)
+        report.cancel()
+        await #expect(throws: (any Error).self) { try await report.value }
+        #expect(try await bench.store.objects.list(ObjectName.files).objects.isEmpty)
+        // It can be reported again.
+        gate.open()
+        _ = try await bench.forms.record(ofObject: key)
+    }
+
     // MARK: - Screening
 
     /// Posts an event of the store about some objects.
