@@ -176,10 +176,15 @@ public final class S3Upload: PendingUpload {
     }
 
     /// The record that an earlier try of the commit made, whose answer was lost; `nil` if another upload made it.
+    ///
+    /// - Throws: ``UploadStoreError`` if the record is deleted already. It may have been this upload's, and the deletion
+    ///   removes its files: only a new upload has new names.
     private func ownRecord(
         _ entry: KeyEntry, _ fields: [UploadRecord.Field], _ signed: Date
     ) async throws -> UploadRecord? {
-        guard let (head, json) = try await store.objects.get(entry.object), head.size > 0 else { return nil }
+        guard let (head, json) = try await store.objects.get(entry.object), head.size > 0 else {
+            throw UploadStoreError.deletedMeanwhile
+        }
         let stored = try KeyEntry(key: entry.key, generation: entry.generation, head)
         guard stored.id.randomText == draft.randomText else { return nil }
         try await store.keys.list(stored, json, seen: signed)

@@ -1,5 +1,7 @@
 import Foundation
+import Logging
 import NIOCore
+import NIOHTTP1
 import PostcardServer
 import PostcardTestSupport
 import Synchronization
@@ -122,5 +124,41 @@ struct LostAnswerTests {
             #expect(try await store.record(committed.record.id) == committed.record)
         }
         #expect(hits > 1)
+    }
+
+    @Test(arguments: ObjectStores.addresses)
+    func `a commit that was deleted before its answer arrived is not made again with the same files`(
+        address: String
+    ) async throws {
+        let bucket = try await ObjectStores.makeBucket(at: address)
+        let others = try await S3UploadStore.open(bucket)
+        let direct = try S3Connection(bucket, logger: .init(label: "test"))
+        let isFirst = Mutex(true)
+        let store = try await S3UploadStore.open(
+            bucket.hooked { request in
+                guard request.method == .PUT, request.key.contains("/keys/"), request.body.readableBytes > 0,
+                    isFirst.withLock({ isFirst in
+                        defer { isFirst = false }
+                        return isFirst
+                    })
+                else { return }
+                // The store carries it out, and another receiver lists the record, which is deleted then.
+                _ = try await direct.response(to: request)
+                guard case .taken(let entry) = try await others.keys.current(Self.key.digest) else { return }
+                #expect(try await others.delete(entry.id))
+                throw S3Error.unreachable("http://store.example", CancellationError())
+            })
+        let content = ByteBuffer(string: "content")
+        let error = try await #require(throws: UploadStoreError.self) {
+            try await Self.upload(content, to: store, under: Self.key)
+        }
+        #expect(error.code == .unavailable)
+        #expect(try await others.identifiers(limit: 10, after: nil).isEmpty)
+        // The repetition is another upload. The sweep removes the deleted one's files, and leaves its own.
+        let again = try await Self.upload(content, to: store, under: Self.key)
+        try await others.sweep(SweepTimes(openFiles: -60))
+        #expect(try await others.identifiers(limit: 10, after: nil) == [again.record.id])
+        let file = try #require(try await others.openFile(0, of: again.record.id))
+        #expect(try await file.read(at: 0, count: 100) == content)
     }
 }
