@@ -78,11 +78,12 @@ public struct PresignedForms: Sendable {
                     fields: [("key", bucket.prefix + name), ("success_action_status", "201"), metadata])
                 if let type { policy.fields.append(("Content-Type", type)) }
                 policy.contentLengths = 0...maximumBytes
-                let (url, fields) = try await signing.signedForm(policy, at: now)
+                let (url, signed) = try await signing.signedForm(policy, at: now)
+                let fields = Dictionary(signed, uniquingKeysWith: { first, _ in first })
                 return SignedForm(
-                    method: "POST", url: url, fields: Dictionary(fields, uniquingKeysWith: { first, _ in first }),
-                    headers: nil,
-                    key: bucket.prefix + name, expires: expires.formatted(.iso8601))
+                    method: "POST", url: url, fields: fields, headers: nil, key: bucket.prefix + name,
+                    // What was signed, because the credentials may end earlier.
+                    expires: fields["policy"].flatMap(PostPolicy.expiration) ?? expires.formatted(.iso8601))
             case .put:
                 var headers = [metadata]
                 if let type { headers.append(("content-type", type)) }
@@ -90,7 +91,9 @@ public struct PresignedForms: Sendable {
                 return SignedForm(
                     method: "PUT", url: url, fields: nil,
                     headers: Dictionary(headers, uniquingKeysWith: { first, _ in first }),
-                    key: bucket.prefix + name, expires: expires.formatted(.iso8601))
+                    key: bucket.prefix + name,
+                    expires: (RequestSigner.lifetime(of: url).map { now.addingTimeInterval(Double($0)) } ?? expires)
+                        .formatted(.iso8601))
             }
         }
     }

@@ -11,7 +11,7 @@ public struct SignedForm: Sendable, Encodable {
     public let headers: [String: String]?
     /// The key of the object, by which the client reports that it is stored.
     public let key: String
-    /// When the form expires, in ISO 8601.
+    /// When the form expires, in ISO 8601: at the end of its lifetime, or of the credentials that sign it.
     public let expires: String
 }
 

@@ -151,6 +151,30 @@ struct PresignedReportTests {
         #expect(problem.code == "file-refused")
     }
 
+    @Test(arguments: ObjectStores.addresses, [PresignedFormOptions.Method.post, .put])
+    func `a form expires with the credentials that sign it`(
+        address: String, method: PresignedFormOptions.Method
+    ) async throws {
+        var options = PresignedFormOptions()
+        options.method = method
+        var bucket = try await ObjectStores.makeBucket(at: address)
+        guard case .fixed(var credentials) = bucket.credentials.kind else { return }
+        // To the second, as forms have it.
+        let now = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.down))
+        bucket.clock = { now }
+        for (end, lifetime) in [(300, 300), (3600, 600), (nil, 600)] as [(Double?, Double)] {
+            credentials.expires = end.map { now.addingTimeInterval($0) }
+            bucket.credentials = .fixed(credentials)
+            let form = try await PresignedForms(of: S3UploadStore.open(bucket), options).form()
+            let expected = now.addingTimeInterval(lifetime).formatted(.iso8601)
+            #expect(form.expires == expected)
+            switch method {
+            case .post: #expect(form.fields?["policy"].flatMap(PostPolicy.expiration) == expected)
+            case .put: #expect(form.url.contains("X-Amz-Expires=\(Int(lifetime))&"))
+            }
+        }
+    }
+
     // MARK: - Many, and stopped
 
     /// What requests wait for.
