@@ -43,6 +43,15 @@ struct ServeSettingsTests {
             name: "texts, numbers and flags of a file",
             file: #"{"port": 0, "grace": 0.5, "max-body": "1GB", "open": true, "inspect": false, "resume": true}"#,
             arguments: ["--port=0", "--no-inspect", "--max-body=1GB", "--grace=0.5", "--resume", "--open"]),
+        Case(
+            name: "the port of a Service of Kubernetes is none",
+            environment: [
+                "POSTCARD_PORT": "tcp://10.96.0.7:8080", "POSTCARD_PORT_8080_TCP": "tcp://10.96.0.7:8080",
+                "POSTCARD_SERVICE_PORT": "8080", "POSTCARD_GRACE": "1",
+            ], arguments: ["--grace=1"]),
+        Case(
+            name: "and leaves that of the file", environment: ["POSTCARD_PORT": "tcp://10.96.0.7:8080"],
+            file: #"{"port": 2}"#, arguments: ["--port=2"]),
         Case(name: "a flag that is off", environment: ["POSTCARD_OPEN": "no"], arguments: []),
         Case(
             name: "the opposite of a flag", commandLine: ["--inspect"], environment: ["POSTCARD_INSPECT": "false"],

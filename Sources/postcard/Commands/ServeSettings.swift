@@ -177,6 +177,9 @@ struct ServeSettings {
     }
 
     private static func environment(_ variables: [String: String]) throws -> Source {
+        var variables = variables
+        // Kubernetes sets POSTCARD_PORT=tcp://10.0.0.1:8080 in each container, if a Service is named postcard.
+        if let port = variables["POSTCARD_PORT"], port.contains("://") { variables["POSTCARD_PORT"] = nil }
         let provider = EnvironmentVariablesProvider(environmentVariables: variables).prefixKeys(with: "postcard")
         return Source(provider: provider) { name in
             "POSTCARD_\(name.uppercased().replacing("-", with: "_")) in the environment"
