@@ -54,6 +54,9 @@ struct ServeSettingsTests {
             file: #"{"port": 2}"#, arguments: ["--port=2"]),
         Case(name: "a flag that is off", environment: ["POSTCARD_OPEN": "no"], arguments: []),
         Case(
+            name: "a flag that is off in the environment and on in the file", environment: ["POSTCARD_OPEN": "false"],
+            file: #"{"open": true, "port": 2}"#, arguments: ["--port=2"]),
+        Case(
             name: "the opposite of a flag", commandLine: ["--inspect"], environment: ["POSTCARD_INSPECT": "false"],
             arguments: ["--inspect"]),
         Case(

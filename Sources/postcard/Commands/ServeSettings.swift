@@ -148,7 +148,8 @@ struct ServeSettings {
             if option.isFlag {
                 guard case .bool(let isOn)? = try content(option, [.bool], "true or false") else { return nil }
                 if isOn { return ["--\(option.name)"] }
-                return option.opposite.map { ["--\($0)"] }
+                // Off without an opposite: no argument, and no later source switches it on.
+                return option.opposite.map { ["--\($0)"] } ?? []
             }
             let types: [ConfigType] = option.isRepeating ? [.stringArray, .string] : [.string, .int, .double]
             let expected = option.isRepeating ? "a list of texts" : "a text or a number"
