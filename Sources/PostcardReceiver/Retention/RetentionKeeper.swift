@@ -73,7 +73,10 @@ struct RetentionKeeper: Service {
                     case .deleted(let id): ledger.remove(id)
                     case .due: await removeOld(&clock, &ledger)
                     }
-                    if case .due = event { await learnSizes(&ledger) }
+                    if case .due = event {
+                        await learnSizes(&ledger)
+                        await retryExcess(&ledger)
+                    }
                     await removeExcess(&ledger)
                 }
                 tasks.cancelAll()
@@ -91,7 +94,9 @@ struct RetentionKeeper: Service {
         guard limit.timeIntervalSince1970 > 0 else { return }
         let oldest = UploadID(earliestAt: Int64(limit.timeIntervalSince1970 * 1000))
         guard let old = await identifiers(olderThan: oldest) else { return }
-        await remove(old.reversed(), because: .age, &ledger)
+        // Those that could not be removed have a turn of their own, so that the others do not wait behind them.
+        await remove(old.reversed().filter(ledger.failed.contains), because: .age, &ledger)
+        await remove(old.reversed().filter { !ledger.failed.contains($0) }, because: .age, &ledger)
     }
 
     /// Learns the sizes of all uploads.
@@ -107,9 +112,15 @@ struct RetentionKeeper: Service {
         }
     }
 
+    /// Tries to remove those again that could not be removed.
+    func retryExcess(_ ledger: inout RetentionLedger) async {
+        guard let maximum = policy.maximumBytes else { return }
+        await remove(ledger.excess(over: maximum).filter(ledger.failed.contains), because: .quota, &ledger)
+    }
+
     func removeExcess(_ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumBytes else { return }
-        await remove(ledger.excess(over: maximum), because: .quota, &ledger)
+        await remove(ledger.excess(over: maximum, but: ledger.failed), because: .quota, &ledger)
         meter.stores(bytes: ledger.totalBytes)
     }
 
@@ -128,7 +139,7 @@ struct RetentionKeeper: Service {
         return nil
     }
 
-    /// How many uploads may fail to be removed before the rest is left for later.
+    /// How many uploads in succession may fail to be removed before the rest is left for later.
     private static let maximumFailures = 3
 
     private func remove(
@@ -138,6 +149,7 @@ struct RetentionKeeper: Service {
         for id in ids where failures < Self.maximumFailures && !Task.isCancelled {
             do {
                 let isRemoved = try await store.delete(id)
+                failures = 0
                 ledger.remove(id)
                 // Otherwise a client was faster, or another receiver.
                 guard isRemoved else { continue }
@@ -146,6 +158,7 @@ struct RetentionKeeper: Service {
                 onRemoval(id)
             } catch {
                 failures += 1
+                ledger.keep(id)
                 report(error, "Could not remove an upload", of: id, .delete)
             }
         }

@@ -8,6 +8,8 @@ struct RetentionLedger: Sendable {
     }
 
     private var entries: [Entry] = []
+    /// The uploads that could not be removed, and are still to be.
+    private(set) var failed: Set<UploadID> = []
 
     /// The size of all uploads together. The sum of what a damaged directory says may be larger than an `Int64`.
     private(set) var totalBytes: Int128 = 0
@@ -23,10 +25,14 @@ struct RetentionLedger: Sendable {
     }
 
     mutating func remove(_ id: UploadID) {
+        failed.remove(id)
         let position = position(of: id)
         guard position < entries.count, entries[position].id == id else { return }
         totalBytes -= Int128(entries.remove(at: position).bytes)
     }
+
+    /// Takes note that an upload could not be removed.
+    mutating func keep(_ id: UploadID) { failed.insert(id) }
 
     /// Removes all uploads that a listing of the store does not have.
     ///
@@ -52,10 +58,12 @@ struct RetentionLedger: Sendable {
 
     /// The uploads to remove, oldest first, so that the others have at most this many bytes. The newest is never one of
     /// them: its sender has just learned that it was stored.
-    func excess(over maximumBytes: Int64) -> [UploadID] {
+    ///
+    /// - Parameter kept: Uploads that stay in any case. Defaults to none.
+    func excess(over maximumBytes: Int64, but kept: Set<UploadID> = []) -> [UploadID] {
         var excess: [UploadID] = []
         var rest = totalBytes
-        for entry in entries.dropLast() {
+        for entry in entries.dropLast() where !kept.contains(entry.id) {
             guard rest > Int128(maximumBytes) else { break }
             excess.append(entry.id)
             rest -= Int128(entry.bytes)

@@ -3,6 +3,7 @@ import Logging
 import NIOCore
 import PostcardServer
 import PostcardTestSupport
+import Synchronization
 import Testing
 
 @testable import PostcardReceiver
@@ -171,6 +172,82 @@ struct RetentionKeeperTests {
             await keeper.learnSizes(&ledger)
             await keeper.removeExcess(&ledger)
             #expect(try await store.identifiers(limit: 10, after: nil) == [newest, uploads[3]])
+        }
+    }
+
+    /// A store that cannot delete some uploads.
+    private struct StubbornStore: MaintainedUploadStore {
+        let local: LocalUploadStore
+        let stubborn: State
+
+        final class State: Sendable {
+            let ids = Mutex<Set<UploadID>>([])
+            let tries = Mutex(0)
+        }
+
+        init(_ local: LocalUploadStore) {
+            self.local = local
+            stubborn = State()
+        }
+
+        var dependency: String { local.dependency }
+        var sweepInterval: Duration { local.sweepInterval }
+        var followingInterval: Duration? { local.followingInterval }
+        func checkReadiness() async throws { try await local.checkReadiness() }
+        func sweep() async throws { try await local.sweep() }
+        func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
+            try await local.beginUpload(under: key, announcedBytes: announcedBytes)
+        }
+        func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
+            try await local.identifiers(limit: limit, after: id)
+        }
+        func record(_ id: UploadID) async throws -> UploadRecord? { try await local.record(id) }
+        func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
+            try await local.openFile(index, of: id)
+        }
+        func delete(_ id: UploadID) async throws -> Bool {
+            guard !stubborn.ids.withLock({ $0.contains(id) }) else {
+                stubborn.tries.withLock { $0 += 1 }
+                throw UploadStoreError(.unavailable, "It cannot be deleted.")
+            }
+            return try await local.delete(id)
+        }
+    }
+
+    @Test(arguments: [RetentionPolicy.Reason.age, .quota])
+    func `uploads that cannot be removed do not keep the others`(reason: RetentionPolicy.Reason) async throws {
+        try await withTemporaryDirectory { directory in
+            let local = try LocalUploadStore(directory: directory)
+            let store = StubbornStore(local)
+            var policy = RetentionPolicy()
+            if reason == .age { policy.maximumAge = .seconds(1) } else { policy.maximumBytes = 0 }
+            let keeper = RetentionKeeper(
+                of: store, by: policy, meter: UploadMeter(),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+                now: { (Date().addingTimeInterval(3600), .seconds(3600)) })
+            var uploads: [UploadID] = []
+            for _ in 0..<12 { uploads.append(try await Self.upload(10, to: local)) }
+            var clock = RetentionClock(wall: keeper.now().wall, uptime: keeper.now().uptime)
+            var ledger = RetentionLedger()
+            func round() async -> Int {
+                let before = store.stubborn.tries.withLock { $0 }
+                await keeper.removeOld(&clock, &ledger)
+                await keeper.learnSizes(&ledger)
+                await keeper.retryExcess(&ledger)
+                await keeper.removeExcess(&ledger)
+                return store.stubborn.tries.withLock { $0 } - before
+            }
+            // The oldest, and one among the others.
+            let stubborn = Set(uploads.prefix(4) + [uploads[6]])
+            store.stubborn.ids.withLock { $0 = stubborn }
+            for _ in 0..<3 { #expect(await round() <= 6) }
+            var rest = stubborn
+            if reason == .quota { rest.insert(uploads[11]) }
+            #expect(Set(try await store.identifiers(limit: 100, after: nil)) == rest)
+            store.stubborn.ids.withLock { $0 = [] }
+            _ = await round()
+            #expect(try await store.identifiers(limit: 100, after: nil).count == (reason == .quota ? 1 : 0))
+            #expect(ledger.failed.isEmpty)
         }
     }
 
