@@ -64,8 +64,7 @@ struct RetentionKeeper: Service {
                         try? await Task.sleep(for: store.sweepInterval)
                     }
                 }
-                let (wall, uptime) = now()
-                var clock = RetentionClock(wall: wall, uptime: uptime)
+                var clock: RetentionClock?
                 var ledger = RetentionLedger()
                 for await event in events where !Task.isCancelled {
                     switch event {
@@ -85,10 +84,25 @@ struct RetentionKeeper: Service {
     }
 
     /// Removes everything that is too old.
-    func removeOld(_ clock: inout RetentionClock, _ ledger: inout RetentionLedger) async {
-        let (wall, uptime) = now()
-        let time = clock.time(wall: wall, uptime: uptime)
+    ///
+    /// - Parameter clock: What is known of the time; `nil` at first.
+    func removeOld(_ clock: inout RetentionClock?, _ ledger: inout RetentionLedger) async {
         guard let age = policy.maximumAge else { return }
+        let (wall, uptime) = now()
+        var known: RetentionClock
+        if let clock {
+            known = clock
+        } else {
+            do {
+                // The clock may be wrong since the machine was started. Without uploads it can do no harm.
+                let newest = try await store.identifiers(limit: 1, after: nil).first
+                known = RetentionClock(since: newest?.time ?? wall, uptime: uptime)
+            } catch {
+                return report(error, "Could not list the uploads to remove old ones", of: nil, .read)
+            }
+        }
+        let time = known.time(wall: wall, uptime: uptime)
+        clock = known
         let limit = time.addingTimeInterval(-(age / .seconds(1)))
         // No upload has an earlier time.
         guard limit.timeIntervalSince1970 > 0 else { return }

@@ -15,7 +15,8 @@ public struct RetentionPolicy: Sendable, Hashable {
     ///
     /// The age is measured from the time in the upload's identifier, by the clock of this machine. If that is set
     /// forward by more than a minute, nothing is removed by the new time for an hour, so that a wrong clock that is
-    /// corrected soon does no harm.
+    /// corrected soon does no harm. In the hour after the start the time is at most that of the newest upload and what
+    /// has passed since the start, because the clock may be wrong from the beginning.
     public var maximumAge: Duration?
 
     /// How many bytes all uploads may have together, records and files. Defaults to `nil`: no limit.
@@ -47,10 +48,11 @@ struct RetentionClock: Sendable {
     static let patience = Duration.seconds(3600)
 
     /// - Parameters:
-    ///   - wall: The time of the machine's clock.
+    ///   - known: A time that has certainly come, such as that of the newest upload. If the clock differs, it counts as
+    ///     if it had jumped.
     ///   - uptime: The time since any fixed moment.
-    init(wall: Date, uptime: Duration) {
-        certain = (wall, uptime)
+    init(since known: Date, uptime: Duration) {
+        certain = (known, uptime)
     }
 
     /// The time, which is never later than the clock's.

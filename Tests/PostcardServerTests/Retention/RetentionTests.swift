@@ -14,29 +14,39 @@ private func id(_ seconds: Int64) -> UploadID { UploadID(earliestAt: seconds * 1
     /// What the machine's clock shows, the time that has passed, and the time that is believed, in seconds.
     private typealias Reading = (wall: Double, uptime: Double, time: Double)
 
-    private static let histories: [(name: String, readings: [Reading])] = [
-        ("a clock that is right", [(1000, 0, 1000), (1060, 60, 1060), (91_000, 90_000, 91_000)]),
-        ("one that is corrected by a little", [(1000, 0, 1000), (1119, 60, 1119), (1120, 120, 1120)]),
+    /// Each begins with the time of the newest upload.
+    private static let histories: [(name: String, newest: Double, readings: [Reading])] = [
+        ("a clock that is right", 1000, [(1000, 0, 1000), (1060, 60, 1060), (91_000, 90_000, 91_000)]),
+        ("one that is corrected by a little", 1000, [(1000, 0, 1000), (1119, 60, 1119), (1120, 120, 1120)]),
         (
-            "one that jumps forward, and is corrected",
+            "one that jumps forward, and is corrected", 1000,
             [(1000, 0, 1000), (900_000, 60, 1060), (900_600, 660, 1660), (1720, 720, 1720), (1780, 780, 1780)]
         ),
         (
-            "one that jumps forward for good",
+            "one that jumps forward for good", 1000,
             [(1000, 0, 1000), (900_000, 60, 1060), (903_599, 3659, 4659), (903_600, 3660, 903_600)]
         ),
         (
-            "one that jumps twice, and is never believed in between",
+            "one that jumps twice, and is never believed in between", 1000,
             [(1000, 0, 1000), (900_000, 60, 1060), (1120, 120, 1120), (900_000, 180, 1180), (903_540, 3720, 4720)]
         ),
-        ("one that is set back", [(100_000, 0, 100_000), (50_000, 60, 50_000), (53_600, 3660, 53_600)]),
-        ("one that stands still while the machine sleeps", [(1000, 0, 1000), (1000, 9000, 1000)]),
+        ("one that is set back", 100_000, [(100_000, 0, 100_000), (50_000, 60, 50_000), (53_600, 3660, 53_600)]),
+        ("one that stands still while the machine sleeps", 1000, [(1000, 0, 1000), (1000, 9000, 1000)]),
+        (
+            "one that is ahead at the start, and is corrected", 1000,
+            [(900_000, 0, 1000), (900_060, 60, 1060), (903_000, 3000, 4000), (4001, 3001, 4001), (4061, 3061, 4061)]
+        ),
+        (
+            "one that is right, after a long pause", 1000,
+            [(900_000, 0, 1000), (903_599, 3599, 4599), (903_600, 3600, 903_600)]
+        ),
+        ("one that is behind the newest upload", 1000, [(500, 0, 500), (560, 60, 560)]),
     ]
 
     @Test(arguments: histories.indices) func `time that is not sure removes nothing`(index: Int) {
-        let (name, readings) = Self.histories[index]
+        let (name, newest, readings) = Self.histories[index]
         var clock = RetentionClock(
-            wall: Date(timeIntervalSince1970: readings[0].wall), uptime: .seconds(readings[0].uptime))
+            since: Date(timeIntervalSince1970: newest), uptime: .seconds(readings[0].uptime))
         for reading in readings {
             let time = clock.time(
                 wall: Date(timeIntervalSince1970: reading.wall), uptime: .seconds(reading.uptime))
@@ -131,11 +141,35 @@ struct RetentionKeeperTests {
         policy.maximumAge = .seconds(30 * 86400)
         try await Self.withStore(policy, after: days) { store, keeper, meter in
             let upload = try await Self.upload(10, to: store)
-            var clock = RetentionClock(wall: keeper.now().wall, uptime: keeper.now().uptime)
+            var clock: RetentionClock? = RetentionClock(since: keeper.now().wall, uptime: keeper.now().uptime)
             var ledger = RetentionLedger()
             await keeper.removeOld(&clock, &ledger)
             #expect(try await (store.record(upload) != nil) == isKept)
             #expect(meter.current.removed == (isKept ? 0 : 1))
+        }
+    }
+
+    @Test func `a clock that is a year ahead at the start removes nothing for an hour`() async throws {
+        let seconds = Mutex(0.0)
+        try await withTemporaryDirectory { directory in
+            let store = try LocalUploadStore(directory: directory)
+            var policy = RetentionPolicy()
+            policy.maximumAge = .seconds(86400)
+            let keeper = RetentionKeeper(
+                of: store, by: policy, meter: UploadMeter(),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+                now: {
+                    let passed = seconds.withLock { $0 }
+                    return (Date().addingTimeInterval(365 * 86400 + passed), .seconds(passed))
+                })
+            let upload = try await Self.upload(10, to: store)
+            var clock: RetentionClock?
+            var ledger = RetentionLedger()
+            for (time, isKept) in [(0, true), (3500, true), (3601, false)] as [(Double, Bool)] {
+                seconds.withLock { $0 = time }
+                await keeper.removeOld(&clock, &ledger)
+                #expect(try await (store.record(upload) != nil) == isKept, "\(time)")
+            }
         }
     }
 
@@ -146,7 +180,7 @@ struct RetentionKeeperTests {
             for _ in 0..<1003 {
                 _ = try await store.beginUpload(under: nil, announcedBytes: nil).commit(fields: [], parts: [])
             }
-            var clock = RetentionClock(wall: keeper.now().wall, uptime: keeper.now().uptime)
+            var clock: RetentionClock? = RetentionClock(since: keeper.now().wall, uptime: keeper.now().uptime)
             var ledger = RetentionLedger()
             await keeper.removeOld(&clock, &ledger)
             #expect(try await store.identifiers(limit: 10, after: nil).isEmpty)
@@ -227,7 +261,7 @@ struct RetentionKeeperTests {
                 now: { (Date().addingTimeInterval(3600), .seconds(3600)) })
             var uploads: [UploadID] = []
             for _ in 0..<12 { uploads.append(try await Self.upload(10, to: local)) }
-            var clock = RetentionClock(wall: keeper.now().wall, uptime: keeper.now().uptime)
+            var clock: RetentionClock? = RetentionClock(since: keeper.now().wall, uptime: keeper.now().uptime)
             var ledger = RetentionLedger()
             func round() async -> Int {
                 let before = store.stubborn.tries.withLock { $0 }
