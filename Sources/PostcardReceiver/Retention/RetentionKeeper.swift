@@ -113,10 +113,26 @@ struct RetentionKeeper: Service {
         await remove(old.reversed().filter { !ledger.failed.contains($0) }, because: .age, &ledger)
     }
 
+    /// How many records are read one after the other to learn their sizes, rather than to ask for all sizes at once.
+    static let fewUploads = 100
+
     /// Learns the sizes of all uploads.
     func learnSizes(_ ledger: inout RetentionLedger) async {
         guard policy.maximumBytes != nil, let listed = await identifiers(olderThan: nil) else { return }
-        for id in ledger.reconcile(with: listed) where !Task.isCancelled {
+        let unknown = ledger.reconcile(with: listed)
+        var sizes: [UploadID: Int64] = [:]
+        if unknown.count > Self.fewUploads {
+            do {
+                sizes = try await store.sizes() ?? [:]
+            } catch {
+                return report(error, "Could not list the sizes of the uploads", of: nil, .read)
+            }
+        }
+        for id in unknown where !Task.isCancelled {
+            if let bytes = sizes[id] {
+                ledger.insert(id, bytes: bytes)
+                continue
+            }
             do {
                 if let record = try await store.record(id) { ledger.insert(id, bytes: record.storedBytes) }
             } catch {

@@ -28,6 +28,31 @@ extension S3UploadStore {
     }
 }
 
+extension S3UploadStore {
+    /// The sizes of all uploads, from listings of a thousand objects at a time.
+    public func sizes() async throws -> [UploadID: Int64]? {
+        try await storing {
+            var sizes: [UploadID: Int64] = [:]
+            var uploads: [Substring: UploadID] = [:]
+            // Records first: all files of a record are there before it is.
+            try await objects.listAll(ObjectName.records) { page in
+                for object in page.objects where object.size > 0 {
+                    guard let id = ObjectName.id(ofRecord: object.key) else { continue }
+                    sizes[id] = object.size
+                    uploads[id.randomText] = id
+                }
+            }
+            try await objects.listAll(ObjectName.files) { page in
+                for object in page.objects {
+                    guard let id = ObjectName.randomText(ofFile: object.key).flatMap({ uploads[$0] }) else { continue }
+                    sizes[id, default: 0] += object.size
+                }
+            }
+            return sizes
+        }
+    }
+}
+
 /// Whether the store works. An answer is good for a second, because anyone may ask.
 actor Readiness {
     private var last: (asked: ContinuousClock.Instant, answer: Task<Void, any Error>)?

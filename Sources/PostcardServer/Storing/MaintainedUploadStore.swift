@@ -26,9 +26,16 @@ public protocol MaintainedUploadStore: UploadStore {
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func newestRecords() async throws -> NewestRecords
+
+    /// How many bytes each upload has, if that is known without reading each record. Defaults to `nil`: it is not.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
+    func sizes() async throws -> [UploadID: Int64]?
 }
 
 extension MaintainedUploadStore {
+    public func sizes() async throws -> [UploadID: Int64]? { nil }
+
     public func newestRecords() async throws -> NewestRecords {
         let maximum = 1000
         let found = try await identifiers(limit: maximum, after: nil)

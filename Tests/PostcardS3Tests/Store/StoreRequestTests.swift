@@ -47,6 +47,36 @@ struct StoreRequestTests {
     }
 
     @Test(arguments: ObjectStores.addresses)
+    func `the sizes of all uploads are in two listings`(address: String) async throws {
+        let bucket = try await ObjectStores.makeBucket(at: address)
+        try await Self.watching(bucket) { store, proxy in
+            var expected: [UploadID: Int64] = [:]
+            for sizes in [[], [5, 0, 100_000], [9 << 20], [7]] {
+                let upload = try await store.beginUpload(under: nil, announcedBytes: nil)
+                for size in sizes {
+                    try await upload.beginFile(name: "f", filename: "f", contentType: "a/b", detectedType: nil)
+                    try await upload.write(ByteBuffer(repeating: 1, count: size))
+                    try await upload.endFile()
+                }
+                let record = try await upload.commit(fields: [], parts: sizes.indices.map(UploadRecord.Part.file))
+                    .record
+                expected[record.id] = Int64(record.json().count + sizes.reduce(0, +))
+            }
+            // One is deleted, and another one is not a record yet.
+            let deleted = try #require(expected.keys.min())
+            expected[deleted] = nil
+            #expect(try await store.delete(deleted))
+            let open = try await store.beginUpload(under: nil, announcedBytes: nil)
+            try await open.beginFile(name: "f", filename: "f", contentType: "a/b", detectedType: nil)
+            try await open.write(ByteBuffer(repeating: 1, count: 1000))
+            try await open.endFile()
+            let before = proxy.seen.count
+            #expect(try await store.sizes() == expected)
+            #expect(proxy.seen.count - before == 2)
+        }
+    }
+
+    @Test(arguments: ObjectStores.addresses)
     func `a record is read whole however long its text is as JSON`(address: String) async throws {
         let store = try await S3UploadStore.open(ObjectStores.makeBucket(at: address))
         // Six bytes for each character.

@@ -209,45 +209,6 @@ struct RetentionKeeperTests {
         }
     }
 
-    /// A store that cannot delete some uploads.
-    private struct StubbornStore: MaintainedUploadStore {
-        let local: LocalUploadStore
-        let stubborn: State
-
-        final class State: Sendable {
-            let ids = Mutex<Set<UploadID>>([])
-            let tries = Mutex(0)
-        }
-
-        init(_ local: LocalUploadStore) {
-            self.local = local
-            stubborn = State()
-        }
-
-        var dependency: String { local.dependency }
-        var sweepInterval: Duration { local.sweepInterval }
-        var followingInterval: Duration? { local.followingInterval }
-        func checkReadiness() async throws { try await local.checkReadiness() }
-        func sweep() async throws { try await local.sweep() }
-        func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
-            try await local.beginUpload(under: key, announcedBytes: announcedBytes)
-        }
-        func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
-            try await local.identifiers(limit: limit, after: id)
-        }
-        func record(_ id: UploadID) async throws -> UploadRecord? { try await local.record(id) }
-        func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
-            try await local.openFile(index, of: id)
-        }
-        func delete(_ id: UploadID) async throws -> Bool {
-            guard !stubborn.ids.withLock({ $0.contains(id) }) else {
-                stubborn.tries.withLock { $0 += 1 }
-                throw UploadStoreError(.unavailable, "It cannot be deleted.")
-            }
-            return try await local.delete(id)
-        }
-    }
-
     @Test(arguments: [RetentionPolicy.Reason.age, .quota])
     func `uploads that cannot be removed do not keep the others`(reason: RetentionPolicy.Reason) async throws {
         try await withTemporaryDirectory { directory in
@@ -282,6 +243,33 @@ struct RetentionKeeperTests {
             _ = await round()
             #expect(try await store.identifiers(limit: 100, after: nil).count == (reason == .quota ? 1 : 0))
             #expect(ledger.failed.isEmpty)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `many sizes are listed at once if the store can, and each is right`(canList: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let local = try LocalUploadStore(directory: directory)
+            let store = StubbornStore(local)
+            var policy = RetentionPolicy()
+            policy.maximumBytes = .max
+            let keeper = RetentionKeeper(
+                of: store, by: policy, meter: UploadMeter(),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            let count = RetentionKeeper.fewUploads + 1
+            var sizes: [UploadID: Int64] = [:]
+            for _ in 0..<count {
+                let upload = try await Self.upload(10, to: local)
+                sizes[upload] = 1000
+            }
+            // One was stored after the listing.
+            _ = sizes.popFirst()
+            if canList { store.stubborn.sizes.withLock { [sizes] in $0 = sizes } }
+            var ledger = RetentionLedger()
+            await keeper.learnSizes(&ledger)
+            #expect(ledger.count == count)
+            #expect(store.stubborn.reads.withLock { $0 } == (canList ? 1 : count))
+            if canList { #expect(ledger.totalBytes > 1000 * Int128(count - 1)) }
         }
     }
 
