@@ -83,6 +83,9 @@ final class WebhookDeliverer: Service {
             return (actions, outbox.wakeTime, wasDown, outbox.isDown)
         }
         if case .ended(_, .delivered) = event { meter.announced(true) }
+        if case .ended(let id, .gone) = event {
+            logger.warning("A record was deleted before it was announced", metadata: ["upload": "\(id)"])
+        }
         if case .ended(let id, .failed(let failure)) = event {
             meter.announced(false)
             logger.info("Could not announce a record", metadata: ["upload": "\(id)", "error": "\(failure)"])

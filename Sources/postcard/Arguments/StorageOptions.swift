@@ -43,7 +43,11 @@ struct StorageOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "How many bytes of uploads are kept, such as 10GB. Defaults to no limit.",
-            discussion: "Once there are more, the oldest are removed, but never the newest.", valueName: "size"))
+            discussion: """
+                Once there are more, the oldest are removed, but never the newest. So a client that may post can push out \
+                the uploads of others, also those that --webhook has not announced yet. --log-level notice logs what was \
+                removed.
+                """, valueName: "size"))
     var keepAtMost: ByteCount?
 
     func validate() throws {

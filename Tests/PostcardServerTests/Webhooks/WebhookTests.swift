@@ -233,6 +233,34 @@ struct WebhookTests {
         }
     }
 
+    @Test func `a record that makes room for others before it was announced is in the log`() async throws {
+        let log = CapturedLog.Lines()
+        let endpoint = Endpoint()
+        let isFirst = Mutex(true)
+        try await withReceiver {
+            let webhook = endpoint.webhook()
+            // The endpoint fails once, and then others push the record out.
+            $0.webhook = Webhook(url: webhook.url, secrets: webhook.secrets) { message in
+                let fails = isFirst.withLock { isFirst in
+                    defer { isFirst = false }
+                    return isFirst
+                }
+                return fails ? 503 : try await webhook.post(message)
+            }
+            $0.retention = RetentionPolicy()
+            $0.retention?.maximumBytes = 1
+            $0.logger = Logger(label: "test") { _ in CapturedLog(lines: log, logLevel: .warning) }
+        } _: { receiver in
+            let first = try await receiver.exchange(Form.request(body: Form.small))
+            let id = try #require(first.headers["location"]?.split(separator: "/").last.map(String.init))
+            try await eventually { try await receiver.webhooks().failedAttempts == 1 }
+            _ = try await receiver.exchange(Form.request(body: Form.small))
+            try await eventually { try await receiver.webhooks().pending == 0 }
+            #expect(!endpoint.announced.contains(id))
+            #expect(log.all.count { $0["upload"] == .string(id) } == 1)
+        }
+    }
+
     @Test func `an endpoint that never responds holds nothing up, not even the end`() async throws {
         try await withReceiver {
             $0.webhook = Webhook(url: "https://app.example", secrets: []) { _ in
