@@ -125,12 +125,23 @@ final class WebhookDeliverer: Service {
     }
 
     private func attempt(_ id: UploadID) async {
-        let outcome: WebhookOutbox.Outcome
+        let message: Webhook.Message
         do {
-            guard let message = try await message(about: id) else {
+            guard let found = try await self.message(about: id) else {
                 continuation.yield(.ended(id, .gone))
                 return
             }
+            message = found
+        } catch {
+            guard !Task.isCancelled else { return }
+            meter.storeFailed(.read, error)
+            logger.warning(
+                "Could not read a record to announce it", metadata: ["upload": "\(id)", "error": "\(error)"])
+            continuation.yield(.ended(id, .unreadable("The record could not be read: \(error)")))
+            return
+        }
+        let outcome: WebhookOutbox.Outcome
+        do {
             let status = try await webhook.post(message)
             outcome = (200..<300).contains(status) ? .delivered : .failed(Self.reason(status))
         } catch {

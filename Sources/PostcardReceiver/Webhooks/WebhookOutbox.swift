@@ -29,7 +29,10 @@ struct WebhookOutbox: Sendable {
         case delivered
         /// The record was deleted, so there is nothing to announce.
         case gone
+        /// The endpoint did not accept the message.
         case failed(String)
+        /// The store could not read the record. That says nothing about the endpoint.
+        case unreadable(String)
     }
 
     enum Action: Sendable, Hashable {
@@ -137,9 +140,10 @@ struct WebhookOutbox: Sendable {
             guard let entry = entries[id], entry.isInFlight else { break }
             inFlightCount -= 1
             if entry.attempts > 0 { repeatedInFlightCount -= 1 }
-            if case .failed(let failure) = outcome {
-                failed(id, failure, at: now, using: &random)
-            } else {
+            switch outcome {
+            case .failed(let failure): failed(id, failure, at: now, using: &random)
+            case .unreadable(let failure): unreadable(id, failure, at: now, using: &random)
+            case .delivered, .gone:
                 entries[id] = nil
                 actions.append(.settle(id))
                 if outcome == .delivered { delivered(at: now) } else { withdrawn(id, at: now) }
@@ -166,15 +170,25 @@ struct WebhookOutbox: Sendable {
                 return
             }
             health = .up(failed: failed)
-            let wait = Self.wait(
-                after: attempts, from: options.firstWait, upTo: options.longestWait, by: options.factor)
-            insert(id, until: now + wait * Double.random(in: 0.8...1.2, using: &random))
+            wait(id, after: attempts, at: now, using: &random)
         case .down(let failures, _, id):
             held.append(id)
             let wait = Self.wait(after: failures + 2, from: options.firstProbe, upTo: options.longestProbe, by: 2)
             health = .down(
                 failures: failures + 1, next: now + wait * Double.random(in: 0.8...1.2, using: &random), probe: nil)
         case .down: held.append(id)
+        }
+    }
+
+    private mutating func unreadable(
+        _ id: UploadID, _ failure: String, at now: Instant, using random: inout some RandomNumberGenerator
+    ) {
+        let attempts = (entries[id]?.attempts ?? 0) + 1
+        entries[id] = Entry(attempts: attempts, failure: failure)
+        wait(id, after: attempts, at: now, using: &random)
+        // Not at once, because the store may not be able to read any record.
+        if case .down(let failures, _, id) = health {
+            health = .down(failures: failures, next: now + options.firstProbe, probe: nil)
         }
     }
 
@@ -264,6 +278,15 @@ struct WebhookOutbox: Sendable {
         var wait = first
         for _ in 1..<max(failures, 1) where wait < longest { wait *= factor }
         return min(wait, longest)
+    }
+
+    /// Lets a record wait, the longer the more often it has failed.
+    private mutating func wait(
+        _ id: UploadID, after attempts: Int, at now: Instant, using random: inout some RandomNumberGenerator
+    ) {
+        let wait = Self.wait(
+            after: attempts, from: options.firstWait, upTo: options.longestWait, by: options.factor)
+        insert(id, until: now + wait * Double.random(in: 0.8...1.2, using: &random))
     }
 
     private mutating func insert(_ id: UploadID, until: Instant) {

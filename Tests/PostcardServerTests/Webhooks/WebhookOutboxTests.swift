@@ -34,6 +34,7 @@ private struct Bench {
         case delivered(Int)
         case failed(Int)
         case gone(Int)
+        case unreadable(Int)
         case due
     }
 
@@ -115,6 +116,21 @@ private struct Bench {
                 (1, .found([4]), [4]), (1, .failed(4), []), (7, .due, [2]), (7, .gone(2), [3]),
             ]
         ),
+        (
+            "records that the store cannot read wait, and are no outage of the endpoint",
+            [
+                (0, .found([1, 2, 3, 4]), [1, 2, 3, 4]), (0, .unreadable(1), []), (0, .unreadable(2), []),
+                (0, .unreadable(3), []), (0, .failed(4), []), (1, .found([5]), [5]), (6.1, .due, [1, 2, 3, 4]),
+            ]
+        ),
+        (
+            "one that cannot be read as a probe leaves the endpoint down, and is not probed at once",
+            [
+                (0, .found([1, 2, 3]), [1, 2, 3]), (0, .failed(1), []), (0, .failed(2), []), (0, .failed(3), []),
+                (1, .found([4]), []), (5, .due, [4]), (6, .unreadable(4), []), (10.9, .due, []), (11, .due, [1]),
+                (12.1, .delivered(1), [4, 2, 3]),
+            ]
+        ),
     ]
 
     @Test(arguments: stories.indices) func `what is sent, and when`(index: Int) {
@@ -126,6 +142,7 @@ private struct Bench {
                 case .found(let numbers): bench.found(numbers, at: at)
                 case .delivered(let number): bench.ended(number, .delivered, at: at)
                 case .failed(let number): bench.ended(number, .failed("503"), at: at)
+                case .unreadable(let number): bench.ended(number, .unreadable("disk"), at: at)
                 case .gone(let number): bench.ended(number, .gone, at: at)
                 case .due: bench.handle(.due, at: at)
                 }
@@ -266,8 +283,11 @@ struct WebhookOutboxHistoryTests {
             } else if let index = inFlight.firstIndex(where: { $0.ends == next }) {
                 let ended = inFlight.remove(at: index).id
                 let isDelivered = isUp && (isHealed || !poisoned.contains(ended))
-                let isGone = Int.random(in: 0..<50, using: &random) == 0
-                handle(.ended(ended, isGone ? .gone : isDelivered ? .delivered : .failed("no")))
+                switch Int.random(in: 0..<50, using: &random) {
+                case 0: handle(.ended(ended, .gone))
+                case 1...3 where !isHealed: handle(.ended(ended, .unreadable("no")))
+                default: handle(.ended(ended, isDelivered ? .delivered : .failed("no")))
+                }
             } else {
                 handle(.due)
             }
