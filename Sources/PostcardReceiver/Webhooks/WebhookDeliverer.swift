@@ -14,18 +14,29 @@ final class WebhookDeliverer: Service {
     private let meter: UploadMeter
     private let logger: Logger
     private let outbox: Mutex<WebhookOutbox>
-    private let events: AsyncStream<WebhookOutbox.Event>
-    private let continuation: AsyncStream<WebhookOutbox.Event>.Continuation
+    private let events: AsyncStream<Event>
+    private let continuation: AsyncStream<Event>.Continuation
     private let start = ContinuousClock.now
+    private let readingInterval: Duration
 
-    /// How often the outbox of the store is read. Other receivers may leave records in it.
-    private static let readingInterval = Duration.seconds(60)
+    private enum Event: Sendable {
+        /// A record was stored. It may have been found by the reading, and be announced already.
+        case recorded(UploadID)
+        /// Time to read the outbox of the store. That is done in order with all other events: a list that was read
+        /// before may name records that were announced since.
+        case reading
+        case outbox(WebhookOutbox.Event)
+    }
 
-    /// - Parameter store: From now on its new records are in its outbox.
+    /// - Parameters:
+    ///   - store: From now on its new records are in its outbox.
+    ///   - readingInterval: How often the outbox of the store is read. Other receivers may leave records in it. Defaults
+    ///     to a minute.
     init(
         _ webhook: Webhook, from store: any OutboxStore, meter: UploadMeter, logger: Logger,
-        options: WebhookOutbox.Options = WebhookOutbox.Options()
+        options: WebhookOutbox.Options = WebhookOutbox.Options(), readingInterval: Duration = .seconds(60)
     ) {
+        self.readingInterval = readingInterval
         self.webhook = webhook
         self.store = store
         self.meter = meter
@@ -39,7 +50,7 @@ final class WebhookDeliverer: Service {
 
     /// Takes note of what became of a request, so that its record is announced at once.
     func note(_ outcome: UploadReport.Outcome) {
-        if case .recorded(let record) = outcome { continuation.yield(.found([record.id])) }
+        if case .recorded(let record) = outcome { continuation.yield(.recorded(record.id)) }
     }
 
     // MARK: - Running
@@ -47,10 +58,16 @@ final class WebhookDeliverer: Service {
     func run() async throws {
         await cancelWhenGracefulShutdown { [self] in
             await withDiscardingTaskGroup { tasks in
-                tasks.addTask { await self.readOutbox() }
+                tasks.addTask {
+                    while !Task.isCancelled {
+                        self.continuation.yield(.reading)
+                        try? await Task.sleep(for: self.readingInterval)
+                    }
+                }
                 var random = SystemRandomNumberGenerator()
                 var timer: Task<Void, Never>?
                 for await event in events where !Task.isCancelled {
+                    guard let event = await outboxEvent(event) else { continue }
                     let (actions, wakeTime) = handle(event, using: &random)
                     for action in actions {
                         switch action {
@@ -62,13 +79,29 @@ final class WebhookDeliverer: Service {
                     timer = wakeTime.map { time in
                         Task { [start, continuation] in
                             try? await Task.sleep(until: start + time)
-                            if !Task.isCancelled { continuation.yield(.due) }
+                            if !Task.isCancelled { continuation.yield(.outbox(.due)) }
                         }
                     }
                 }
                 timer?.cancel()
                 tasks.cancelAll()
             }
+        }
+    }
+
+    /// What an event means for the outbox, as the store says it now; `nil` for nothing.
+    private func outboxEvent(_ event: Event) async -> WebhookOutbox.Event? {
+        do {
+            switch event {
+            case .outbox(let event): return event
+            case .recorded(let id): return try await store.isInOutbox(id) ? .found([id]) : nil
+            case .reading:
+                let ids = try await store.outbox()
+                return ids.isEmpty ? nil : .found(ids)
+            }
+        } catch {
+            logger.warning("Could not read which records are to be announced", metadata: ["error": "\(error)"])
+            return nil
         }
     }
 
@@ -102,18 +135,6 @@ final class WebhookDeliverer: Service {
         return (actions, wakeTime)
     }
 
-    private func readOutbox() async {
-        while !Task.isCancelled {
-            do {
-                let ids = try await store.outbox()
-                if !ids.isEmpty { continuation.yield(.found(ids)) }
-            } catch {
-                logger.warning("Could not read which records are to be announced", metadata: ["error": "\(error)"])
-            }
-            try? await Task.sleep(for: Self.readingInterval)
-        }
-    }
-
     private func settle(_ id: UploadID) async {
         do {
             try await store.settle(id)
@@ -128,7 +149,7 @@ final class WebhookDeliverer: Service {
         let message: Webhook.Message
         do {
             guard let found = try await self.message(about: id) else {
-                continuation.yield(.ended(id, .gone))
+                continuation.yield(.outbox(.ended(id, .gone)))
                 return
             }
             message = found
@@ -137,7 +158,7 @@ final class WebhookDeliverer: Service {
             meter.storeFailed(.read, error)
             logger.warning(
                 "Could not read a record to announce it", metadata: ["upload": "\(id)", "error": "\(error)"])
-            continuation.yield(.ended(id, .unreadable("The record could not be read: \(error)")))
+            continuation.yield(.outbox(.ended(id, .unreadable("The record could not be read: \(error)"))))
             return
         }
         let outcome: WebhookOutbox.Outcome
@@ -148,7 +169,7 @@ final class WebhookDeliverer: Service {
             outcome = .failed("\(error)")
         }
         guard Task.isCancelled else {
-            continuation.yield(.ended(id, outcome))
+            continuation.yield(.outbox(.ended(id, outcome)))
             return
         }
         // An attempt that the shutdown has ended is made again after the next start.

@@ -26,6 +26,8 @@ final class LocalOutbox: Sendable {
 
     var ids: [UploadID] { state.withLock { $0.ids }.sorted() }
 
+    func contains(_ id: UploadID) -> Bool { state.withLock { $0.ids.contains(id) } }
+
     func keep() { state.withLock { $0.isKept = true } }
 
     func insert(_ id: UploadID) { state.withLock { _ = $0.ids.insert(id) } }
@@ -37,6 +39,8 @@ extension LocalUploadStore: OutboxStore {
     package func keepOutbox() { outboxIndex.keep() }
 
     package func outbox() async throws -> [UploadID] { outboxIndex.ids }
+
+    package func isInOutbox(_ id: UploadID) async throws -> Bool { outboxIndex.contains(id) }
 
     package func settle(_ id: UploadID) async throws {
         // Even if the file cannot be removed: until the next start once is enough.

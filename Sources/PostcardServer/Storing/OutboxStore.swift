@@ -8,6 +8,9 @@ package protocol OutboxStore: MaintainedUploadStore {
     /// The records in the outbox, oldest first, also those of earlier starts.
     func outbox() async throws -> [UploadID]
 
+    /// Whether a record is in the outbox.
+    func isInOutbox(_ id: UploadID) async throws -> Bool
+
     /// Removes a record from the outbox. After a crash it may be there again.
     func settle(_ id: UploadID) async throws
 }

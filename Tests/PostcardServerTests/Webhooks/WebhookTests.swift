@@ -162,6 +162,31 @@ struct WebhookTests {
         return try await upload.commit(fields: fields, parts: fields.indices.map { .field($0) }).record.id
     }
 
+    @Test func `a record that was just announced is not announced again, however often the outbox is read`()
+        async throws
+    {
+        try await withTemporaryDirectory { folder in
+            let store = try LocalUploadStore(directory: folder.appending("received"))
+            let endpoint = Endpoint()
+            let deliverer = WebhookDeliverer(
+                endpoint.webhook(), from: store, meter: UploadMeter(),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, readingInterval: .microseconds(100))
+            let running = Task { try await deliverer.run() }
+            var records: [UploadRecord] = []
+            for _ in 0..<300 {
+                let upload = try await store.beginUpload(under: nil, announcedBytes: nil)
+                records.append(try await upload.commit(fields: [], parts: []).record)
+                // The request is reported later than the reading has found its record.
+                if records.count % 3 == 0 { for record in records.suffix(3) { deliverer.note(.recorded(record)) } }
+            }
+            try await eventually { try await store.outbox().isEmpty }
+            running.cancel()
+            _ = await running.result
+            #expect(endpoint.announced.count == 300)
+            #expect(Set(endpoint.announced) == Set(records.map(\.id.text)))
+        }
+    }
+
     @Test func `records that were made without a webhook are not announced`() async throws {
         try await withTemporaryDirectory { folder in
             let directory = folder.appending("received")
