@@ -104,7 +104,7 @@ struct WebhookCommandTests {
         let stuck = try #require((list["stuck"] as? [[String: Any]])?.first)
         #expect(stuck["failure"] as? String == failure)
         #expect(stuck["upload"] as? String == (try records().first))
-        #expect(list["url"] as? String == endpoint.address + "/hook")
+        #expect(list["url"] as? String == endpoint.address)
         #expect(list["pending"] as? Int == 1)
         // Nothing followed the redirect.
         #expect(try announced().count == list["failedAttempts"] as? Int)

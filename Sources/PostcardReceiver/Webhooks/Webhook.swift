@@ -27,10 +27,12 @@ package struct Webhook: Sendable {
         self.post = post
     }
 
-    /// The address without what may be a secret.
+    /// The scheme, host and port of the address. All else may be a secret, also the path.
     var shownURL: String {
-        let end = url.firstIndex { "?#".contains($0) } ?? url.endIndex
-        return String(url[..<end])
+        guard let scheme = url.firstRange(of: "://") else { return "" }
+        let authority = url[scheme.upperBound...].prefix { !"/?#\\".contains($0) }
+        let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] } ?? authority
+        return String(url[..<scheme.upperBound] + host)
     }
 
     /// The maximum size of a record that is part of its message. Of a larger one the endpoint is told the address.

@@ -53,7 +53,7 @@ private final class Endpoint: Sendable {
     /// - Parameter statuses: What the endpoint responds with, and 204 from then on.
     func webhook(_ statuses: [Int] = []) -> Webhook {
         state.withLock { $0.statuses = statuses }
-        return Webhook(url: "https://app.example/hook?token=hidden", secrets: Self.secrets.compactMap(\.self)) {
+        return Webhook(url: "https://app.example/hidden/hook?token=hidden", secrets: Self.secrets.compactMap(\.self)) {
             [self] message in
             state.withLock { state in
                 state.messages.append(message)
@@ -131,7 +131,7 @@ struct WebhookTests {
             #expect(headers["webhook-signature"] == signatures.joined(separator: " "))
             try await eventually { try await receiver.webhooks().delivered == 3 }
             let status = try await receiver.webhooks()
-            #expect(status.url == "https://app.example/hook")
+            #expect(status.url == "https://app.example")
             #expect(status.pending == 0)
             #expect(try await receiver.metrics()["postcard_webhooks_delivered_total"] == 3)
         }
@@ -152,6 +152,16 @@ struct WebhookTests {
             }
             #expect(endpoint.announced == [id.text])
         }
+    }
+
+    @Test(arguments: [
+        ("https://hooks.example/services/T0/B0/secret", "https://hooks.example"),
+        ("http://[::1]:8080/a?b#c", "http://[::1]:8080"), ("https://a.example?secret", "https://a.example"),
+        ("https://user:secret@a.example:1/", "https://a.example:1"), ("https://a.example", "https://a.example"),
+        ("secret", ""),
+    ])
+    func `only scheme, host and port of the address are shown`(url: String, shown: String) {
+        #expect(Webhook(url: url, secrets: [], post: { _ in 204 }).shownURL == shown)
     }
 
     /// Stores a record as a receiver with a webhook does that is killed right after the commit.
