@@ -75,6 +75,25 @@ struct ServeScreeningTests {
         server.kill()
     }
 
+    @Test func `a command gets no options of the receiver, which may be secrets`() async throws {
+        let folder = try TemporaryFolder()
+        let list = folder.path + "/variables"
+        let server = try await RunningServer(
+            Self.serving(in: folder, screening: "sh -c 'env > \"\(list)\"'"),
+            environment: [
+                "POSTCARD_READ_TOKEN": "hidden", "POSTCARD_MAX_BODY": "1MB", "SCANNER_KEY": "shown",
+                "AWS_REGION": "shown",
+            ])
+        _ = try folder.file("kind", "passes".utf8)
+        let uploads = try #require(URL(string: server.address)).appending(path: "uploads")
+        #expect(try await Self.send(["kind"], in: folder, to: uploads) == [201])
+        let lines = try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n")
+        #expect(!lines.contains { $0.hasPrefix("POSTCARD_") })
+        #expect(lines.contains("SCANNER_KEY=shown") && lines.contains("AWS_REGION=shown"))
+        #expect(lines.contains { $0.hasPrefix("PATH=") })
+        #expect(await server.terminate() == 0)
+    }
+
     private static func serving(in folder: TemporaryFolder, screening: String) -> [String] {
         ["serve", "--port", "0", "--directory", folder.path + "/received", "--screen", screening]
     }

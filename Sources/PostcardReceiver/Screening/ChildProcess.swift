@@ -16,6 +16,9 @@ final class ChildProcess: Sendable {
         let output: [UInt8]
     }
 
+    /// The beginning of the names of variables that set the receiver's options, among them tokens and secrets.
+    static let options = "POSTCARD_"
+
     private typealias Waiter = CheckedContinuation<Ending, any Error>
 
     private enum State {
@@ -31,24 +34,32 @@ final class ChildProcess: Sendable {
     ///
     /// - Parameters:
     ///   - arguments: The program's path and its arguments.
+    ///   - secrets: The beginnings of the names of variables that the program does not get.
     ///   - maximumOutputBytes: How much of its standard output is kept. The rest is read and dropped.
     /// - Throws: `CancellationError` at once if the task is cancelled, and `Errno` if the program cannot be started or
     ///   its exit status is lost.
-    static func run(_ arguments: [String], maximumOutputBytes: Int) async throws -> Ending {
+    static func run(
+        _ arguments: [String], without secrets: [String], maximumOutputBytes: Int
+    ) async throws -> Ending {
+        let environment = ProcessInfo.processInfo.environment.filter { variable in
+            !secrets.contains { variable.key.hasPrefix($0) }
+        }
         let child = ChildProcess()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { waiter in
                 // It is blocked while the program runs, so it must not be a thread of a pool.
-                Thread.detachNewThread { child.run(arguments, maximumOutputBytes, waiter) }
+                Thread.detachNewThread { child.run(arguments, environment, maximumOutputBytes, waiter) }
             }
         } onCancel: {
             child.cancel()
         }
     }
 
-    private func run(_ arguments: [String], _ maximumOutputBytes: Int, _ waiter: Waiter) {
+    private func run(
+        _ arguments: [String], _ environment: [String: String], _ maximumOutputBytes: Int, _ waiter: Waiter
+    ) {
         do {
-            let (process, descriptor) = try start(arguments, waiter)
+            let (process, descriptor) = try start(arguments, environment, waiter)
             var output = OutputPipe(descriptor, maximumBytes: maximumOutputBytes)
             while !isCancelled, !Self.hasEnded(process), output.readPiece(waitingMilliseconds: Self.pauseMilliseconds) {
             }
@@ -71,14 +82,16 @@ final class ChildProcess: Sendable {
         state.withLock { if case .running(_, waiter: nil) = $0 { true } else { false } }
     }
 
-    private func start(_ arguments: [String], _ waiter: Waiter) throws -> (pid_t, output: FileDescriptor) {
+    private func start(
+        _ arguments: [String], _ environment: [String: String], _ waiter: Waiter
+    ) throws -> (pid_t, output: FileDescriptor) {
         // Starting takes milliseconds. A cancellation waits for it and then knows what to kill.
         try state.withLock { state in
             guard case .notStarted = state else { throw CancellationError() }
             let (output, input) = try FileDescriptor.pipe()
             defer { try? input.close() }
             do {
-                let process = try ProcessSpawn.start(arguments, output: input)
+                let process = try ProcessSpawn.start(arguments, output: input, environment: environment)
                 state = .running(process, waiter: waiter)
                 return (process, output)
             } catch {

@@ -15,7 +15,8 @@ import SystemPackage
 /// The program is started once for each file, with the file's path as its last argument. Its exit status is the
 /// verdict: 0 accepts the file, and 1 refuses it for the reason in the first line of the output. After any other status
 /// the form is refused with 503. The program must only read the file: if it accepts a file that it removed or changed,
-/// the form is refused with 503 too.
+/// the form is refused with 503 too. It gets the environment of the server without the variables `POSTCARD_…`, which may
+/// be tokens and secrets.
 ///
 /// ``UploadOptions/maximumConcurrentScreenings`` limits how many programs run at once, and
 /// ``UploadOptions/screeningTimeLimit`` how long one may take: then its process group is killed.
@@ -70,7 +71,7 @@ public struct CommandScreening: Sendable, Hashable {
         do {
             return try await ChildProcess.run(
                 ["/bin/sh", "-c", "exec \(command) \"$@\"", "screen", path.string],
-                maximumOutputBytes: Self.maximumOutputBytes)
+                without: [ChildProcess.options], maximumOutputBytes: Self.maximumOutputBytes)
         } catch let error as Errno {
             throw ScreeningError("The command could not be run: \(error).")
         }

@@ -15,8 +15,11 @@ enum ProcessSpawn {
     /// - Parameters:
     ///   - arguments: The program's path and its arguments.
     ///   - output: What becomes its standard output.
+    ///   - environment: Its variables.
     /// - Throws: `Errno` if it cannot be started.
-    static func start(_ arguments: [String], output: FileDescriptor) throws(Errno) -> pid_t {
+    static func start(
+        _ arguments: [String], output: FileDescriptor, environment variables: [String: String]
+    ) throws(Errno) -> pid_t {
         #if canImport(Darwin)
         var actions: posix_spawn_file_actions_t?
         var attributes: posix_spawnattr_t?
@@ -56,7 +59,7 @@ enum ProcessSpawn {
         try check(posix_spawnattr_setsigdefault(&attributes, &signals))
 
         let words = CStrings(arguments)
-        let environment = CStrings(ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" })
+        let environment = CStrings(variables.map { "\($0.key)=\($0.value)" })
         defer {
             words.free()
             environment.free()

@@ -91,7 +91,9 @@ struct Thumbnails: Sendable {
     private func make(_ path: FilePath, logger: Logger) async throws -> ThumbnailCache.Entry {
         do {
             let ending = try await within(Self.timeLimit, or: SharedResource.thumbnails.usedUp(total: 1)) {
-                try await ChildProcess.run(command + [path.string], maximumOutputBytes: Self.maximumBytes + 1)
+                try await ChildProcess.run(
+                    command + [path.string], without: [ChildProcess.options, "AWS_"],
+                    maximumOutputBytes: Self.maximumBytes + 1)
             }
             // The system took its memory for others. The picture can be made another time.
             guard ending.status != Self.killedStatus else {

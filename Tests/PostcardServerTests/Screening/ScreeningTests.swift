@@ -1,11 +1,11 @@
 import Foundation
 import NIOCore
-import PostcardReceiver
 import PostcardTestSupport
 import Synchronization
 import SystemPackage
 import Testing
 
+@testable import PostcardReceiver
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))
@@ -142,6 +142,17 @@ struct ScreeningTests {
     }
 
     #if os(Linux) || os(macOS)
+    @Test func `a program gets no variables whose names begin with what is left out`() async throws {
+        let all = try await ChildProcess.run(["/usr/bin/env"], without: [], maximumOutputBytes: 1 << 20)
+        let some = try await ChildProcess.run(["/usr/bin/env"], without: ["PA", "X_"], maximumOutputBytes: 1 << 20)
+        func names(_ ending: ChildProcess.Ending) -> Set<Substring> {
+            let lines = String(decoding: ending.output, as: UTF8.self).split(separator: "\n")
+            return Set(lines.compactMap { $0.split(separator: "=").first })
+        }
+        #expect(names(all).contains("PATH"))
+        #expect(names(some) == names(all).filter { !$0.hasPrefix("PA") && !$0.hasPrefix("X_") })
+    }
+
     @Test(arguments: [
         ("grep -qv EICAR", 422, "file-refused"), ("false", 422, "file-refused"), ("true", 201, nil),
         ("test -s", 201, nil), ("sh -c 'exit 2'", 503, "screening-failed"),
