@@ -151,7 +151,7 @@ private final class HistogramSeries: Series, TimerHandler, RecorderHandler {
     /// From a small form on the same machine to a large one over a slow connection.
     static let seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800]
     /// From a form of texts to a video: 1 KiB to 4 GiB, each four times the one before.
-    static let bytes = (0...11).map { Double(1024 << (2 * $0)) }
+    static let bytes = (0...11).map { Double(Int64(1024) << (2 * $0)) }
 
     private struct State {
         /// How many values are in each bucket alone; the last one has those above all bounds.
