@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Counts the files that are read ahead, each of which holds up to 2 MiB.
+/// Counts the files that are read ahead, each of which holds up to 2 MiB: the block that is read, and the next one while
+/// it arrives.
 final class ReadingAhead: Sendable {
     private let free = Atomic(16)
 

@@ -25,6 +25,7 @@ extension Router {
     /// | `POST /uploads/forms/finished` with an event of the store | 200 and the identifiers of the records |
     ///
     /// A file is reported by the client that sent it, by the store's events, or by both: the same file makes one record.
+    /// Ceph and MinIO post their events themselves; Amazon S3 needs a function in between.
     /// An event that cannot be handled now is answered with 503, so that the store delivers it again.
     ///
     /// The routes do not authenticate clients; add middleware that does before them, as for the upload routes. Give the
