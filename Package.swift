@@ -148,7 +148,7 @@ let package = Package(
         .target(
             name: "PostcardQueue",
             dependencies: [
-                "PostcardClient", "PostcardFiles", "PostcardForm", "PostcardFoundation",
+                "PostcardClient", "PostcardFiles", "PostcardForm", "PostcardFoundation", "PostcardResumption",
                 .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
                 .product(name: "GRDBSQLite", package: "GRDB.swift", condition: forQueue),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -2,6 +2,7 @@ import HTTPTypes
 package import PostcardClient
 import PostcardFiles
 import PostcardFoundation
+import PostcardResumption
 
 /// What the end of an attempt means for its upload.
 package enum AttemptOutcome: Sendable {
@@ -54,16 +55,40 @@ extension AttemptOutcome {
                 // A success counts however many bytes the system says it has sent. It repeats a request whose
                 // connection broke and does not report that: a server that has the form already responds to the second
                 // one early. And after a relaunch it may have lost the count.
+                let isAccepted = response.status.kind == .successful
                 self =
-                    response.status.kind == .successful
-                    ? .accepted(QueuedUpload.Response(response)) : .failed(.refusedForm(response, by: upload.url))
+                    if method == .head {
+                        Self.afterAsking(response, by: upload.url)
+                    } else if isAccepted {
+                        .accepted(QueuedUpload.Response(response))
+                    } else {
+                        .failed(.refusedForm(response, by: upload.url))
+                    }
             }
         }
     }
 
-    /// Whether a last request is one by which the system has resumed the upload by itself: it sends the rest to the
-    /// upload resource. The server's response is then its response to the whole form.
-    private static func isResumption(_ method: HTTPRequest.Method) -> Bool { method == .patch }
+    /// Whether a last request is one by which the system has resumed the upload by itself: it asks the upload resource
+    /// what it has, and sends the rest there. The server's response to the rest is its response to the whole form.
+    private static func isResumption(_ method: HTTPRequest.Method) -> Bool { method == .patch || method == .head }
+
+    /// The outcome if the system asked the upload resource what it has, and sent nothing after that. The response is
+    /// not one to the form, which may have arrived before.
+    private static func afterAsking(_ response: UploadResponse, by url: URL) -> AttemptOutcome {
+        if response.status.kind == .successful {
+            // Revision 01 of the draft has the opposite field.
+            let fields = response.headerFields
+            let isComplete =
+                fields.uploadCompleteness(in: .newest) == true || fields.uploadCompleteness(in: .interop3) == true
+            return isComplete
+                ? .accepted(QueuedUpload.Response(response))
+                : .unclear(
+                    "The system asked \(url.origin) how much of the form it has, and sent nothing after that. Check "
+                        + "whether the form arrived before you retry.")
+        }
+        let refusal = UploadError.refusedForm(response, by: url)
+        return .failed(UploadError(stored: refusal.code, refusal.message, response: response, delivery: .responseLost))
+    }
 
     /// How long to wait before a body is read again that could not be read, for example because the phone was locked.
     private static let bodyPause = Duration.seconds(60)

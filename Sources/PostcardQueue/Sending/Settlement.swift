@@ -53,21 +53,6 @@ extension QueueMachine.Rules {
         of attempt: QueueMachine.EndedAttempt, _ row: UploadRow, at now: Date,
         using generator: inout some RandomNumberGenerator
     ) -> Settlement? {
-        let settlement = plainSettlement(of: attempt, row, at: now, using: &generator)
-        // What a server refuses after a pause may be the rest of a form that it has forgotten, and not the form. The
-        // next attempt sends the whole form.
-        if case .fail(let failure, let mayHaveArrived)? = settlement, case .response = attempt.end,
-            row.resumeData != nil
-        {
-            return .delay(until: now, because: failure, as: .nothing, mayHaveArrived: mayHaveArrived)
-        }
-        return settlement
-    }
-
-    private func plainSettlement(
-        of attempt: QueueMachine.EndedAttempt, _ row: UploadRow, at now: Date,
-        using generator: inout some RandomNumberGenerator
-    ) -> Settlement? {
         if case .done = row.upload.state { return nil }
         let delivery = row.delivery(before: attempt.id.number)
         let outcome = AttemptOutcome(attempt.end, body: attempt.body, of: row.upload)
@@ -92,6 +77,11 @@ extension QueueMachine.Rules {
                 return .delay(
                     until: now.addingTimeInterval(delay / .seconds(1)), because: QueuedUpload.Failure(error),
                     as: .failure(conflicts: history.conflicts), mayHaveArrived: mayHaveArrived)
+            case .fail(let error) where error.response != nil && row.resumeData != nil:
+                // What a server refuses after a pause may be the rest of a form that it has forgotten, and not the
+                // form. The next attempt sends the whole form.
+                return .delay(
+                    until: now, because: QueuedUpload.Failure(error), as: .nothing, mayHaveArrived: mayHaveArrived)
             case .fail(let error):
                 return .fail(because: QueuedUpload.Failure(error), mayHaveArrived: mayHaveArrived)
             }

@@ -184,6 +184,29 @@ import Testing
         await queue.disconnect()
     }
 
+    /// Only a person can find out whether the form arrived.
+    @Test(
+        arguments: [
+            (201, "https://example.org/uploads/1", .patch), (200, "https://example.com/thanks", .get),
+            (204, "https://example.com/uploads/1", .head),
+        ] as [(Int, String, HTTPRequest.Method)])
+    func `a resumed upload whose end is unclear is not sent again by itself`(
+        status: Int, address: String, method: HTTPRequest.Method
+    ) async throws {
+        let queue = queue()
+        let id = try await pause(in: queue)
+        try await queue.resume(id)
+        try await queue.handOver()
+        try kept.end(.response(status: status, headerFields: [:], url: URL(string: address), method: method))
+        try await queue.handOver()
+        #expect(kept.handedOver.isEmpty)
+        guard case .failed(let failure) = try #require(try await queue.upload(id)).state else {
+            throw ProgramFailure("It has not failed.")
+        }
+        #expect(failure.code == .unclear && failure.mayHaveArrived)
+        await queue.disconnect()
+    }
+
     /// The server has the form, and what it says of it is reported in this process or only in the next one.
     @Test(arguments: [false, true])
     func `an upload that had arrived before it was paused is done with its response`(isNextProcess: Bool) async throws {

@@ -17,6 +17,9 @@ import Testing
         (201, "http://example.com/uploads", "POST", .unclear),
         (201, "https://example.com:8443/", "POST", .unclear),
         (503, "https://example.org/uploads", "POST", .unclear),
+        // The system asked what the server has of an upload.
+        (204, "https://example.com/uploads/1", "HEAD", .unclear),
+        (404, "https://example.com/uploads/1", "HEAD", .failed),
         // No status of HTTP.
         (1000, nil, nil, .failed), (-1, nil, nil, .failed),
     ]
@@ -41,6 +44,39 @@ import Testing
             case .interrupted, .postponed, .expired, .stopped: .interrupted
             }
         #expect(found == meaning)
+    }
+
+    @Test(arguments: [
+        ("Upload-Complete", "?1", true), ("Upload-Complete", "?0", false), ("Upload-Incomplete", "?0", true),
+        ("Upload-Incomplete", "?1", false),
+    ])
+    func `a server that says that it has the whole form has accepted it, and no other`(
+        name: String, value: String, isAccepted: Bool
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url)
+        let address = try #require(URL(string: "https://example.com/uploads"))
+        let upload = try #require(try await queue.upload(try await queue.enqueue(MultipartForm(), to: address)))
+        let fields = [try #require(HTTPField.Name(name)): value] as HTTPFields
+        let end = AttemptEnd.response(status: 204, headerFields: fields, url: address, method: .head)
+        if case .accepted = AttemptOutcome(end, body: Data(), of: upload) {
+            #expect(isAccepted)
+        } else {
+            #expect(!isAccepted)
+        }
+    }
+
+    @Test func `a form may have arrived whose server no longer knows how much it has of it`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url)
+        let address = try #require(URL(string: "https://example.com/uploads"))
+        let upload = try #require(try await queue.upload(try await queue.enqueue(MultipartForm(), to: address)))
+        let end = AttemptEnd.response(status: 404, headerFields: HTTPFields(), url: address, method: .head)
+        guard case .failed(let error, _) = AttemptOutcome(end, body: Data(), of: upload) else {
+            Issue.record("not failed")
+            return
+        }
+        #expect(error.mayHaveArrived && error.response?.status == .notFound)
     }
 
     /// The system's codes for background sessions, and the reasons of a cancellation.
