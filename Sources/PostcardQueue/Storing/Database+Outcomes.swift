@@ -146,6 +146,8 @@ extension Database {
     /// Puts an upload back into the queue. It starts over, unless it was paused or waited for its next attempt: then it
     /// resumes. If its time is over, it has no end any longer.
     func retryUpload(_ id: QueuedUpload.ID, at now: Date) throws {
+        // The system may have the next attempt already, and with it has used what the last one left.
+        try notePausing(of: id)
         try execute(
             sql: """
                 DELETE FROM resumption
@@ -179,11 +181,11 @@ extension Database {
         _ id: QueuedUpload.ID, to url: URL, keepingDelivery keepsDelivery: Bool, at now: Date
     ) throws {
         if !keepsDelivery { try execute(sql: "DELETE FROM delivery WHERE id = ?", arguments: [id]) }
+        try retryUpload(id, at: now)
         try forgetResumption(of: id)
         try execute(
             sql: "UPDATE upload SET url = ?, resource = NULL, sent = 0 WHERE id = ?",
             arguments: [url.absoluteString, id])
-        try retryUpload(id, at: now)
     }
 
     /// Whether there are uploads that have expired.

@@ -149,6 +149,23 @@ import Testing
         await queue.disconnect()
     }
 
+    /// The system has the next attempt before its time, and has made it of what the last one left.
+    @Test(arguments: [nil, Data("rest".utf8)])
+    func `an upload that is tried now does not resume with what was used`(rest: Data?) async throws {
+        let queue = queue()
+        kept.setResumeData(half)
+        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        try await queue.handOver()
+        try kept.end(.interrupted(.insufficientResources))
+        try await queue.handOver()
+        #expect(kept.handedOver.map(\.resumeData) == [half])
+        kept.setResumeData(rest)
+        try await queue.retry(id)
+        try await queue.handOver()
+        #expect(kept.handedOver.map(\.resumeData) == [rest])
+        await queue.disconnect()
+    }
+
     @Test func `what a pause returned is kept if the upload could not be handed over`() async throws {
         let first = queue()
         let id = try await pause(in: first)
