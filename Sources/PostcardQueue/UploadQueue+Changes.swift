@@ -31,11 +31,12 @@ extension UploadQueue {
     /// An upload that is being sent is cancelled first. If the server at the old address has accepted it by then, it is
     /// done.
     ///
-    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is done, if no form can be sent to the address,
-    ///   or if its form is no longer on disk.
+    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is done, if its form was signed for its address,
+    ///   if no form can be sent to the new address, or if its form is no longer on disk.
     public func retry(_ id: QueuedUpload.ID, to url: URL) async throws(UploadQueueError) {
         try await change(id) { [time] db, row, store in
             if case .done = row.upload.state { throw UploadQueueError.state(id, "done", cannot: "sent elsewhere") }
+            if row.signed != nil { throw UploadQueueError.signed(id) }
             do {
                 _ = try UploadRequest(
                     url: url, method: row.upload.method, headerFields: HTTPFields(), body: nil, maximumResponseBytes: 0)

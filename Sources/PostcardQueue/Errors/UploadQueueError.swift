@@ -221,6 +221,13 @@ extension UploadQueueError {
         UploadQueueError(.state, "Upload \(id) is \(state) and cannot be \(change).")
     }
 
+    static func signed(_ id: QueuedUpload.ID) -> UploadQueueError {
+        UploadQueueError(
+            .state, "The form of upload \(id) was signed for its address, so it cannot be sent elsewhere.",
+            advice: "Return a form for the other address from QueueOptions.presignedForm once this one has expired, or "
+                + "cancel the upload and enqueue the file with another form.")
+    }
+
     static func bodyMissing(_ id: QueuedUpload.ID) -> UploadQueueError {
         UploadQueueError(
             .state, "The form of upload \(id) is no longer on disk, so it cannot be retried.",

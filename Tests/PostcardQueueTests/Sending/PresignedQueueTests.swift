@@ -77,6 +77,19 @@ import Testing
         #expect(row.signed == nil)
     }
 
+    @Test func `a form that was signed is sent to no other address`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        let id = try await queue.enqueue(
+            Self.form(try folder.file("a.jpg", size: 3000)), with: Self.presigned("a", to: url))
+        let error = await #expect(throws: UploadQueueError.self) {
+            try await queue.retry(id, to: url.appending(path: "elsewhere"))
+        }
+        #expect(error?.code == .state && error?.advice?.contains("QueueOptions.presignedForm") == true)
+        #expect(try await queue.upload(id)?.url == url)
+    }
+
     @Test func `a form that breaks its policy, or has expired, is not enqueued`() async throws {
         let folder = try TemporaryFolder()
         let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
