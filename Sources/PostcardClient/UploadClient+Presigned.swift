@@ -17,9 +17,9 @@ extension UploadClient {
     /// the policy: its expiration, the size of the file, the value of each field, and fields that no condition names.
     /// Photos that are fitted to the server's limit fit the policy's.
     ///
-    /// The client's interceptors, its resumption, verification and digests are not used, and no `Authorization` is sent:
-    /// the form is its own credential, and what identifies a user to your server is not for the store. Retries, timeouts,
-    /// networks and rules are the client's.
+    /// The client's interceptors, its resumption, verification and digests are not used. Of the transport's header fields,
+    /// only those are sent that identify no one, such as `User-Agent`: the form is its own credential, and what
+    /// identifies a user to your server is not for the store. Retries, timeouts, networks and rules are the client's.
     ///
     /// - Parameters:
     ///   - form: A form with one file, whose name is ignored, and text fields that the policy allows, such as

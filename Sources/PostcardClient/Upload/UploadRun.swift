@@ -71,9 +71,10 @@ final class UploadRun: Sendable {
         log = UploadLog(client.reporting.logger, id: id)
         var fields = job.headerFields
         // The user in a URL is meant for this upload alone.
-        // An object store gets no credentials of the app.
-        let ownsAuthorization = job.url.user() == nil && !job.isForObjectStore
-        for field in client.transport.defaultHeaderFields
+        let ownsAuthorization = job.url.user() == nil
+        // An object store gets no credentials of the app, whatever their name is.
+        let defaults = client.transport.defaultHeaderFields
+        for field in job.isForObjectStore ? defaults.harmless : defaults
         where !job.headerFields.contains(field.name) && (field.name != .authorization || ownsAuthorization) {
             fields.append(field)
         }

@@ -60,6 +60,20 @@ import Testing
         }
     }
 
+    @Test func `a store gets none of the transport's header fields that may identify someone`() async throws {
+        try await Responses.run([("200 OK", [:])]) { server in
+            let configuration = URLSessionTransport.configuration()
+            configuration.httpAdditionalHeaders = [
+                "Authorization": "Bearer secret", "X-API-Key": "secret", "Cookie": "secret", "User-Agent": "Diary/1",
+            ]
+            let client = UploadClient(transport: URLSessionTransport(configuration: configuration))
+            try await client.upload(Self.form(), with: PresignedForm(putting: server.url))
+            let head = try #require(server.requests.whole.first?.head)
+            #expect(head["User-Agent"] == "Diary/1")
+            for name in ["Authorization", "X-API-Key", "Cookie"] { #expect(head[name] == nil, "\(name)") }
+        }
+    }
+
     @Test(arguments: Carrier.allCases, ["204 No Content", "200 OK", "303 See Other"])
     func `every success of a store is one, and is followed nowhere`(carrier: Carrier, status: String) async throws {
         try await Responses.run([(status, ["ETag": "\"2e\"", "Location": "/elsewhere?key=photos/1&etag=%222e%22"])]) {
