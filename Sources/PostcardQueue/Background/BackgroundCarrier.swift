@@ -79,7 +79,9 @@ struct BackgroundCarrier: AttemptCarrier {
     }
 
     private static func postponed(_ error: any Error) -> AttemptOutcome {
-        .postponed(QueuedUpload.Failure(.postponed, "The upload could not be handed to the system: \(error)"))
+        .postponed(
+            QueuedUpload.Failure(
+                .postponed, "The upload could not be handed to the system: \(error)", mayHaveArrived: true))
     }
 
     private func transfer(of row: UploadRow) async throws -> Transfer {

@@ -49,5 +49,7 @@ extension SessionProblem {
     var mayPass: Bool { if case .invalid = self { true } else { false } }
 
     /// Why an upload could not be sent.
-    var failure: QueuedUpload.Failure { QueuedUpload.Failure(.sessionUnavailable, message, advice: advice) }
+    var failure: QueuedUpload.Failure {
+        QueuedUpload.Failure(.sessionUnavailable, message, advice: advice, mayHaveArrived: true)
+    }
 }

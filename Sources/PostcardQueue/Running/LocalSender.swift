@@ -159,9 +159,12 @@ extension LocalSender {
             return .accepted(QueuedUpload.Response(try await response(to: row)))
         } catch is CancellationError {
             return Task.isCancelled
-                ? .stopped : .postponed(QueuedUpload.Failure(.postponed, "An interceptor cancelled the attempt."))
+                ? .stopped
+                : .postponed(
+                    QueuedUpload.Failure(
+                        .postponed, "An interceptor cancelled the attempt.", mayHaveArrived: true))
         } catch let error as RefreshError {
-            return .failed(error.failure, pause: RefreshError.pause)
+            return .postponed(QueuedUpload.Failure(error.failure))
         } catch let error as UploadQueueError {
             state.withLock { $0.failure = $0.failure ?? error }
             return .stopped
@@ -256,6 +259,4 @@ extension LocalSender {
 /// An error of the app's closure ``QueueOptions/presignedForm``. The upload is sent later.
 private struct RefreshError: Error {
     let failure: UploadError
-    /// How long to wait before the app is asked again.
-    static let pause = Duration.seconds(60)
 }

@@ -97,7 +97,7 @@ extension QueueMachine.Rules {
         case .postponed(let failure):
             return .delay(
                 until: now.addingTimeInterval(Self.postponement), because: failure, as: .nothing,
-                mayHaveArrived: attempt.hasBegun)
+                mayHaveArrived: attempt.hasBegun && failure.mayHaveArrived)
         case .expired(let error): return .fail(because: QueuedUpload.Failure(error), mayHaveArrived: false)
         case .unclear(let reason):
             return .fail(

@@ -189,6 +189,46 @@ import Testing
         }
     }
 
+    /// The app's own server may be unreachable for longer than the policy allows, and nothing is sent meanwhile.
+    @Test func `an upload waits as long as there is no new form, and cannot have arrived`() async throws {
+        let folder = try TemporaryFolder()
+        let clock = SteppedClock()
+        let queue = UploadQueue(
+            directory: folder.url.appending(path: "queue"), session: nil, service: nil, time: clock.time)
+        let server = try await ReceivingServer()
+        let old = Self.presigned("photos/old", to: server.uploads, until: clock.date.addingTimeInterval(60))
+        let id = try await queue.enqueue(Self.form(try folder.file("a.jpg", size: 3000)), with: old)
+        clock.advance(by: .seconds(61))
+        let calls = Mutex(0)
+        var options = QueueOptions(
+            retryPolicy: RetryPolicy(maximumAttempts: 1), endsWhenEmpty: true, pollInterval: nil)
+        options.presignedForm = { _ in
+            let number = calls.withLock { calls in
+                calls += 1
+                return calls
+            }
+            if number <= 3 { throw Trouble() }
+            return Self.presigned("photos/new", to: server.uploads)
+        }
+        let waiting = options
+        async let run: Void = queue.run(Self.client, options: waiting)
+        for attempt in 1...3 {
+            var failure: QueuedUpload.Failure?
+            for try await upload in queue.updates().compactMap({ $0.first }) where upload.attempts == attempt {
+                #expect(!upload.state.isEnded)
+                if case .retrying(_, let latest) = upload.state { failure = latest }
+                if upload.state.isEnded || failure != nil { break }
+            }
+            #expect(failure?.code == .formExpired && failure?.mayHaveArrived == false)
+            let message = failure?.message ?? ""
+            #expect(message.contains("There is no new form yet: Trouble()"), "\(message)")
+            await clock.waitForSleeper()
+            clock.advance(by: .seconds(61))
+        }
+        try await run
+        #expect(try Self.record(try await queue.upload(id))["key"] == "photos/new")
+    }
+
     @Test func `a PUT is sent to the address that was signed, which is not shown`() async throws {
         let folder = try TemporaryFolder()
         let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
