@@ -212,27 +212,30 @@ extension LocalSender {
         to row: UploadRow, _ signed: SignedAddress, _ client: UploadClient
     ) async throws -> UploadResponse {
         let layout = try row.layout(in: store.directory)
-        let expires = signed.expires ?? .distantFuture
-        if time.date() < expires {
+        let refusal: UploadError
+        if let expires = signed.expires, time.date() >= expires {
+            refusal = .formExpired(signed.url, at: expires)
+        } else {
             do {
                 var fields = row.headerFields
                 fields.idempotencyKey = nil
                 return try await send(layout, signed.url, row.upload.method, fields, of: row, client)
             } catch let error as UploadError {
                 // Not every store says that a form has expired: a denial after its end means the same.
-                guard options.presignedForm != nil, let problem = error.objectStoreProblem,
-                    problem.isExpiration || problem.code == "AccessDenied" && time.date() >= expires
+                guard let problem = error.objectStoreProblem,
+                    problem.isExpiration
+                        || problem.code == "AccessDenied" && time.date() >= signed.expires ?? .distantFuture
                 else { throw error }
+                refusal = error
             }
         }
-        guard let refresh = options.presignedForm else { throw UploadError.formExpired(signed.url, at: expires) }
+        guard let refresh = options.presignedForm else { throw refusal }
         let fresh: PresignedForm
         do {
             fresh = try await refresh(row.upload)
         } catch {
             try Task.checkCancellation()
-            throw RefreshError(
-                failure: .formExpired(signed.url, at: expires).adding("There is no new one yet: \(error)"))
+            throw RefreshError(failure: refusal.adding("There is no new form yet: \(error)"))
         }
         return try await send(
             try await fresh.layout(replacing: layout), fresh.url, fresh.method, fresh.requestFields, of: row, client)

@@ -178,6 +178,14 @@ import Testing
             }
             let running = Task { [options] in try await queue.run(Self.client, options: options) }
             try await queue.wait { $0[id]?.isRetrying == true }
+            guard case .retrying(_, let failure) = try await queue.upload(id)?.state else {
+                throw ProgramFailure("It does not wait.")
+            }
+            // What the store said, and not that the form has expired in the future.
+            #expect(failure.code == .refused && failure.response?.status == 403 && !failure.mayHaveArrived)
+            #expect(
+                failure.message.contains("403") && failure.message.contains("There is no new form yet: Trouble()"),
+                "\(failure.message)")
             await clock.waitForSleeper()
             clock.advance(by: .seconds(61))
             try await queue.wait { $0[id]?.isDone == true }
