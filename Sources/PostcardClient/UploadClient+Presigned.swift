@@ -47,7 +47,7 @@ extension UploadClient {
         }
         do {
             return try await upload(form, with: presigned, checkingExpirationAt: nil, progress: progress)
-        } catch let error as UploadError where presigned.hasExpired(by: error, at: Date()) {
+        } catch let error as UploadError where error.isExpiration(ofFormUntil: presigned.expires, at: Date()) {
             return try await upload(form, with: try await refresh(), checkingExpirationAt: nil, progress: progress)
         }
     }

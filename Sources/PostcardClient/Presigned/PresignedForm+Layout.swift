@@ -42,13 +42,6 @@ extension PresignedForm {
     /// Whether the form has expired by a clock.
     package func hasExpired(at now: Date) -> Bool { expires.map { now >= $0 } ?? false }
 
-    /// Whether a store has refused the form because it has expired. Not every store says so: a denial after the end of
-    /// the form means the same.
-    package func hasExpired(by error: UploadError, at now: Date) -> Bool {
-        guard let problem = error.objectStoreProblem else { return false }
-        return problem.isExpiration || problem.code == "AccessDenied" && hasExpired(at: now)
-    }
-
     /// The exact bytes of the request's body.
     ///
     /// - Parameters:
@@ -90,6 +83,17 @@ extension PresignedForm {
 }
 
 // MARK: - Replacing an expired form
+
+extension UploadError {
+    /// Whether a store has refused a presigned form because it has expired. Not every store says so: a denial after the
+    /// end of the form means the same.
+    ///
+    /// - Parameter end: When the form expires; `nil` if that is not known.
+    package func isExpiration(ofFormUntil end: Date?, at now: Date) -> Bool {
+        guard let problem = objectStoreProblem else { return false }
+        return problem.isExpiration || problem.code == "AccessDenied" && end.map { now >= $0 } ?? false
+    }
+}
 
 extension PresignedForm {
     /// The body of an earlier form with this form's fields: with the same file, and with those of the earlier texts that

@@ -91,9 +91,7 @@ struct BackgroundCarrier: AttemptCarrier {
             throw UploadError.formExpired(upload.url, at: expires)
         }
         // An object store gets no credentials of the app.
-        if row.signed != nil {
-            fields.idempotencyKey = nil
-        } else if let headerFields = session.headerFields {
+        if row.signed == nil, let headerFields = session.headerFields {
             let added: HTTPFields
             do {
                 added = try await headerFields(upload)

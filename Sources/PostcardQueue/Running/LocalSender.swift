@@ -217,15 +217,8 @@ extension LocalSender {
             refusal = .formExpired(signed.url, at: expires)
         } else {
             do {
-                var fields = row.headerFields
-                fields.idempotencyKey = nil
-                return try await send(layout, signed.url, row.upload.method, fields, of: row, client)
-            } catch let error as UploadError {
-                // Not every store says that a form has expired: a denial after its end means the same.
-                guard let problem = error.objectStoreProblem,
-                    problem.isExpiration
-                        || problem.code == "AccessDenied" && time.date() >= signed.expires ?? .distantFuture
-                else { throw error }
+                return try await send(layout, signed.url, row.upload.method, row.headerFields, of: row, client)
+            } catch let error as UploadError where error.isExpiration(ofFormUntil: signed.expires, at: time.date()) {
                 refusal = error
             }
         }

@@ -12,7 +12,8 @@ struct UploadRow: Sendable {
     let upload: QueuedUpload
     /// Names the upload's body, and its transfers in a background session.
     let uuid: UUID
-    /// The header fields of the request, including `Idempotency-Key`.
+    /// The header fields of the request, including `Idempotency-Key`, which object stores do not get: the key of an
+    /// object is one.
     let headerFields: HTTPFields
     let contentType: String
     /// The address of an object store that was signed; `nil` for other servers.
@@ -46,13 +47,13 @@ extension UploadRow {
             throw RowDamage("its name is not a UUID")
         }
         self.uuid = uuid
-        var fields = try Field.fields(in: try row.decode(Data.self, forColumn: "headerFields"))
-        fields.idempotencyKey = try row.decode(String.self, forColumn: "idempotencyKey")
-        headerFields = fields
-        contentType = try row.decode(String.self, forColumn: "contentType")
         signed = try row.decode(Data?.self, forColumn: "signed").map {
             try JSONDecoder().decode(SignedAddress.self, from: $0)
         }
+        var fields = try Field.fields(in: try row.decode(Data.self, forColumn: "headerFields"))
+        if signed == nil { fields.idempotencyKey = try row.decode(String.self, forColumn: "idempotencyKey") }
+        headerFields = fields
+        contentType = try row.decode(String.self, forColumn: "contentType")
         resource = try row.decode(String?.self, forColumn: "resource").flatMap { URL(string: $0) }
         failures = try row.count("failures")
         conflicts = try row.count("conflicts")
