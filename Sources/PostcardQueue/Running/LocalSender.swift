@@ -220,6 +220,8 @@ extension LocalSender {
                 return try await send(layout, signed.url, row.upload.method, row.headerFields, of: row, client)
             } catch let error as UploadError where error.isExpiration(ofFormUntil: signed.expires, at: time.date()) {
                 refusal = error
+                store.progress.restart(row.upload.id)
+                store.updates.notify()
             }
         }
         guard let refresh = options.presignedForm else { throw refusal }

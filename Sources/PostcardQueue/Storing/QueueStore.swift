@@ -205,6 +205,11 @@ final class QueueProgress: Sendable {
         sent.withLock { $0[id] = max($0[id] ?? 0, bytesSent) }
     }
 
+    /// Notes that an attempt sends its form from the beginning again.
+    func restart(_ id: QueuedUpload.ID) {
+        sent.withLock { $0[id] = 0 }
+    }
+
     func end(_ id: QueuedUpload.ID) {
         sent.withLock { $0[id] = nil }
     }

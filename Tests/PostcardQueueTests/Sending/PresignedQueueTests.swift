@@ -166,8 +166,12 @@ import Testing
             let url = try #require(URL(string: "http://127.0.0.1:\(proxy.port)/uploads"))
             let id = try await queue.enqueue(Self.form(file), with: Self.presigned("photos/old", to: url))
             let calls = Mutex(0)
+            let sent = Mutex<[Int64?]>([])
             var options = QueueOptions(pollInterval: nil)
             options.presignedForm = { _ in
+                // What was sent of a form that was refused does not count.
+                let bytes = try await queue.upload(id)?.bytesSent
+                sent.withLock { $0.append(bytes) }
                 // The app's own server may be unreachable.
                 let number = calls.withLock { calls in
                     calls += 1
@@ -194,6 +198,7 @@ import Testing
             let record = try Self.record(try await queue.upload(id))
             #expect(record["key"] == "photos/new")
             #expect(calls.withLock { $0 } == 2)
+            #expect(sent.withLock { $0 } == [0, 0])
         }
     }
 
