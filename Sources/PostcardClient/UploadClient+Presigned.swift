@@ -1,6 +1,7 @@
 package import HTTPTypes
 public import PostcardForm
 package import PostcardFoundation
+import Synchronization
 
 extension UploadClient {
     /// Sends a file straight to a bucket of an object store, with a form that a server has signed.
@@ -56,15 +57,18 @@ extension UploadClient {
         _ form: MultipartForm, with presigned: PresignedForm, checkingExpirationAt now: Date?,
         progress: (@Sendable (UploadProgress) -> Void)?
     ) async throws -> UploadedObject {
+        // The file may be another one than the caller's, such as a photo that was made to fit.
+        let filename = Mutex<String?>(nil)
         let response = try await forObjectStores.perform(progress: progress) {
             var job = UploadJob(
                 .form(form), url: presigned.url, method: presigned.method, headerFields: presigned.requestFields)
             job.presigned = (presigned, now)
             job.isForObjectStore = true
             job.acceptedStatuses = PresignedForm.acceptedStatuses
+            job.noteLayout = { layout in filename.withLock { $0 = layout.parts.last?.filename } }
             return job
         }
-        return UploadedObject(response, to: presigned, of: form)
+        return UploadedObject(response, key: presigned.key(of: form, filename: filename.withLock(\.self)))
     }
 
     /// Sends a body that was made of a presigned form, and that outlives the process.

@@ -165,20 +165,20 @@ extension PresignedForm {
         return filled
     }
 
+    /// The key of the object that a form becomes, as far as it is known before the store says it.
+    ///
+    /// - Parameters:
+    ///   - form: The form. A text field `key` takes the place of the signed one.
+    ///   - filename: The name of the file that is sent.
+    func key(of form: MultipartForm, filename: String?) -> String? {
+        let given = form.parts.last { $0.isField && $0.name.lowercased() == "key" }
+        guard let key = given?.text ?? self.key else { return nil }
+        return FormPolicy.Form(fields: [("key", key)], filename: filename, fileBytes: nil).key
+    }
+
     private static func isKey(_ field: (key: String, value: String)) -> Bool { field.key.lowercased() == "key" }
 
     private static let defaultFilename = "file"
-
-    /// The key under which a store keeps the file of a form, as far as the fields say it.
-    func key(of form: MultipartForm) -> String? {
-        guard case .post = kind else { return key }
-        var key = key
-        for part in form.parts where part.isField && part.name.lowercased() == "key" {
-            if case .text(let text) = part.content { key = text }
-        }
-        let filename = form.parts.first { !$0.isField }?.filename ?? Self.defaultFilename
-        return key?.replacing("${filename}", with: filename)
-    }
 }
 
 extension FormPolicy.Form {
@@ -238,5 +238,7 @@ extension PresignedForm {
 
 extension FormPart {
     /// Whether the part is a text field, and not a file.
-    fileprivate var isField: Bool { if case .text = content, filename == nil { true } else { false } }
+    fileprivate var isField: Bool { filename == nil && text != nil }
+
+    fileprivate var text: String? { if case .text(let text) = content { text } else { nil } }
 }

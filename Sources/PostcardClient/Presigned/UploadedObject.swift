@@ -15,7 +15,9 @@ public struct UploadedObject: Sendable {
     public let response: UploadResponse
 
     /// Reads a response: 201 has XML, 303 the query of its `Location`, 200 and 204 only header fields.
-    init(_ response: UploadResponse, to presigned: PresignedForm, of form: MultipartForm) {
+    ///
+    /// - Parameter key: The key of the object as the form has it.
+    init(_ response: UploadResponse, key: String?) {
         self.response = response
         let elements = XMLElements(response.body)
         let location = response.headerFields[.location].flatMap { URL(string: $0) }
@@ -23,7 +25,7 @@ public struct UploadedObject: Sendable {
         func found(_ element: String, _ parameter: String) -> String? {
             elements[element] ?? query.first { $0.name == parameter }?.value
         }
-        key = found("Key", "key") ?? presigned.key(of: form)
+        self.key = found("Key", "key") ?? key
         etag = (found("ETag", "etag") ?? response.headerFields[.eTag]).map { etag in
             etag.count > 1 && etag.hasPrefix("\"") && etag.hasSuffix("\"") ? String(etag.dropFirst().dropLast()) : etag
         }

@@ -15,6 +15,8 @@ struct UploadJob: Sendable {
     /// The signed form in which the form is sent to an object store, and the time by which it may have expired; `nil` for
     /// other servers.
     var presigned: (form: PresignedForm, now: Date?)?
+    /// Called with each body that is made of the form.
+    var noteLayout: (@Sendable (FormLayout) -> Void)?
     /// Whether the form is sent to an object store, which gets no credentials of the app and needs no key.
     var isForObjectStore = false
     /// The upload resource with what an earlier process has sent.

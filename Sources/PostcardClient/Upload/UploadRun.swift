@@ -275,6 +275,7 @@ extension UploadRun {
         if let presigned = job.presigned, case .form(let form) = content {
             layout = try presigned.form.layout(of: form, layout, at: presigned.now)
         }
+        job.noteLayout?(layout)
         var fields = headerFields
         if let limit = client.network.expectContinueAbove, layout.contentLength ?? .max > limit {
             fields[.expect] = "100-continue"

@@ -86,6 +86,45 @@ import Testing
         }
     }
 
+    /// Gives its file another name, as a picture gets that was made to fit.
+    private struct Renaming: FormPreparation {
+        let followsServerLimit = false
+        func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart] {
+            parts.map { part in
+                var part = part
+                part.filename = "IMG.jpg"
+                return part
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("photos/${filename}", nil, "IMG.heic", true, "photos/IMG.jpg"),
+            ("photos/${filename}", nil, "IMG.heic", false, "photos/IMG.heic"),
+            ("photos/${filename}", nil, nil, false, "photos/file"),
+            ("photos/${filename}", nil, "a/b\\c.jpg", false, "photos/c.jpg"),
+            ("photos/${filename}", "photos/초코", "IMG.heic", false, "photos/초코"),
+        ] as [(String, String?, String?, Bool, String)])
+    func `the key is that of the file that was sent, if the store does not say it`(
+        signed: String, given: String?, filename: String?, isPrepared: Bool, key: String
+    ) async throws {
+        try await Responses.run([("204 No Content", [:])]) { server in
+            var form = MultipartForm()
+            form.append(
+                FormPart(
+                    name: "file", filename: filename, content: .bytes(Data("content".utf8)),
+                    preparation: isPrepared ? Renaming() : nil))
+            if let given { form.append(given, named: "Key") }
+            let policy = #"{"expiration":"\#(Presigned.later)","conditions":[["starts-with","$key","photos/"]]}"#
+            let presigned = PresignedForm(
+                url: server.url,
+                fields: ["key": signed, "policy": Data(policy.utf8).base64EncodedString(), "x-amz-signature": "a1b2"])
+            let object = try await UploadClient().upload(form, with: presigned)
+            #expect(object.key == key)
+        }
+    }
+
     @Test(arguments: Carrier.allCases)
     func `a PUT sends the file with the fields that were signed`(carrier: Carrier) async throws {
         try await Responses.run([("200 OK", ["ETag": "\"3d\""])]) { server in
