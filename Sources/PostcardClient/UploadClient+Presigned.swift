@@ -49,6 +49,7 @@ extension UploadClient {
         do {
             return try await upload(form, with: presigned, checkingExpirationAt: nil, progress: progress)
         } catch let error as UploadError where error.isExpiration(ofFormUntil: presigned.expires, at: Date()) {
+            guard form.isReplayable else { throw error.addingUnreplayable() }
             return try await upload(form, with: try await refresh(), checkingExpirationAt: nil, progress: progress)
         }
     }
@@ -103,5 +104,12 @@ extension UploadClient {
         client.responses.verification = nil
         client.responses.sendsDigests = false
         return client
+    }
+}
+
+extension MultipartForm {
+    /// Whether the form can be sent again: it has no stream that can be read only once.
+    fileprivate var isReplayable: Bool {
+        parts.allSatisfy { if case .stream(let stream) = $0.content { stream.isReplayable } else { true } }
     }
 }

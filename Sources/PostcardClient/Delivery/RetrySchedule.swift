@@ -120,8 +120,7 @@ package struct RetrySchedule: Sendable {
                 ?? policy.delay(after: history.failures, retryAfter: failure.retryAfter, using: &generator)
         }
         guard failure.isReplayable else {
-            return .fail(
-                error.adding("It was not tried again, because the form has a stream that can be read only once."))
+            return .fail(error.addingUnreplayable())
         }
         return expiry(after: error, startingAt: elapsed + delay).map(Decision.fail) ?? .retry(after: delay)
     }
@@ -150,5 +149,12 @@ package struct RetrySchedule: Sendable {
         guard history.isInProgress(failure) else { return false }
         // Without a time, it may be a conflict that lasts: the server has the form, and does not know its key.
         return failure.retryAfter != nil || history.conflicts < policy.maximumConflicts
+    }
+}
+
+extension UploadError {
+    /// The same error, with the reason why the form is not sent again.
+    func addingUnreplayable() -> UploadError {
+        adding("It was not tried again, because the form has a stream that can be read only once.")
     }
 }

@@ -215,6 +215,29 @@ import Testing
         }
     }
 
+    @Test func `the refusal of a stream that can be read only once is the upload's error`() async throws {
+        try await RawServer.run { connection in
+            while try await connection.readRequest() != nil {
+                try await connection.respond("403 Forbidden", body: Self.error("AccessDenied", "Policy expired."))
+            }
+        } while: { server in
+            let chunks = AsyncStream<Data> { continuation in
+                continuation.yield(Data("content".utf8))
+                continuation.finish()
+            }
+            var form = MultipartForm()
+            form.append(FormStream(chunks, length: 7), named: "file", filename: "a.bin")
+            let new = Server { Presigned.form(to: server.url) }
+            let sent = form
+            let error = try await #require(throws: UploadError.self) {
+                try await UploadClient().upload(
+                    sent, with: Presigned.form(to: server.url), refreshing: { new.refresh() })
+            }
+            #expect(error.objectStoreProblem?.isExpiration == true && error.message.contains("only once"), "\(error)")
+            #expect(new.count == 0)
+        }
+    }
+
     @Test(arguments: Carrier.allCases)
     func `no form is asked for after any other refusal, and the error of a refresh is the upload's`(
         carrier: Carrier
