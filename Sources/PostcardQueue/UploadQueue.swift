@@ -216,9 +216,8 @@ public final class UploadQueue: Sendable {
         _ form: MultipartForm, with presigned: PresignedForm, conditions: UploadConditions = UploadConditions(),
         tag: (any Encodable & Sendable)? = nil
     ) async throws -> QueuedUpload.ID {
-        let signed = SignedAddress(presigned)
         var request = Request(
-            url: signed.openURL, method: presigned.method, headerFields: presigned.requestFields)
+            url: presigned.openURL, method: presigned.method, headerFields: presigned.requestFields)
         request.presigned = presigned
         let limits = FormSizeLimits(rules).lowered(by: presigned.limits)
         return try await enqueue(form, request, within: limits, conditions: conditions, tag: tag)
@@ -269,7 +268,7 @@ public final class UploadQueue: Sendable {
         let upload = NewUpload(
             uuid: uuid, url: new.url, method: new.method, headerFields: fields, contentType: layout.contentType,
             parts: body.parts, totalBytes: body.length, conditions: conditions, tag: tag,
-            signed: new.presigned.map(SignedAddress.init))
+            signed: new.presigned.map { SignedAddress($0, sending: form) })
         do {
             let id = try store.database.write { try $0.insert(upload, at: time.date()) }
             store.notifyChange()

@@ -96,32 +96,36 @@ extension UploadError {
 }
 
 extension PresignedForm {
-    /// The body of an earlier form with this form's fields: with the same file, and with those of the earlier texts that
-    /// this form does not have and its policy allows.
+    /// The names of a form's text fields.
+    package static func textNames(of form: MultipartForm) -> [String] { form.parts.filter(\.isField).map(\.name) }
+
+    /// The body of an earlier form with this form's fields: with the same file, and with the texts of the app that this
+    /// form's policy allows. As in the earlier form, they take the place of signed ones.
     ///
-    /// - Parameter old: The body of a form that the store did not accept, or of a PUT. The file is its last part.
+    /// - Parameters:
+    ///   - old: The body of a form that the store did not accept, or of a PUT. The file is its last part.
+    ///   - texts: The names of the earlier form's fields that are the app's. The others were signed.
     /// - Throws: As ``layout(of:_:at:)``; `FormError` if the earlier body cannot be read.
-    package func layout(replacing old: FormLayout) async throws -> FormLayout {
+    package func layout(replacing old: FormLayout, texts: [String]) async throws -> FormLayout {
         guard let last = old.parts.last, let ranges = old.contentRanges, let bytes = last.contentLength else {
             throw UploadError.brokenPolicy(
                 url, "The form in place of which this one was signed has no file.", fix: "Send the file again.")
         }
         var file = FormPart(
             name: "file", filename: last.filename, contentType: last.contentType, content: .bytes(Data()))
+        let policy = try policy
+        var form = MultipartForm()
+        for (part, range) in zip(old.parts, ranges).dropLast()
+        where texts.contains(part.name) && policy?.allows(part.name) ?? true {
+            let text = try await old.slice(range).data(maximumBytes: Self.maximumTextBytes)
+            form.append(String(decoding: text, as: UTF8.self), named: part.name)
+        }
         let layout: FormLayout
         switch kind {
         case .post(let fields):
-            let names = Set(fields.keys.map { $0.lowercased() })
-            let policy = try policy
-            var form = MultipartForm()
-            for (part, range) in zip(old.parts, ranges).dropLast()
-            where !names.contains(part.name.lowercased()) && policy?.names(part.name) == true {
-                let text = try await old.slice(range).data(maximumBytes: Self.maximumTextBytes)
-                form.append(String(decoding: text, as: UTF8.self), named: part.name)
-            }
             layout = try filled(form, fields, file, bytes: bytes).layout()
         case .put(let headerFields):
-            try checkPut(MultipartForm(), headerFields, &file, bytes: bytes)
+            try checkPut(form, headerFields, &file, bytes: bytes)
             layout = try FormLayout(contentOf: file)
         }
         return layout.withLastContent(from: old, part: old.parts.count - 1) ?? layout

@@ -56,11 +56,14 @@ extension FormPolicy {
         for condition in conditions {
             if let violation = violation(of: condition, by: form) { violations.append(violation) }
         }
-        for field in form.fields where !Self.isExempt(field.name) && !names(field.name) {
+        for field in form.fields where !allows(field.name) {
             violations.append(.extraField(name: field.name))
         }
         return violations
     }
+
+    /// Whether a form may have the field.
+    package func allows(_ field: String) -> Bool { Self.isExempt(field) || names(field) }
 
     private func violation(of condition: Condition, by form: Form) -> Violation? {
         if case .contentLength(let minimum, let maximum) = condition {

@@ -232,8 +232,8 @@ extension LocalSender {
             try Task.checkCancellation()
             throw RefreshError(failure: refusal.adding("There is no new form yet: \(error)"))
         }
-        return try await send(
-            try await fresh.layout(replacing: layout), fresh.url, fresh.method, fresh.requestFields, of: row, client)
+        let replaced = try await fresh.layout(replacing: layout, texts: signed.texts)
+        return try await send(replaced, fresh.url, fresh.method, fresh.requestFields, of: row, client)
     }
 
     private func send(

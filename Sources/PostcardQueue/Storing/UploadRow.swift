@@ -166,19 +166,24 @@ struct NewUpload {
     let signed: SignedAddress?
 }
 
-/// Where a presigned form is sent, and until when. The fields that were signed are in the body.
+/// What is known of a presigned form besides its body, which has the fields that were signed.
 struct SignedAddress: Codable, Sendable {
     /// The address with its signature, if it has one.
     let url: URL
     /// When the form expires; `nil` if that is not known.
     let expires: Date?
+    /// The names of the fields that the app sends besides the signed ones, or in their place.
+    let texts: [String]
 
-    init(_ form: PresignedForm) {
-        url = form.url
-        expires = form.expires
+    init(_ presigned: PresignedForm, sending form: MultipartForm) {
+        url = presigned.url
+        expires = presigned.expires
+        texts = PresignedForm.textNames(of: form)
     }
+}
 
-    /// The address as it is shown.
+extension PresignedForm {
+    /// The address as it is shown: without its signature.
     var openURL: URL {
         guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }
         components.query = nil

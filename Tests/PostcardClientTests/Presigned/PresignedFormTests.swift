@@ -230,6 +230,43 @@ import Testing
         }
     }
 
+    // MARK: - Replacing
+
+    /// The contents of the fields before the file.
+    private static func texts(_ layout: FormLayout) async throws -> [String: String] {
+        let parts = Presigned.parts(try await layout.bytes(), contentType: layout.contentType)
+        let named = zip(layout.parts, parts).dropLast().map { ($0.name, $1.content) }
+        return Dictionary(named, uniquingKeysWith: { "\($0), \($1)" })
+    }
+
+    @Test func `the app's texts win in a new form too, and the signed ones are the new form's`() async throws {
+        let pet = #"["starts-with","$x-amz-meta-pet",""]"#
+        let form = Self.form(fields: [("x-amz-meta-pet", "초코"), ("x-ignore-n", "1"), ("x-amz-meta-old", "2")])
+        let old = Presigned.form(
+            to: Self.url, [pet, #"["starts-with","$x-amz-meta-old",""]"#, #"{"acl":"private"}"#],
+            adding: ["x-amz-meta-pet": "none"])
+        let new = Presigned.form(
+            to: Self.url, [pet, #"{"acl":"public-read"}"#],
+            adding: ["x-amz-meta-pet": "nothing", "x-amz-signature": "c3d4"])
+        let replaced = try await new.layout(
+            replacing: try Self.layout(form, old), texts: PresignedForm.textNames(of: form))
+        let texts = try await Self.texts(replaced)
+        #expect(texts["x-amz-meta-pet"] == "초코" && texts["x-ignore-n"] == "1" && texts["x-amz-meta-old"] == nil)
+        #expect(texts["x-amz-signature"] == "c3d4" && texts["acl"] == "public-read")
+        #expect(replaced.contentLength == Int64(try await replaced.bytes().count))
+    }
+
+    @Test func `texts are not dropped in silence if a PUT takes the place of a form`() async throws {
+        let form = Self.form(fields: [("x-amz-meta-pet", "초코")])
+        let old = try Self.layout(form, Presigned.form(to: Self.url, [#"["starts-with","$x-amz-meta-pet",""]"#]))
+        let error = try await #require(throws: UploadError.self) {
+            try await Self.put().layout(replacing: old, texts: PresignedForm.textNames(of: form))
+        }
+        #expect(error.code == .brokenPolicy && error.message.contains(#""x-amz-meta-pet""#), "\(error)")
+        let alone = try await Self.put().layout(replacing: old, texts: [])
+        #expect(try await alone.bytes() == [0, 0, 0])
+    }
+
     @Test func `a picture is made to fit the policy`() {
         #expect(Presigned.form(to: Self.url, [#"["content-length-range",1,77]"#]).limits.maximumFileBytes == 77)
         #expect(Presigned.form(to: Self.url).limits == FormSizeLimits())
