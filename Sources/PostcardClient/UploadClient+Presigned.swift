@@ -26,9 +26,9 @@ extension UploadClient {
     ///   - form: A form with one file, whose name is ignored, and text fields that the policy allows, such as
     ///     `x-amz-meta-pet`. A stream needs a length.
     ///   - presigned: The form that the server signed.
-    ///   - refresh: Gets a new form from the server. Called at most once: if the form has expired by this device's clock,
-    ///     or the store refuses it as expired. A new form is sent even if it seems to have expired: then the clock is
-    ///     wrong. Defaults to `nil`: an expired form is an error.
+    ///   - refresh: Gets a new form from the server, within the total timeout. Called at most once: if the form has
+    ///     expired by this device's clock, or the store refuses it as expired. A new form is sent even if it seems to have
+    ///     expired: then the clock is wrong. Defaults to `nil`: an expired form is an error.
     ///   - progress: Called with the progress, as by ``upload(_:to:method:headerFields:progress:)``.
     /// - Returns: The object, with its key and ETag as far as the store says them.
     /// - Throws: ``UploadError``, with the code ``UploadError/Code/formExpired`` or ``UploadError/Code/brokenPolicy`` if
@@ -40,23 +40,26 @@ extension UploadClient {
         refreshing refresh: (@Sendable () async throws -> PresignedForm)? = nil,
         progress: (@Sendable (UploadProgress) -> Void)? = nil
     ) async throws -> UploadedObject {
+        let start = ContinuousClock.now
         guard let refresh else {
-            return try await upload(form, with: presigned, checkingExpirationAt: Date(), progress: progress)
+            return try await upload(form, with: presigned, checkingExpirationAt: Date(), since: start, progress)
         }
-        guard !presigned.hasExpired(at: Date()) else {
-            return try await upload(form, with: try await refresh(), checkingExpirationAt: nil, progress: progress)
+        var refusal: UploadError?
+        if !presigned.hasExpired(at: Date()) {
+            do {
+                return try await upload(form, with: presigned, checkingExpirationAt: nil, since: start, progress)
+            } catch let error as UploadError where error.isExpiration(ofFormUntil: presigned.expires, at: Date()) {
+                guard form.isReplayable else { throw error.addingUnreplayable() }
+                refusal = error
+            }
         }
-        do {
-            return try await upload(form, with: presigned, checkingExpirationAt: nil, progress: progress)
-        } catch let error as UploadError where error.isExpiration(ofFormUntil: presigned.expires, at: Date()) {
-            guard form.isReplayable else { throw error.addingUnreplayable() }
-            return try await upload(form, with: try await refresh(), checkingExpirationAt: nil, progress: progress)
-        }
+        let fresh = try await withinTotalTimeout(since: start, of: presigned.url, after: refusal, refresh)
+        return try await upload(form, with: fresh, checkingExpirationAt: nil, since: start, progress)
     }
 
     private func upload(
         _ form: MultipartForm, with presigned: PresignedForm, checkingExpirationAt now: Date?,
-        progress: (@Sendable (UploadProgress) -> Void)?
+        since start: ContinuousClock.Instant, _ progress: (@Sendable (UploadProgress) -> Void)?
     ) async throws -> UploadedObject {
         // The file may be another one than the caller's, such as a photo that was made to fit.
         let filename = Mutex<String?>(nil)
@@ -66,6 +69,7 @@ extension UploadClient {
             job.presigned = (presigned, now)
             job.isForObjectStore = true
             job.acceptedStatuses = PresignedForm.acceptedStatuses
+            job.elapsed = .now - start
             job.noteLayout = { layout in filename.withLock { $0 = layout.parts.last?.filename } }
             return job
         }

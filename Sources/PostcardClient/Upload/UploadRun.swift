@@ -412,6 +412,32 @@ extension UploadRun {
 
 // MARK: - The end
 
+extension UploadClient {
+    /// Does some work of an upload, and cancels it when the time for the upload is over.
+    ///
+    /// - Parameters:
+    ///   - start: When the upload began.
+    ///   - url: The address of the upload, for the error.
+    ///   - error: The error of the attempt before.
+    ///   - work: The work.
+    func withinTotalTimeout<Value: Sendable>(
+        since start: ContinuousClock.Instant, of url: URL, after error: UploadError?,
+        _ work: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        guard let total = timeouts.total else { return try await work() }
+        return try await withThrowingTaskGroup(of: Value.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await work() }
+            group.addTask {
+                try await ContinuousClock().sleepLong(until: start.advanced(by: total))
+                throw UploadError.deadlinePassed(url, after: total, lastError: error)
+            }
+            guard let value = try await group.next() else { throw CancellationError() }
+            return value
+        }
+    }
+}
+
 extension UploadRun {
     /// Does some work, and cancels it when the time for the upload is over.
     ///
@@ -421,17 +447,7 @@ extension UploadRun {
     private func withinTotalTimeout<Value: Sendable>(
         after error: UploadError? = nil, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        guard let total = client.timeouts.total else { return try await work() }
-        return try await withThrowingTaskGroup(of: Value.self) { [start, job] group in
-            defer { group.cancelAll() }
-            group.addTask { try await work() }
-            group.addTask {
-                try await ContinuousClock().sleepLong(until: start.advanced(by: total))
-                throw UploadError.deadlinePassed(job.url, after: total, lastError: error)
-            }
-            guard let value = try await group.next() else { throw CancellationError() }
-            return value
-        }
+        try await client.withinTotalTimeout(since: start, of: job.url, after: error, work)
     }
 
     /// Has the server delete what it has.

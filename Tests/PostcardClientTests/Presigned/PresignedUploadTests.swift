@@ -238,6 +238,45 @@ import Testing
         }
     }
 
+    @Test func `a new form is waited for until the total timeout of the upload`() async throws {
+        try await Responses.run([("403 Forbidden", [:])]) { server in
+            var client = UploadClient()
+            client.timeouts.total = .milliseconds(500)
+            let hurried = client
+            let old = Presigned.form(to: server.url, expiration: Presigned.earlier)
+            let error = try await #require(throws: UploadError.self) {
+                try await hurried.upload(Self.form(), with: old) {
+                    try await Task.sleep(for: .seconds(3600))
+                    return old
+                }
+            }
+            #expect(error.code == .deadlinePassed && server.requests.heads.isEmpty, "\(error)")
+        }
+    }
+
+    @Test func `the time for an upload does not start over with a new form`() async throws {
+        try await RawServer.run { connection in
+            while let request = try await connection.readRequest() {
+                let isNew = String(decoding: request.body, as: UTF8.self).contains("x-ignore-n")
+                try await connection.respond(
+                    isNew ? "503 Slow Down" : "403 Forbidden",
+                    body: isNew ? Self.error("SlowDown", "") : Self.error("AccessDenied", "Policy expired."))
+            }
+        } while: { server in
+            var policy = RetryPolicy.withoutDelays(maximumAttempts: 3)
+            policy.deadline = .seconds(1)
+            let client = UploadClient(retry: policy)
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(Self.form(), with: Presigned.form(to: server.url)) {
+                    try await Task.sleep(for: .seconds(1.1))
+                    return Presigned.form(to: server.url, adding: ["x-ignore-n": "2"])
+                }
+            }
+            #expect(error.message.contains("more than 1 second after the first"), "\(error)")
+            #expect(server.requests.whole.count == 2)
+        }
+    }
+
     @Test(arguments: Carrier.allCases)
     func `no form is asked for after any other refusal, and the error of a refresh is the upload's`(
         carrier: Carrier
