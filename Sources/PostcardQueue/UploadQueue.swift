@@ -219,7 +219,7 @@ public final class UploadQueue: Sendable {
         var request = Request(
             url: presigned.openURL, method: presigned.method, headerFields: presigned.requestFields)
         request.presigned = presigned
-        let limits = FormSizeLimits(rules).lowered(by: presigned.limits)
+        let limits = FormSizeLimits(rules).lowered(by: try presigned.limits)
         return try await enqueue(form, request, within: limits, conditions: conditions, tag: tag)
     }
 

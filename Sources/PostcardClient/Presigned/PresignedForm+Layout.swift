@@ -35,8 +35,10 @@ extension PresignedForm {
     }
 
     /// What the file must fit.
+    ///
+    /// - Throws: ``UploadError`` with code ``UploadError/Code/brokenPolicy`` if the policy cannot be read.
     package var limits: FormSizeLimits {
-        FormSizeLimits(maximumFileBytes: (try? policy)?.contentLengths?.maximum)
+        get throws(UploadError) { FormSizeLimits(maximumFileBytes: try policy?.contentLengths?.maximum) }
     }
 
     /// Whether the form has expired by a clock.

@@ -107,7 +107,7 @@ final class UploadRun: Sendable {
     func response() async throws -> UploadResponse {
         var limits = FormSizeLimits(client.rules)
         if let presigned = job.presigned {
-            limits = limits.lowered(by: presigned.form.limits)
+            limits = limits.lowered(by: try presigned.form.limits)
         } else if client.network.asksForLimits, job.content.followsServerLimit {
             limits = limits.lowered(by: try await serverLimits())
         }

@@ -98,6 +98,31 @@ import Testing
         }
     }
 
+    /// Notes whether it was asked for a file.
+    private final class Noting: FormPreparation {
+        let followsServerLimit = true
+        let count = Mutex(0)
+        func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart] {
+            count.withLock { $0 += 1 }
+            return parts
+        }
+        static func == (one: Noting, other: Noting) -> Bool { one === other }
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    }
+
+    @Test func `pictures are not made to fit a policy that cannot be read`() async throws {
+        let preparation = Noting()
+        var form = MultipartForm()
+        form.append(
+            FormPart(name: "file", filename: "a.jpg", content: .bytes(Data([1])), preparation: preparation))
+        let broken = PresignedForm(url: URL(filePath: "/"), fields: ["key": "a", "policy": "e30="])
+        let sent = form
+        let error = try await #require(throws: UploadError.self) {
+            try await UploadClient().upload(sent, with: broken)
+        }
+        #expect(error.code == .brokenPolicy && preparation.count.withLock { $0 } == 0)
+    }
+
     @Test(
         arguments: [
             ("photos/${filename}", nil, "IMG.heic", true, "photos/IMG.jpg"),
