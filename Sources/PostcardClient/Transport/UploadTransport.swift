@@ -18,6 +18,12 @@ public protocol UploadTransport: Sendable {
     /// The fields belong to the upload from then on: a redirect to another origin does not get credentials among them.
     var defaultHeaderFields: HTTPFields { get }
 
+    /// Returns whether a body of known length is sent with its `Content-Length`, and not in chunks. Object stores accept
+    /// no others. Defaults to `true`.
+    ///
+    /// - Parameter bytes: The length of the body.
+    func sendsContentLength(of bytes: Int64) -> Bool
+
     /// Sends a request and returns the response, with any status.
     ///
     /// - Parameters:
@@ -34,4 +40,6 @@ public protocol UploadTransport: Sendable {
 
 extension UploadTransport {
     public var defaultHeaderFields: HTTPFields { HTTPFields() }
+
+    public func sendsContentLength(of bytes: Int64) -> Bool { true }
 }

@@ -63,6 +63,16 @@ public struct URLSessionTransport: UploadTransport {
         return configuration
     }
 
+    /// Returns whether a body is sent with its `Content-Length`: on Linux, only up to the transport's
+    /// `maximumBytesInMemory`.
+    public func sendsContentLength(of bytes: Int64) -> Bool {
+        #if canImport(FoundationNetworking)
+        bytes <= maximumBytesInMemory
+        #else
+        true
+        #endif
+    }
+
     public func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
@@ -82,7 +92,7 @@ public struct URLSessionTransport: UploadTransport {
         of request: UploadRequest, reporting report: @Sendable (TransportEvent) -> Void
     ) async throws -> Data? {
         #if canImport(FoundationNetworking)
-        guard let body = request.body, let length = body.contentLength, length <= maximumBytesInMemory else {
+        guard let body = request.body, let length = body.contentLength, sendsContentLength(of: length) else {
             return nil
         }
         let reader = try body.reader()

@@ -275,6 +275,11 @@ extension UploadRun {
         if let presigned = job.presigned, case .form(let form) = content {
             layout = try presigned.form.layout(of: form, layout, at: presigned.now)
         }
+        if job.isForObjectStore, let length = layout.contentLength, !client.transport.sendsContentLength(of: length) {
+            throw UploadError.brokenPolicy(
+                job.url, "A store needs the length of \(length) bytes first, and the transport does not send it.",
+                fix: "Use AsyncHTTPTransport, or raise URLSessionTransport's maximumBytesInMemory.")
+        }
         job.noteLayout?(layout)
         var fields = headerFields
         if let limit = client.network.expectContinueAbove, layout.contentLength ?? .max > limit {

@@ -183,6 +183,21 @@ import Testing
         }
     }
 
+    #if canImport(FoundationNetworking)
+    @Test func `a store is sent no file without its length`() async throws {
+        try await Responses.run([("204 No Content", [:]), ("204 No Content", [:])]) { server in
+            let small = UploadClient(transport: URLSessionTransport(maximumBytesInMemory: 6))
+            let put = PresignedForm(putting: server.url)
+            let error = try await #require(throws: UploadError.self) { try await small.upload(Self.form(), with: put) }
+            #expect(error.code == .brokenPolicy && error.message.contains("AsyncHTTPTransport"), "\(error)")
+            #expect(error.delivery == .neverArrived && server.requests.heads.isEmpty)
+            let enough = UploadClient(transport: URLSessionTransport(maximumBytesInMemory: 7))
+            try await enough.upload(Self.form(), with: put)
+            #expect(server.requests.whole.first?.head["Content-Length"] == "7")
+        }
+    }
+    #endif
+
     @Test func `a rule of the client is one of the form that the caller made`() async throws {
         try await Responses.run([("204 No Content", [:])]) { server in
             var client = UploadClient()
