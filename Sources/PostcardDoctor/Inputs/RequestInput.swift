@@ -162,9 +162,10 @@ package struct RequestInput: Sendable {
     /// The kinds of findings that may come from the recording alone, because it has replaced or lost bytes.
     var uncertainCodes: Set<FormProblem.Code> {
         switch state {
-        case .trace(let trace) where trace.isLossy: Self.codesOfReplacedBytes
+        case .trace(let trace) where trace.isLossy: Self.codesOfReplacedBytes.union([.policyMismatch])
         // Browsers leave out what files contain.
-        case .archive where !archiveRemarks.isEmpty: Self.codesOfReplacedBytes.union([.emptyFile])
+        case .archive where !archiveRemarks.isEmpty:
+            Self.codesOfReplacedBytes.union([.emptyFile, .sizeOutsidePolicy])
         case .start, .request, .trace, .archive, .failed: []
         }
     }

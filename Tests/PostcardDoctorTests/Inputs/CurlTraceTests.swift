@@ -98,6 +98,20 @@ struct CurlTraceTests {
             "an empty file", [("name=\"e\"; filename=\"e.jpg\"\r\nContent-Type: image/jpeg", [])], ["empty-file"]
         ),
         ("a word", [("name=\"w\"", Array("null".utf8))], ["null-text"]),
+        // {"expiration":"2099-01-01T00:00:00Z","conditions":[["starts-with","$key","사진/"]]}
+        (
+            "a field that is what its policy demands",
+            [
+                ("name=\"key\"", Array("사진/1".utf8)), ("name=\"x-amz-signature\"", Array("a1b2".utf8)),
+                (
+                    "name=\"policy\"",
+                    Array(
+                        ("eyJleHBpcmF0aW9uIjoiMjA5OS0wMS0wMVQwMDowMDowMFoiLCJjb25kaXRpb25z"
+                            + "IjpbWyJzdGFydHMtd2l0aCIsIiRrZXkiLCLsgqzsp4QvIl1dfQ==").utf8)
+                ),
+                ("name=\"file\"; filename=\"a.bin\"", Array("a".utf8)),
+            ], []
+        ),
     ]
 
     @Test("in characters is no reason for problems that the request does not have", arguments: certainProblems)

@@ -154,6 +154,27 @@ struct HTTPArchiveTests {
         }
     }
 
+    @Test("without the content of files is no reason to say that they are smaller than a policy demands")
+    func fileSizes() throws {
+        // {"expiration":"2099-01-01T00:00:00Z","conditions":[["starts-with","$key",""],["content-length-range",1,1000]]}
+        let policy =
+            "eyJleHBpcmF0aW9uIjoiMjA5OS0wMS0wMVQwMDowMDowMFoiLCJjb25kaXRpb25zIjpbWyJzdGFy"
+            + "dHMtd2l0aCIsIiRrZXkiLCIiXSxbImNvbnRlbnQtbGVuZ3RoLXJhbmdlIiwxLDEwMDBdXX0="
+        let fields = ["key": "a", "policy": policy, "x-amz-signature": "a1b2"].sorted { $0.key < $1.key }
+        let texts = fields.map { "--XX\r\nContent-Disposition: form-data; name=\"\($0)\"\r\n\r\n\($1)\r\n" }.joined()
+        let form =
+            texts + "--XX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"p.jpg\"\r\n"
+            + "Content-Type: image/jpeg\r\n\r\n\r\n--XX--\r\n"
+        let head = [("Content-Type", "multipart/form-data; boundary=XX")]
+        for (size, isKnown) in [(form.utf8.count, true), (form.utf8.count + 5000, false)] {
+            let har = Self.archive(Self.entry(headers: head, bodySize: size, postData: Self.postData(form)))
+            var examination = InputExamination()
+            try examination.read(har.span.bytes)
+            let codes = try examination.finish().problems.map(\.code)
+            #expect(codes.contains(.sizeOutsidePolicy) == isKnown, "\(codes)")
+        }
+    }
+
     @Test("keeps a Content-Length that disagrees with a whole body")
     func wrongLength() throws {
         let fields = [("Content-Type", "multipart/form-data; boundary=XX"), ("Content-Length", "7")]
