@@ -229,9 +229,18 @@ struct PartContent: Sendable {
     private(set) var tail: [UInt8] = []
     private(set) var picture = ArrivingPicture()
     private var hash = SHA256()
+    /// How many of the first bytes are kept.
+    private let sample: Int
+
+    /// - Parameter isPolicy: Whether it is the policy of a form for an object store, which is read whole.
+    init(isPolicy: Bool = false) {
+        sample = isPolicy ? Self.policySample : Self.textSample
+    }
 
     /// Enough to distinguish text from other bytes.
     static let textSample = 4 << 10
+    /// More than stores accept before a file.
+    private static let policySample = 64 << 10
     private static let tailBytes = 8
 
     var sha256: String { hash.finalize().hexadecimal }
@@ -240,7 +249,7 @@ struct PartContent: Sendable {
         guard !bytes.isEmpty else { return }
         size += Int64(bytes.count)
         hash.update(bufferPointer: bytes)
-        start += bytes.prefix(max(Self.textSample - start.count, 0))
+        start += bytes.prefix(max(sample - start.count, 0))
         picture.read(bytes)
         tail += bytes.suffix(Self.tailBytes)
         tail.removeFirst(max(tail.count - Self.tailBytes, 0))
@@ -250,7 +259,7 @@ struct PartContent: Sendable {
     var isWhole: Bool { size == Int64(start.count) }
 
     /// The whole text, of a short content in UTF-8.
-    var text: String? { isWhole && size <= Int64(Self.textSample) ? String(validating: start, as: UTF8.self) : nil }
+    var text: String? { isWhole && size <= Int64(sample) ? String(validating: start, as: UTF8.self) : nil }
 
     /// The text, or as many of its first words as there are; `nil` if it is not in UTF-8.
     var words: String? {

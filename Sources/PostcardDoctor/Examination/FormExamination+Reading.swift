@@ -263,8 +263,11 @@ extension FormExamination {
         for finding in header.findings { add(finding) }
         for finding in HeaderChecks(header: header, partIndex: partCount).findings { add(finding) }
         let range = max(start - Excerpt.reach, 0)..<min(position + Excerpt.reach, buffer.count)
+        // A form has one policy. Of further ones, no more is kept than of other texts.
+        let isPolicy = !hasPolicy && !header.isFile && header.name.lowercased() == "policy"
+        hasPolicy = hasPolicy || isPolicy
         openPart = OpenPart(
-            index: partCount, header: header, offset: offset,
+            index: partCount, header: header, offset: offset, content: PartContent(isPolicy: isPolicy),
             opening: Excerpt(offset: buffer.offset(of: range.lowerBound), bytes: Array(buffer.bytes[range])))
         partCount += 1
     }

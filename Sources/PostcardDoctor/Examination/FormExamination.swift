@@ -24,6 +24,8 @@ public struct FormExamination: Sendable {
     var parts: [Explanation.Part] = []
     var partCount = 0
     var openPart: OpenPart?
+    /// Whether there was a field `policy`.
+    var hasPolicy = false
     /// The parts other than pictures that end in CRLF, as each but the last does if a form has one CRLF too many.
     var trailingLineBreaks = TrailingLineBreaks()
     private(set) var bodySize: Int64 = 0
@@ -86,7 +88,7 @@ public struct FormExamination: Sendable {
         let index: Int
         let header: HeaderReading
         let offset: Int64
-        var content = PartContent()
+        var content: PartContent
         /// The header and the content's beginning, for the excerpts of what is found at the content's end.
         let opening: Excerpt
     }

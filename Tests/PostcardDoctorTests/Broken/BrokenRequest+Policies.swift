@@ -46,6 +46,10 @@ extension BrokenRequest {
         .init("a policy that has ended", good, .expiredPolicy, at: .body("\"policy\"", plus: 12), part: 2) {
             $0 = storeForm(policy: policy(expiration: "2015-12-30T12:00:00.000Z"))
         },
+        .init("a long policy that has ended", good, .expiredPolicy, at: .body("\"policy\"", plus: 12), part: 2) {
+            let further = [String](repeating: #"["starts-with","$key","photos/"]"#, count: 300)
+            $0 = storeForm(policy: policy(further, expiration: "2015-12-30T12:00:00.000Z"))
+        },
         .init("no Content-Type", good, .missingPolicyField, at: .body("\"policy\"", plus: 12), part: 1) {
             $0 = storeForm([("key", "photos/1")])
         },
