@@ -40,7 +40,7 @@ public struct PictureFitError: Error, Sendable, CustomStringConvertible {
         public static let notEncodable = Code(rawValue: "not-encodable")
         /// The new file could not be written.
         public static let notWritable = Code(rawValue: "not-writable")
-        /// The package was built without the libraries that decode pictures.
+        /// The package was built without the libraries that decode pictures, or, for a TIFF, without libtiff 4.5.
         public static let builtWithoutPictures = Code(rawValue: "built-without-pictures")
         /// This machine does not have the library that decodes or encodes pictures of this type.
         public static let missingLibrary = Code(rawValue: "missing-library")
@@ -143,8 +143,8 @@ extension PictureFitError {
     static let builtWithoutPictures = PictureFitError(
         .builtWithoutPictures,
         "The picture is too large or not of an accepted type, and Postcard was built without support for decoding it.",
-        advice: "Install libjpeg-turbo, libpng, libwebp, libheif and libtiff with their headers, as Scripts/set-up "
-            + "pictures does, and build the package from scratch.")
+        advice: "Install libjpeg-turbo, libpng, libwebp, libheif and libtiff 4.5 or newer with their headers, as "
+            + "Scripts/set-up pictures does, and build the package from scratch.")
 
     static func missingLibrary(_ reason: String) -> PictureFitError {
         PictureFitError(

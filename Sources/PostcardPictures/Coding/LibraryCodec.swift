@@ -37,6 +37,7 @@ struct LibraryCodec: PictureCodec {
     }
 
     private func completeTIFF(_ head: PictureHead, of source: PictureSource) throws -> PictureHead {
+        guard Self.readsTIFF else { throw PictureFitError.builtWithoutPictures }
         var found = picture_tiff_head()
         var failure = picture_failure()
         try source.withLibrarySource { source in
