@@ -101,7 +101,7 @@ extension UploadError {
     }
 
     static func invalidURL(_ url: URL, _ reason: String) -> UploadError {
-        UploadError(.invalidURL, "The form cannot be sent to \(url.absoluteString.debugDescription): \(reason)")
+        UploadError(.invalidURL, "The form cannot be sent to \(url.withoutQuery.debugDescription): \(reason)")
     }
 
     static func form(_ error: FormError) -> UploadError {
@@ -197,7 +197,8 @@ extension UploadError {
     static func refused(
         _ response: UploadResponse, by url: URL, redirectingTo location: String, _ reason: String
     ) -> UploadError {
-        let message = "\(url.address) responded with \(response.statusText) and redirects to \(location). \(reason)"
+        let place = location.withoutQuery
+        let message = "\(url.address) responded with \(response.statusText) and redirects to \(place). \(reason)"
         return UploadError(.refused, message, response: response)
     }
 

@@ -86,10 +86,18 @@ extension URL {
         return "Basic \(Data(credentials.utf8).base64EncodedString())"
     }
 
+    /// The URL without its query, for messages: that of a presigned PUT has the signature.
+    package var withoutQuery: String { absoluteString.withoutQuery }
+
     /// The host and port, for messages.
     var address: String {
         let host = host() ?? ""
         let name = host.contains(":") ? "[\(host)]" : host
         return "\(name):\(port ?? (scheme?.lowercased() == "https" ? 443 : 80))"
     }
+}
+
+extension String {
+    /// An address without its query, for messages.
+    var withoutQuery: String { String(prefix { $0 != "?" }) }
 }

@@ -203,7 +203,7 @@ extension UploadQueueError {
 
     static func invalidURL(_ url: URL, _ error: any Error) -> UploadQueueError {
         UploadQueueError(
-            .invalidURL, "No form can be sent to \(url.absoluteString): \(error)",
+            .invalidURL, "No form can be sent to \(url.withoutQuery): \(error)",
             advice: "Write the URL as https://host/path.", underlyingError: error)
     }
 

@@ -46,7 +46,7 @@ extension AttemptOutcome {
                         + "address if it is the right one.")
             } else if let method, method != upload.method, !Self.isResumption(method) {
                 self = .unclear(
-                    "The server redirected the upload to \(url?.absoluteString ?? "another address"), and the form was "
+                    "The server redirected the upload to \(url?.withoutQuery ?? "another address"), and the form was "
                         + "not sent there: \(upload.method) became \(method). Check whether it arrived before you retry."
                 )
             } else {

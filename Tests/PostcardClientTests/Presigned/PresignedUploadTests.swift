@@ -165,6 +165,25 @@ import Testing
         }
     }
 
+    @Test func `a message has no signature of a PUT`() async throws {
+        let location = "https://other.example/pets/1?X-Amz-Signature=secret"
+        try await Responses.run([("307 Temporary Redirect", ["Location": location])]) { server in
+            var client = UploadClient()
+            client.redirects = .never
+            let refused = client
+            let urls = [
+                "\(server.url.absoluteString)?X-Amz-Signature=secret", "ftp://127.0.0.1/1?X-Amz-Signature=secret",
+            ]
+            for url in urls {
+                let put = PresignedForm(putting: try #require(URL(string: url)))
+                let error = try await #require(throws: UploadError.self) {
+                    try await refused.upload(Self.form(), with: put)
+                }
+                #expect(!error.message.contains("secret"), "\(error)")
+            }
+        }
+    }
+
     @Test(arguments: Carrier.allCases)
     func `nothing is sent that the policy forbids`(carrier: Carrier) async throws {
         try await Responses.run([("204 No Content", [:])]) { server in

@@ -66,6 +66,21 @@ import Testing
         }
     }
 
+    @Test func `a message has no query, which may be a signature`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url)
+        let address = try #require(URL(string: "https://example.com/uploads"))
+        let upload = try #require(try await queue.upload(try await queue.enqueue(MultipartForm(), to: address)))
+        let end = AttemptEnd.response(
+            status: 200, headerFields: [:], url: URL(string: "https://example.com/page?X-Amz-Signature=secret"),
+            method: .get)
+        guard case .unclear(let message) = AttemptOutcome(end, body: Data(), of: upload) else {
+            Issue.record("not unclear")
+            return
+        }
+        #expect(message.contains("https://example.com/page,") && !message.contains("secret"), "\(message)")
+    }
+
     @Test func `a form may have arrived whose server no longer knows how much it has of it`() async throws {
         let folder = try TemporaryFolder()
         let queue = UploadQueue(directory: folder.url)
