@@ -209,8 +209,9 @@ public final class UploadQueue: Sendable {
     ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
     ///   - tag: A small value of the app's, as for ``enqueue(_:to:method:headerFields:conditions:tag:)``.
     /// - Returns: The upload's identifier. Its ``QueuedUpload/url`` is without the signature.
-    /// - Throws: As that method; `UploadError` with the code `broken-policy` or `form-expired` if the store would refuse
-    ///   the form.
+    /// - Throws: As that method; `UploadError` with the code `form-expired` or `broken-policy` if the store would refuse
+    ///   the form, and with the latter if the queue has a background session and the form a `success_action_redirect`: the
+    ///   system would follow it, and nothing would say whether the file arrived.
     @discardableResult @concurrent
     public func enqueue(
         _ form: MultipartForm, with presigned: PresignedForm, conditions: UploadConditions = UploadConditions(),
@@ -253,7 +254,10 @@ public final class UploadQueue: Sendable {
     ) async throws -> QueuedUpload.ID {
         var layout = try form.layout()
         if let problem = try rules?.problems(in: layout).first { throw UploadError.brokenRule(problem) }
-        if let presigned = new.presigned { layout = try presigned.layout(of: form, layout, at: time.date()) }
+        if let presigned = new.presigned {
+            layout = try presigned.layout(of: form, layout, at: time.date())
+            if session != nil { try Self.checkRedirect(of: layout, to: new.url) }
+        }
         // Header fields that no request would have are not stored.
         let request = try UploadRequest(
             url: new.url, method: new.method, headerFields: new.headerFields, body: UploadBody(layout),
@@ -277,6 +281,20 @@ public final class UploadQueue: Sendable {
             store.directory.removeBody(uuid)
             throw error
         }
+    }
+}
+
+extension UploadQueue {
+    /// Checks that a store responds to a presigned form by itself. In a background session the system follows redirects,
+    /// and then nothing says whether the file arrived.
+    private static func checkRedirect(of layout: FormLayout, to url: URL) throws {
+        let names = ["success_action_redirect", "redirect"]
+        guard let part = layout.parts.dropLast().first(where: { names.contains($0.name.lowercased()) }) else { return }
+        throw UploadError(
+            stored: .brokenPolicy,
+            "The field \(part.name.debugDescription) has \(url.origin) redirect the upload, which the system follows in "
+                + "a background session, so that nothing would say whether the file arrived. Have the server sign "
+                + "success_action_status instead.", response: nil, delivery: .neverArrived)
     }
 }
 

@@ -122,11 +122,16 @@ extension UploadError {
     }
 
     /// The presigned form has expired.
-    package static func formExpired(_ url: URL, at time: Date) -> UploadError {
-        UploadError(
+    ///
+    /// - Parameter begin: When the upload would begin, if that is later than now. Defaults to `nil`.
+    package static func formExpired(_ url: URL, at time: Date, before begin: Date? = nil) -> UploadError {
+        let end = time.formatted(.iso8601)
+        let reason =
+            begin.map { "expires at \(end), and the upload would begin at \($0.formatted(.iso8601))" }
+            ?? "expired at \(end)"
+        return UploadError(
             .formExpired,
-            "Nothing was sent to \(url.address): by the clock of this device, the presigned form expired at "
-                + "\(time.formatted(.iso8601)).")
+            "Nothing was sent to \(url.address): by the clock of this device, the presigned form \(reason).")
     }
 
     /// The server refused a request. If the request had the form, see ``refusedForm(_:by:)``.

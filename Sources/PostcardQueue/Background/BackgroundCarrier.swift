@@ -87,8 +87,10 @@ struct BackgroundCarrier: AttemptCarrier {
     private func transfer(of row: UploadRow) async throws -> Transfer {
         let upload = row.upload
         var fields = row.headerFields
-        if let expires = row.signed?.expires, time.date() >= expires {
-            throw UploadError.formExpired(upload.url, at: expires)
+        let now = time.date()
+        let later = row.earliestBegin.flatMap { $0 > now ? $0 : nil }
+        if let expires = row.signed?.expires, later ?? now >= expires {
+            throw UploadError.formExpired(upload.url, at: expires, before: now >= expires ? nil : later)
         }
         // An object store gets no credentials of the app.
         if row.signed == nil, let headerFields = session.headerFields {
@@ -108,7 +110,7 @@ struct BackgroundCarrier: AttemptCarrier {
         return Transfer(
             id: row.attempt, url: request.url, method: upload.method, headerFields: fields,
             body: store.directory.bodyURL(row.uuid), length: upload.totalBytes,
-            earliestBegin: row.earliestBegin.flatMap { $0 > time.date() ? $0 : nil },
+            earliestBegin: later,
             networks: upload.conditions.networks, priority: upload.conditions.priority, resumeData: row.resumeData)
     }
 

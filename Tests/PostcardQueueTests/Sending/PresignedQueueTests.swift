@@ -242,6 +242,55 @@ import Testing
         #expect(try Self.record(try await queue.upload(id))["key"] == "photos/new")
     }
 
+    // MARK: - In a background session
+
+    private static func queue(_ kept: KeptTransfers, in folder: TemporaryFolder, _ clock: SteppedClock) -> UploadQueue {
+        UploadQueue(
+            directory: folder.url.appending(path: "queue"),
+            session: BackgroundSession(identifier: "org.example.\(UUID().uuidString)"), service: KeepingService(kept),
+            time: clock.time)
+    }
+
+    @Test(arguments: [(50.0, true), (61, false)])
+    func `a form is handed to the system only if it lasts until the upload may begin`(
+        begin: Double, isHandedOver: Bool
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let (clock, kept) = (SteppedClock(), KeptTransfers())
+        let queue = Self.queue(kept, in: folder, clock)
+        let url = try #require(URL(string: "https://pets.example/"))
+        let id = try await queue.enqueue(
+            Self.form(try folder.file("a.jpg", size: 3000)),
+            with: Self.presigned("a", to: url, until: clock.date.addingTimeInterval(60)),
+            conditions: UploadConditions(notBefore: clock.date.addingTimeInterval(begin)))
+        try await queue.handOver()
+        #expect(kept.handedOver.count == (isHandedOver ? 1 : 0))
+        #expect(kept.handedOver.allSatisfy { $0.headerFields.idempotencyKey == nil })
+        if case .failed(let failure) = try #require(try await queue.upload(id)).state {
+            #expect(!isHandedOver && failure.code == .formExpired && failure.message.contains("would begin at"))
+            #expect(failure.advice?.contains("background session") == true)
+        } else {
+            #expect(isHandedOver)
+        }
+        await queue.disconnect()
+    }
+
+    @Test func `a form whose store redirects is not for a background session`() async throws {
+        let folder = try TemporaryFolder()
+        let (clock, kept) = (SteppedClock(), KeptTransfers())
+        let url = try #require(URL(string: "https://pets.example/"))
+        let file = try folder.file("a.jpg", size: 3000)
+        let presigned = Self.presigned("a", to: url, #"{"Success_action_redirect":"https://pets.example/thanks"}"#)
+        let queue = Self.queue(kept, in: folder, clock)
+        let error = try await #require(throws: UploadError.self) {
+            try await queue.enqueue(Self.form(file), with: presigned)
+        }
+        #expect(error.code == .brokenPolicy && error.message.contains("success_action_status"), "\(error)")
+        await queue.disconnect()
+        // This process follows no redirect of a store.
+        try await UploadQueue(directory: folder.url.appending(path: "other")).enqueue(Self.form(file), with: presigned)
+    }
+
     @Test func `a PUT is sent to the address that was signed, which is not shown`() async throws {
         let folder = try TemporaryFolder()
         let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
