@@ -34,7 +34,9 @@ struct BackgroundCarrier: AttemptCarrier {
         let row = try? store.database.read { db in
             try db.attempts(of: session.identifier)[attempt].flatMap { try db.row($0) }
         }
-        guard let row = row ?? nil, row.signed == nil else { return nil }
+        // A resumed upload has the request that the system keeps in the resume data: with another one, it may send the
+        // whole form again.
+        guard let row = row ?? nil, row.signed == nil, row.resumeData == nil else { return nil }
         // With the old fields, the server may refuse the form, and it is then handed over again.
         return try? await headerFields(row.upload)
     }

@@ -13,6 +13,7 @@ final class KeptTransfers: Sendable {
         var refusal: (@Sendable () throws -> Void)?
         var cancellations = 0
         var resumeData: Data?
+        var freshFields: (@Sendable (AttemptID) async -> HTTPFields?)?
         /// Whether the service does not respond, and who waits for it.
         var isSilent = false
         var silenced: [CheckedContinuation<Void, Never>] = []
@@ -36,6 +37,17 @@ final class KeptTransfers: Sendable {
             state.cancellations += 1
             state.transfers.removeAll { ids.contains($0.id) }
         }
+    }
+
+    fileprivate func connect(_ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?) {
+        state.withLock { $0.freshFields = freshFields }
+    }
+
+    /// The header fields that the queue gives the only transfer when it begins later.
+    func freshFields() async throws -> HTTPFields? {
+        let transfers = handedOver
+        guard transfers.count == 1 else { throw ProgramFailure("There are \(transfers.count) transfers.") }
+        return await state.withLock { $0.freshFields }?(transfers[0].id)
     }
 
     /// What uploads can resume with whose transfers are paused or end without a response.
@@ -123,6 +135,7 @@ struct KeepingService: TransferService {
         freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
     ) async throws {
         kept.relay.attach(token, report)
+        kept.connect(freshFields)
     }
 
     func transfers() async throws -> [AttemptID: Bool] {

@@ -265,6 +265,21 @@ import Testing
         await queue.disconnect()
     }
 
+    @Test func `a resumed upload keeps the request that the system resumes`() async throws {
+        let queue = queue { _ in [.authorization: "Bearer fresh"] }
+        kept.setResumeData(half)
+        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        try await queue.handOver()
+        #expect(try await kept.freshFields() == [.authorization: "Bearer fresh"])
+        try await queue.pause(id)
+        try await queue.handOver()
+        try await queue.resume(id)
+        try await queue.handOver()
+        #expect(kept.handedOver.map(\.resumeData) == [half])
+        #expect(try await kept.freshFields() == nil)
+        await queue.disconnect()
+    }
+
     @Test func `an upload that is resumed before the system has stopped it continues`() async throws {
         let queue = queue()
         kept.setResumeData(half)
