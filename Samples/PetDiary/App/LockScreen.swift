@@ -8,6 +8,8 @@ import PostcardQueue
 enum LockScreen {
     @concurrent
     static func follow(_ queue: UploadQueue) async {
+        // Those of a process that has ended show progress that nothing updates.
+        for dead in Activity<DiaryActivity>.activities { await dead.end(nil, dismissalPolicy: .immediate) }
         var plan = ActivityPlan()
         var activity: Activity<DiaryActivity>?
         do {

@@ -29,6 +29,7 @@ public class Activity<Attributes: ActivityAttributes> {
     public typealias ContentState = Attributes.ContentState
     init() { fatalError() }
     public final var id: String { fatalError() }
+    public static var activities: [Activity<Attributes>] { fatalError() }
     @available(iOS 16.2, *)
     public static func request(
         attributes: Attributes, content: ActivityContent<ContentState>, pushType: PushType? = nil
