@@ -177,7 +177,7 @@ package final class PrivateDirectory: Sendable {
     }
 
     /// The names in the directory, in no order.
-    package func names() throws(FileError) -> [FilePath.Component] {
+    package func names() throws(FileError) -> [String] {
         // A new descriptor, because copies of a descriptor share one reading position.
         let copy = try open(".", O_RDONLY | O_DIRECTORY, action: "read")
         guard let stream = fdopendir(copy.rawValue) else {
@@ -185,12 +185,12 @@ package final class PrivateDirectory: Sendable {
             throw FileError("read", path, DurableFiles.lastError)
         }
         defer { closedir(stream) }
-        var names: [FilePath.Component] = []
+        var names: [String] = []
         while let entry = readdir(stream) {
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
                 String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
             }
-            if let component = FilePath.Component(name), component.kind == .regular { names.append(component) }
+            if name != ".", name != ".." { names.append(name) }
         }
         return names
     }

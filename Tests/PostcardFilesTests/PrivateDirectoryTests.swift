@@ -196,7 +196,7 @@ struct PrivateDirectoryTests {
         _ = try directory.directory("directory").create("inside")
         try surroundings.link("private/link", to: "outside")
         for _ in 0..<2 {
-            let names = try directory.names().map(\.string).sorted()
+            let names = try directory.names().sorted()
             #expect(names == [".hidden", "directory", "file", "link", "with space"])
         }
     }

@@ -44,7 +44,7 @@ extension QueueDirectory {
     /// The folders with queues of older versions, oldest first.
     func foldersSetAside() throws(FileError) -> [URL] {
         try root.names().compactMap { name in
-            name.string.hasPrefix(Self.olderPrefix) ? Int(name.string.dropFirst(Self.olderPrefix.count)) : nil
+            name.hasPrefix(Self.olderPrefix) ? Int(name.dropFirst(Self.olderPrefix.count)) : nil
         }.sorted().map { url.appending(path: Self.olderPrefix + "\($0)") }
     }
 }

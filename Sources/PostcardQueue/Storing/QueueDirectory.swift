@@ -185,11 +185,11 @@ final class QueueDirectory: Sendable {
     /// them left them behind. Other names, and anything but regular files, are not touched.
     func sweep(keeping uploads: Set<UUID>, olderThan limit: Date) {
         for name in (try? bodies.names()) ?? [] {
-            guard let upload = UUID(uuidString: name.string), upload.uuidString == name.string,
-                !uploads.contains(upload), let changed = try? bodies.lastChange(of: name),
+            guard let upload = UUID(uuidString: name), upload.uuidString == name, !uploads.contains(upload),
+                let file = FilePath.Component(name), let changed = try? bodies.lastChange(of: file),
                 changed < Int64(limit.timeIntervalSince1970)
             else { continue }
-            try? bodies.remove(name)
+            try? bodies.remove(file)
         }
     }
 }
