@@ -76,14 +76,16 @@ public final class UploadQueue: Sendable {
     ///   - time: The clocks by which uploads are due. Defaults to those of the system.
     ///   - activity: How the system is asked not to suspend the app. Defaults to the system's own way.
     ///   - networkPath: Returns the network in use, which is shown. By default, the system is asked.
+    ///   - broadcast: How the processes that use the queue notify each other. Defaults to the system's own way.
     package init(
         directory: URL, session: BackgroundSession?, service: (any TransferService)?,
         otherService: (@Sendable (BackgroundSession) -> any TransferService)? = nil, rules: FormRules? = nil,
         done: DoneUploads = DoneUploads(), time: QueueTime = QueueTime(), activity: SystemActivity = .usual,
-        networkPath: @escaping @Sendable () -> NetworkPath? = { NetworkMonitor.shared.path }
+        networkPath: @escaping @Sendable () -> NetworkPath? = { NetworkMonitor.shared.path },
+        broadcast: ChangeBroadcast = .usual
     ) {
         opening = QueueOpening(
-            directory, done, ExpiringActivity(activity), systemSends: Self.systemSends || service != nil,
+            directory, done, ExpiringActivity(activity), broadcast, systemSends: Self.systemSends || service != nil,
             networkPath: networkPath)
         self.session = session
         self.rules = rules
@@ -200,8 +202,9 @@ public final class UploadQueue: Sendable {
     /// ```
     ///
     /// The form is compared with its policy now, and is on disk with the fields that were signed. If it has expired when
-    /// it is sent, ``QueueOptions/presignedForm`` makes another one, which is not stored. A background session sends the
-    /// form as it is on disk: have the server sign it for long enough, up to seven days.
+    /// it is sent, ``QueueOptions/presignedForm`` makes another one, which is not stored. For a background session,
+    /// ``BackgroundSession/presignedForm`` does, which is stored. The system cannot ask for it while the app does not
+    /// run, so have the server sign forms for long enough, up to seven days.
     ///
     /// - Parameters:
     ///   - form: A form with one file, and text fields that the policy allows. The file or stream is copied.
@@ -258,27 +261,18 @@ public final class UploadQueue: Sendable {
             layout = try presigned.layout(of: form, layout, at: time.date())
             if session != nil { try Self.checkRedirect(of: layout, to: new.url) }
         }
-        // Header fields that no request would have are not stored.
-        let request = try UploadRequest(
-            url: new.url, method: new.method, headerFields: new.headerFields, body: UploadBody(layout),
-            maximumResponseBytes: 0)
-        var fields = request.headerFields
-        fields[.contentType] = nil
-        // Credentials in the URL stay there.
-        if !new.headerFields.contains(.authorization) { fields[.authorization] = nil }
-        let uuid = UUID()
+        let texts = PresignedForm.textNames(of: form)
         let store = try await opening.store()
-        let body = try await store.directory.write(layout, for: uuid)
-        let upload = NewUpload(
-            uuid: uuid, url: new.url, method: new.method, headerFields: fields, contentType: layout.contentType,
-            parts: body.parts, totalBytes: body.length, conditions: conditions, tag: tag,
-            signed: new.presigned.map { SignedAddress($0, sending: form) })
+        let written = try await NewForm(
+            writing: layout, to: new.url, new.method, new.headerFields,
+            new.presigned.map { SignedAddress($0, texts: texts) }, in: store.directory)
+        let upload = NewUpload(form: written, conditions: conditions, tag: tag)
         do {
             let id = try store.database.write { try $0.insert(upload, at: time.date()) }
             store.notifyChange()
             return id
         } catch {
-            store.directory.removeBody(uuid)
+            store.directory.removeBody(written.uuid)
             throw error
         }
     }

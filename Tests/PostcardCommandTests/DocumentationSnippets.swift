@@ -87,6 +87,12 @@ private func presigned(
     try await queue.run(UploadClient(), options: options)
 }
 
+private func presignedInTheBackground(_ api: PetAPI) -> BackgroundSession {
+    var session = BackgroundSession(identifier: "com.example.pets")
+    session.presignedForm = { upload in try await api.newPresignedForm(for: upload.tag(as: String.self)) }
+    return session
+}
+
 private func presigned(router: Router<BasicRequestContext>) async throws {
     let store = try await S3UploadStore.open(S3Bucket("s3://uploads/forms"))
     var options = PresignedFormOptions()

@@ -66,6 +66,10 @@ struct BackgroundCarrier: AttemptCarrier {
             // The rest is handed over when the app runs again.
             let grant = try store.activity.begin()
             defer { grant.end() }
+            // The queue has another form of this upload then, which is claimed next.
+            if try await replaceExpiredForm(of: row) {
+                return QueueMachine.Refusal(outcome: .stopped, hasBegun: false)
+            }
             let transfer = try await transfer(of: row)
             // A background session ends the app if the file is missing.
             try store.directory.openBody(row.uuid, length: row.upload.totalBytes).close()
@@ -86,21 +90,54 @@ struct BackgroundCarrier: AttemptCarrier {
                 .postponed, "The upload could not be handed to the system: \(error)", mayHaveArrived: true))
     }
 
+    /// Replaces the form of an upload, if it was signed for a time that is over. The attempt does not begin then.
+    ///
+    /// - Returns: Whether it was.
+    /// - Throws: The error of the upload if there is no closure that replaces it.
+    private func replaceExpiredForm(of row: UploadRow) async throws -> Bool {
+        guard let signed = row.signed, let expires = signed.expires else { return false }
+        let now = time.date()
+        guard let presignedForm = session.presignedForm else {
+            let begin = max(now, row.earliestBegin ?? now)
+            guard begin >= expires else { return false }
+            throw UploadError.formExpired(row.upload.url, at: expires, before: now >= expires ? nil : begin)
+        }
+        guard now >= expires else { return false }
+        let expiry = UploadError.formExpired(row.upload.url, at: expires)
+        let fresh: PresignedForm
+        do {
+            fresh = try await presignedForm(row.upload)
+        } catch {
+            throw ClosureError(description: "\(expiry.message) There is no new one yet: \(error)")
+        }
+        if fresh.hasExpired(at: time.date()) {
+            throw ClosureError(description: "\(expiry.message) The new one has expired, too. Is the clock right?")
+        }
+        let address = SignedAddress(fresh, texts: signed.texts)
+        let layout = try await fresh.layout(replacing: try row.layout(in: store.directory), texts: signed.texts)
+        let form = try await NewForm(
+            writing: layout, to: fresh.openURL, fresh.method, fresh.requestFields, address, in: store.directory)
+        do {
+            let isReplaced = try store.database.write { try $0.replaceForm(of: row, with: form) }
+            // Otherwise the upload was changed meanwhile.
+            store.directory.removeBody(isReplaced ? row.uuid : form.uuid)
+            return true
+        } catch {
+            store.directory.removeBody(form.uuid)
+            throw error
+        }
+    }
+
     private func transfer(of row: UploadRow) async throws -> Transfer {
         let upload = row.upload
         var fields = row.headerFields
-        let now = time.date()
-        let later = row.earliestBegin.flatMap { $0 > now ? $0 : nil }
-        if let expires = row.signed?.expires, later ?? now >= expires {
-            throw UploadError.formExpired(upload.url, at: expires, before: now >= expires ? nil : later)
-        }
         // An object store gets no credentials of the app.
         if row.signed == nil, let headerFields = session.headerFields {
             let added: HTTPFields
             do {
                 added = try await headerFields(upload)
             } catch {
-                throw HeaderFieldsError(description: "its header fields could not be made: \(error)")
+                throw ClosureError(description: "its header fields could not be made: \(error)")
             }
             for name in Set(added.map(\.name)) { fields[fields: name] = added[fields: name] }
         }
@@ -133,7 +170,8 @@ struct BackgroundCarrier: AttemptCarrier {
     func notifyChange() { store.notifyChange() }
 }
 
-/// An error of the app's closure ``BackgroundSession/headerFields``. The upload is handed over later.
-private struct HeaderFieldsError: Error, CustomStringConvertible {
+/// An error of one of the app's closures: ``BackgroundSession/headerFields`` or ``BackgroundSession/presignedForm``. The
+/// upload is handed over later.
+private struct ClosureError: Error, CustomStringConvertible {
     let description: String
 }

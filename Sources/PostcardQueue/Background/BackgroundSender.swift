@@ -218,7 +218,7 @@ final class BackgroundSender: Sendable {
         return QueueRun(
             QueueMachine.Rules(
                 session: session.identifier, retryPolicy: session.retryPolicy,
-                makesFields: session.headerFields != nil,
+                makesFields: session.headerFields != nil, makesForms: session.presignedForm != nil,
                 concurrency: claims ? max(session.maximumOpenUploads, 1) : 0), store, time,
             BackgroundCarrier(sender: self, session: session, store: store, service: service, time: time))
     }

@@ -1,4 +1,6 @@
 import GRDB
+import HTTPTypes
+import PostcardClient
 import PostcardFoundation
 
 /// The steps of uploads that a background session sends, as changes to their rows. Each is called within one write.
@@ -24,6 +26,36 @@ extension Database {
             try forgetPausing(of: id)
             return try readable(id)
         }
+    }
+
+    /// Puts another form in the place of one whose signature has ended, and the upload back into the queue: the attempt
+    /// for which it was claimed has not begun, and does not count.
+    ///
+    /// - Returns: Whether the upload was still claimed for that attempt. Otherwise nothing is changed.
+    func replaceForm(of row: UploadRow, with form: NewForm) throws -> Bool {
+        let id = row.upload.id
+        guard let current = try self.row(id), current.attempt == row.attempt, current.isHeld(by: row.session) else {
+            return false
+        }
+        try ruleOutDelivery(of: id)
+        try forgetResumption(of: id)
+        try execute(
+            sql: """
+                UPDATE upload SET uuid = ?, url = ?, method = ?, total = ?, sent = 0, attempts = max(attempts, 1) - 1,
+                    session = NULL, schedule = 1, state = CASE WHEN state = 'sending' THEN 'waiting' ELSE state END
+                WHERE id = ?
+                """,
+            arguments: [form.uuid.uuidString, form.url.absoluteString, form.method.rawValue, form.totalBytes, id])
+        var fields = form.headerFields
+        fields.idempotencyKey = nil
+        let encoder = JSONEncoder()
+        try execute(
+            sql: "UPDATE request SET headerFields = ?, contentType = ?, parts = ?, signed = ? WHERE id = ?",
+            arguments: [
+                try encoder.encode(UploadRow.Field.list(fields)), form.contentType, try encoder.encode(form.parts),
+                try form.signed.map { try encoder.encode($0) }, id,
+            ])
+        return true
     }
 
     /// The sessions that have an upload, or any upload.

@@ -57,13 +57,14 @@ struct URLSessionTransferService: TransferService {
     }
 
     private func task(for transfer: Transfer, _ request: URLRequest) -> URLSessionUploadTask {
-        let session = SystemSession.of(settings).session
-        if let data = transfer.resumeData {
-            // Imported as never nil, and documented as nil if the data is not valid.
-            let task: URLSessionUploadTask? = session.uploadTask(withResumeData: data)
-            if let task { return task }
+        SystemSession.of(settings).withSession { session in
+            if let data = transfer.resumeData {
+                // Imported as never nil, and documented as nil if the data is not valid.
+                let task: URLSessionUploadTask? = session.uploadTask(withResumeData: data)
+                if let task { return task }
+            }
+            return session.uploadTask(with: request, fromFile: transfer.body)
         }
-        return session.uploadTask(with: request, fromFile: transfer.body)
     }
 
     func cancel(_ ids: Set<AttemptID>) async {
@@ -119,14 +120,18 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
     }
 
     /// Made when it is first needed: from then on it reports events.
-    var session: URLSession {
+    var session: URLSession { withSession { $0 } }
+
+    /// Does something with the session of which this process does not know that it has ended: a task of one that has
+    /// ends the app.
+    func withSession<Value: Sendable>(_ work: (URLSession) -> Value) -> Value {
         state.withLock { state in
-            if let session = state.session { return session }
+            if let session = state.session { return work(session) }
             let queue = OperationQueue()
             queue.maxConcurrentOperationCount = 1
             let session = URLSession(configuration: configuration, delegate: self, delegateQueue: queue)
             state.session = session
-            return session
+            return work(session)
         }
     }
 

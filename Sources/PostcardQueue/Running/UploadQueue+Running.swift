@@ -18,7 +18,10 @@ extension UploadQueue {
     public func run(endsWhenEmpty: Bool = false) async throws {
         guard let sender else {
             var options = QueueOptions(endsWhenEmpty: endsWhenEmpty)
-            if let session { options.retryPolicy = session.retryPolicy }
+            if let session {
+                options.retryPolicy = session.retryPolicy
+                options.presignedForm = session.presignedForm
+            }
             return try await run(UploadClient(), options: options)
         }
         let store = try await opening.storeOnceUnlocked(time)
@@ -29,10 +32,10 @@ extension UploadQueue {
         defer { store.database.noteRest() }
         try await withThrowingTaskGroup { group in
             defer { group.cancelAll() }
-            group.addTask { [changes = store.changes, time] in
+            group.addTask { [changes = store.changes, pollInterval = store.broadcast.pollInterval, time] in
                 // Other processes, such as a share extension, may change the queue, and uploads may expire.
                 while true {
-                    try await time.sleep(time.instant() + (time.pollInterval ?? ChangeBroadcast.pollInterval))
+                    try await time.sleep(time.instant() + (time.pollInterval ?? pollInterval))
                     changes.notify()
                 }
             }

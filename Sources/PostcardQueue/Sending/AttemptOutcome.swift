@@ -25,6 +25,8 @@ package enum AttemptOutcome: Sendable {
 }
 
 extension AttemptOutcome {
+    var isStopped: Bool { if case .stopped = self { true } else { false } }
+
     /// - Parameters:
     ///   - end: How the attempt ended.
     ///   - body: The beginning of the response's body.

@@ -99,6 +99,8 @@ extension QueueMachine {
         let retryPolicy: RetryPolicy
         /// Whether the app makes header fields whenever an upload is handed over.
         var makesFields = false
+        /// Whether the app makes presigned forms in place of those that have expired.
+        var makesForms = false
         /// How long an upload may take as a whole; `nil` means no limit. The system applies its limit to each attempt.
         var totalTimeout: Duration?
         /// The maximum number of attempts that the carrier has at a time.

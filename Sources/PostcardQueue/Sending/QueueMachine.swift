@@ -105,8 +105,9 @@ struct QueueMachine: Sendable {
         case (.beginning(_, let rows), .done): return begin(rows[...], at: now)
         case (.beginning(let row, let rows), .refused(let refusal)):
             open[row.attempt] = nil
-            // Longer than the row's delay: an upload that is due later is claimed as well.
-            postponed[row.upload.id] = now.addingTimeInterval(Rules.postponement)
+            // Longer than the row's delay: an upload that is due later is claimed as well. One that is back in the queue
+            // is claimed at once.
+            if !refusal.outcome.isStopped { postponed[row.upload.id] = now.addingTimeInterval(Rules.postponement) }
             ended.append(
                 EndedAttempt(id: row.attempt, end: .known(refusal.outcome), hasBegun: refusal.hasBegun))
             return settle(then: .begin(rows), at: now)

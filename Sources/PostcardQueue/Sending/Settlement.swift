@@ -64,6 +64,10 @@ extension QueueMachine.Rules {
         case .failed(let error, _) where makesFields && !row.hasFreshFields && error.response?.status == .unauthorized:
             // A token may have become too old while the upload waited for a network. The form was refused.
             return .delay(until: now, because: QueuedUpload.Failure(error), as: .staleFields, mayHaveArrived: false)
+        case .failed(let error, _)
+        where makesForms && !row.hasFreshFields
+            && row.signed.map { error.isExpiration(ofFormUntil: $0.expires, at: now) } ?? false:
+            return .delay(until: now, because: QueuedUpload.Failure(error), as: .staleForm, mayHaveArrived: false)
         case .failed(let error, let pause):
             let failure = RetrySchedule.Failure(error, at: now, pause: pause)
             // The system repeats a request whose connection broke and does not report it: without a response, the form

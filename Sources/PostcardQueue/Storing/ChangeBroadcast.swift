@@ -1,32 +1,56 @@
 #if canImport(Darwin)
 import Foundation
 import Synchronization
+#endif
 
-/// Notifies the other processes that use a queue of its changes, with Darwin notifications. They also reach the process
-/// that posts them, whose next round then finds nothing to do.
-final class ChangeBroadcast: Sendable {
-    /// How often a queue looks for changes nevertheless: notifications are not delivered to a suspended app.
-    static let pollInterval = Duration.seconds(60)
+/// How the processes that use a queue, such as an app and its extensions, notify each other of its changes.
+package struct ChangeBroadcast: Sendable {
+    /// How often a queue looks for changes nevertheless: notifications may not be delivered.
+    let pollInterval: Duration
+    /// Notifies all listeners with a name, also those of this process, whose next round then finds nothing to do.
+    let post: @Sendable (_ name: String) -> Void
+    /// Calls a closure for each notification with a name, by any process, until the returned object is released.
+    let listen: @Sendable (_ name: String, _ notify: @escaping @Sendable () -> Void) -> Listener
 
-    private let name: String
-    private let key: Int
-
-    /// - Parameters:
-    ///   - name: A name that all processes have for the queue.
-    ///   - notify: Called for each change, by any process.
-    init(_ name: String, _ notify: @escaping @Sendable () -> Void) {
-        self.name = "Postcard.queue.\(name)"
-        key = DarwinListeners.shared.add(self.name, notify)
+    package init(
+        pollInterval: Duration, post: @escaping @Sendable (_ name: String) -> Void,
+        listen: @escaping @Sendable (_ name: String, _ notify: @escaping @Sendable () -> Void) -> Listener
+    ) {
+        self.pollInterval = pollInterval
+        self.post = post
+        self.listen = listen
     }
 
-    deinit { DarwinListeners.shared.remove(key, of: name) }
+    /// A closure that is called for notifications, until the object is released.
+    package final class Listener: Sendable {
+        private let end: @Sendable () -> Void
 
-    func post() {
+        package init(_ end: @escaping @Sendable () -> Void = {}) {
+            self.end = end
+        }
+
+        deinit { end() }
+    }
+
+    #if canImport(Darwin)
+    /// Darwin notifications. They are not delivered to a suspended app.
+    package static let usual = ChangeBroadcast(pollInterval: .seconds(60)) { name in
         CFNotificationCenterPostNotification(
             CFNotificationCenterGetDarwinNotifyCenter(), CFNotificationName(name as CFString), nil, nil, true)
+    } listen: { name, notify in
+        let key = DarwinListeners.shared.add(name, notify)
+        return Listener { DarwinListeners.shared.remove(key, of: name) }
     }
+    #else
+    /// The system has no notifications between processes: a queue looks for changes each second.
+    package static let usual = ChangeBroadcast(pollInterval: .seconds(1)) { _ in
+    } listen: { _, _ in
+        Listener()
+    }
+    #endif
 }
 
+#if canImport(Darwin)
 /// The listeners of this process, by the names of notifications. Never released, because the system calls it.
 private final class DarwinListeners: Sendable {
     static let shared = DarwinListeners()
@@ -61,14 +85,5 @@ private final class DarwinListeners: Sendable {
     private func notify(_ name: String) {
         for notify in state.withLock({ Array(($0.all[name] ?? [:]).values) }) { notify() }
     }
-}
-#else
-/// The system has no notifications between processes: a queue looks for changes.
-struct ChangeBroadcast {
-    static let pollInterval = Duration.seconds(1)
-
-    init(_ name: String, _ notify: @escaping @Sendable () -> Void) {}
-
-    func post() {}
 }
 #endif

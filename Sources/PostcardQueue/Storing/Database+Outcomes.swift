@@ -10,6 +10,8 @@ enum AttemptCount: Sendable, Equatable {
     case failure(conflicts: Int)
     /// A request whose header fields were out of date. The next one has fresh ones.
     case staleFields
+    /// A form whose signature has ended. The next one has another.
+    case staleForm
     /// An interruption, which may be one of several in a row.
     case interruption
     case nothing
@@ -53,7 +55,7 @@ extension Database {
     }
 
     /// Notes that the latest attempt did not deliver the form.
-    private func ruleOutDelivery(of id: QueuedUpload.ID) throws {
+    func ruleOutDelivery(of id: QueuedUpload.ID) throws {
         try execute(
             sql: "DELETE FROM delivery WHERE id = ? AND attempt = (SELECT attempts FROM upload WHERE id = delivery.id)",
             arguments: [id])
@@ -75,7 +77,7 @@ extension Database {
                 """
                 failures = \(Self.increment("failures")), conflicts = \(conflicts), interruptions = 0, hasFreshFields = 0
                 """
-            case .staleFields: "hasFreshFields = 1, interruptions = 0"
+            case .staleFields, .staleForm: "hasFreshFields = 1, interruptions = 0"
             case .interruption: "interruptions = \(Self.increment("interruptions"))"
             case .nothing: "failures = failures"
             }
@@ -86,7 +88,17 @@ extension Database {
                 WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
                 """,
             arguments: [due.timeIntervalSince1970, failure.code.rawValue, failure.message, failure.advice, id])
-        if changesCount == 1 { try keep(failure.response, of: id) }
+        guard changesCount == 1 else { return }
+        try keep(failure.response, of: id)
+        if case .staleForm = count { try endSignature(of: id, at: due) }
+    }
+
+    /// Notes that a store has called the form of an upload expired.
+    private func endSignature(of id: QueuedUpload.ID, at time: Date) throws {
+        guard let signed = try row(id)?.signed else { return }
+        try execute(
+            sql: "UPDATE request SET signed = ? WHERE id = ?",
+            arguments: [try JSONEncoder().encode(signed.expired(at: time)), id])
     }
 
     /// Puts an upload back into the queue whose attempt was interrupted.

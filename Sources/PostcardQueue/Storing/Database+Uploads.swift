@@ -7,7 +7,7 @@ import PostcardFoundation
 extension Database {
     /// Inserts an upload at the end of the queue.
     func insert(_ new: NewUpload, at now: Date) throws -> QueuedUpload.ID {
-        let conditions = new.conditions
+        let (form, conditions) = (new.form, new.conditions)
         let isBehind =
             try conditions.group.map { group in
                 try Bool.fetchOne(
@@ -26,18 +26,18 @@ extension Database {
                 VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
-                new.uuid.uuidString, new.url.absoluteString, new.method.rawValue, schedule.rawValue,
+                form.uuid.uuidString, form.url.absoluteString, form.method.rawValue, schedule.rawValue,
                 conditions.notBefore?.timeIntervalSince1970 ?? 0, conditions.priority, conditions.networks.mask,
                 conditions.group, conditions.notBefore?.timeIntervalSince1970,
-                conditions.expires?.timeIntervalSince1970, new.tag, new.totalBytes, now.timeIntervalSince1970,
+                conditions.expires?.timeIntervalSince1970, new.tag, form.totalBytes, now.timeIntervalSince1970,
             ])
         let id = lastInsertedRowID
-        var fields = new.headerFields
+        var fields = form.headerFields
         fields.idempotencyKey = nil
         try insertRequest(
-            of: id, key: new.headerFields.idempotencyKey ?? "\"\(new.uuid.uuidString)\"",
+            of: id, key: form.headerFields.idempotencyKey ?? "\"\(form.uuid.uuidString)\"",
             headerFields: UploadRow.Field.list(fields),
-            contentType: new.contentType, parts: new.parts, signed: new.signed)
+            contentType: form.contentType, parts: form.parts, signed: form.signed)
         return id
     }
 

@@ -16,7 +16,10 @@ struct QueueStore: Sendable {
     /// Signals that there is something new to show, including progress.
     let updates: ChangeSignal
     /// Notifies other processes.
-    private let broadcast: ChangeBroadcast
+    let broadcast: ChangeBroadcast
+    /// The name of these notifications, and what receives them.
+    private let broadcastName: String
+    private let listener: ChangeBroadcast.Listener
 
     /// Opens a queue. One of an older version is set aside, and a new one is made in its place.
     fileprivate init(_ opening: QueueOpening) throws(UploadQueueError) {
@@ -32,7 +35,9 @@ struct QueueStore: Sendable {
         networkPath = opening.networkPath
         changes = opening.changes
         updates = opening.updates
-        broadcast = ChangeBroadcast(directory.use.name) { [changes, updates] in
+        broadcast = opening.broadcast
+        broadcastName = "Postcard.queue.\(directory.use.name)"
+        listener = broadcast.listen(broadcastName) { [changes, updates] in
             changes.notify()
             updates.notify()
         }
@@ -95,7 +100,7 @@ struct QueueStore: Sendable {
     func notifyChange() {
         changes.notify()
         updates.notify()
-        broadcast.post()
+        broadcast.post(broadcastName)
     }
 
     /// Saves how far the uploads are.
@@ -128,6 +133,7 @@ final class QueueOpening: Sendable {
     let done: DoneUploads
     let activity: ExpiringActivity
     let networkPath: @Sendable () -> NetworkPath?
+    let broadcast: ChangeBroadcast
     let progress = QueueProgress()
     let changes = ChangeSignal()
     let updates = ChangeSignal()
@@ -144,9 +150,10 @@ final class QueueOpening: Sendable {
     private static let lockedPause = Duration.seconds(1)
 
     init(
-        _ url: URL, _ done: DoneUploads, _ activity: ExpiringActivity,
+        _ url: URL, _ done: DoneUploads, _ activity: ExpiringActivity, _ broadcast: ChangeBroadcast,
         systemSends: Bool, networkPath: @escaping @Sendable () -> NetworkPath?
     ) {
+        self.broadcast = broadcast
         self.url = url
         self.systemSends = systemSends
         self.done = done

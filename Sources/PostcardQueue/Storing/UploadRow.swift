@@ -152,8 +152,8 @@ extension UploadRow.Part {
     }
 }
 
-/// An upload whose body is on disk and whose row is still to be inserted.
-struct NewUpload {
+/// A form whose body is on disk, and of which the database does not know yet.
+struct NewForm {
     let uuid: UUID
     let url: URL
     let method: HTTPRequest.Method
@@ -161,9 +161,40 @@ struct NewUpload {
     let contentType: String
     let parts: [UploadRow.Part]
     let totalBytes: Int64
+    let signed: SignedAddress?
+
+    /// Writes the body of a form.
+    ///
+    /// - Parameter given: The header fields that were asked for.
+    init(
+        writing layout: FormLayout, to url: URL, _ method: HTTPRequest.Method, _ given: HTTPFields,
+        _ signed: SignedAddress?, in directory: QueueDirectory
+    ) async throws {
+        // Header fields that no request would have are not stored.
+        let request = try UploadRequest(
+            url: url, method: method, headerFields: given, body: UploadBody(layout), maximumResponseBytes: 0)
+        var fields = request.headerFields
+        fields[.contentType] = nil
+        // Credentials in the URL stay there.
+        if !given.contains(.authorization) { fields[.authorization] = nil }
+        let uuid = UUID()
+        let body = try await directory.write(layout, for: uuid)
+        self.uuid = uuid
+        self.url = url
+        self.method = method
+        headerFields = fields
+        contentType = layout.contentType
+        parts = body.parts
+        totalBytes = body.length
+        self.signed = signed
+    }
+}
+
+/// An upload whose row is still to be inserted.
+struct NewUpload {
+    let form: NewForm
     let conditions: UploadConditions
     let tag: Data?
-    let signed: SignedAddress?
 }
 
 /// What is known of a presigned form besides its body, which has the fields that were signed.
@@ -175,10 +206,19 @@ struct SignedAddress: Codable, Sendable {
     /// The names of the fields that the app sends besides the signed ones, or in their place.
     let texts: [String]
 
-    init(_ presigned: PresignedForm, sending form: MultipartForm) {
-        url = presigned.url
-        expires = presigned.expires
-        texts = PresignedForm.textNames(of: form)
+    init(_ presigned: PresignedForm, texts: [String]) {
+        self.init(url: presigned.url, expires: presigned.expires, texts: texts)
+    }
+
+    private init(url: URL, expires: Date?, texts: [String]) {
+        self.url = url
+        self.expires = expires
+        self.texts = texts
+    }
+
+    /// The same address, for a store that has called it expired.
+    func expired(at time: Date) -> SignedAddress {
+        SignedAddress(url: url, expires: min(time, expires ?? time), texts: texts)
     }
 }
 

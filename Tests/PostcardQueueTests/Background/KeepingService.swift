@@ -100,14 +100,14 @@ final class KeptTransfers: Sendable {
     }
 
     /// Ends the only transfer.
-    func end(_ end: AttemptEnd) throws {
+    func end(_ end: AttemptEnd, body: Data = Data()) throws {
         let count = handedOver.count
         guard count == 1 else { throw ProgramFailure("There are \(count) transfers.") }
-        endFirst(1, end)
+        endFirst(1, end, body: body)
     }
 
     /// Ends the transfers that were handed over first.
-    func endFirst(_ count: Int, _ end: AttemptEnd) {
+    func endFirst(_ count: Int, _ end: AttemptEnd, body: Data = Data()) {
         let ended = state.withLock { state in
             let ended = state.transfers.prefix(count)
             state.transfers.removeFirst(ended.count)
@@ -116,6 +116,7 @@ final class KeptTransfers: Sendable {
         let resumeData = state.withLock { $0.resumeData }
         for transfer in ended {
             if case .interrupted = end, let resumeData { relay.report(.resumable(transfer.id, resumeData)) }
+            if !body.isEmpty { relay.report(.received(transfer.id, body)) }
             relay.report(.ended(transfer.id, end))
         }
     }

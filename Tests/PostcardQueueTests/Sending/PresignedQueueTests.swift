@@ -13,7 +13,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct PresignedQueueTests {
     private static let client = UploadClient(transport: AsyncHTTPTransport())
 
-    private static func presigned(
+    static func presigned(
         _ key: String, to url: URL, until expires: Date = .distantFuture, _ further: String...
     ) -> PresignedForm {
         let time = min(expires, Date(timeIntervalSince1970: 4_000_000_000)).formatted(.iso8601)
@@ -26,7 +26,7 @@ import Testing
             ])
     }
 
-    private static func form(_ file: URL, _ fields: (String, String)...) -> MultipartForm {
+    static func form(_ file: URL, _ fields: (String, String)...) -> MultipartForm {
         var form = MultipartForm()
         form.append(fileAt: file, named: "photo")
         for (name, value) in fields { form.append(value, named: name) }

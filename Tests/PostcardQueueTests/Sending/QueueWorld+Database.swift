@@ -73,7 +73,7 @@ extension QueueWorld {
                 uploads[index].conflicts = conflicts
                 uploads[index].interruptions = 0
                 uploads[index].hasFreshFields = false
-            case .staleFields:
+            case .staleFields, .staleForm:
                 uploads[index].hasFreshFields = true
                 uploads[index].interruptions = 0
             case .interruption: uploads[index].interruptions += 1
