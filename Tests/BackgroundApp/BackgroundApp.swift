@@ -61,7 +61,9 @@ import PostcardTransferDaemon
                 try await patiently { try await queue.pause() }
                 try await patiently { try await queue.resume() }
             }
-            try await queue.run(endsWhenEmpty: true)
+            repeat {
+                try await queue.run(endsWhenEmpty: true)
+            } while try await retryInterrupted(in: queue)
         }
     }
 
@@ -74,7 +76,8 @@ import PostcardTransferDaemon
         session.retryPolicy.firstDelay = .milliseconds(1)
         session.retryPolicy.maximumDelay = .milliseconds(50)
         session.maximumOpenUploads = plan.maximumOpenUploads
-        session.maximumWakeUp = .seconds(100_000)
+        // Half of what the model allows.
+        session.maximumWakeUp = FastTime.lasting(.seconds(30))
         let wakeUps = AsyncStream.makeStream(of: Void.self)
         let service = DaemonTransferService(socket: plan.socket, isWakeUp: isBackground) {
             wakeUps.continuation.yield()
@@ -102,12 +105,25 @@ import PostcardTransferDaemon
             let bytes = (0..<plan.fileBytes).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
             form.append(Data(bytes), named: "file", filename: "\(number).bin")
             let made = form
-            try await patiently { try await queue.enqueue(made, to: plan.address(of: number)) }
+            _ = try await patiently { try await queue.enqueue(made, to: plan.address(of: number)) }
         }
     }
 
+    /// Retries the uploads that failed because the system ended them again and again, as a user would. Returns whether
+    /// there were any.
+    private func retryInterrupted(in queue: UploadQueue) async throws -> Bool {
+        guard plan.retriesInterrupted == true else { return false }
+        var retried = 0
+        for upload in try await patiently({ try await queue.uploads() }) {
+            guard case .failed(let failure) = upload.state, failure.code == .interrupted else { continue }
+            try await patiently { try await queue.retry(upload.id) }
+            retried += 1
+        }
+        return retried > 0
+    }
+
     /// Does something again that could not be done because the app was about to be suspended. The queue has nothing of it.
-    private func patiently(_ work: () async throws -> Void) async throws {
+    private func patiently<Value>(_ work: () async throws -> Value) async throws -> Value {
         while true {
             do {
                 return try await work()
@@ -123,7 +139,7 @@ import PostcardTransferDaemon
         var (low, high) = (0, max(plan.forms, 1))
         while low < high {
             let middle = (low + high) / 2
-            let isEnd = try await queue.uploads(limit: 1, after: Int64(middle)).isEmpty
+            let isEnd = try await patiently { try await queue.uploads(limit: 1, after: Int64(middle)).isEmpty }
             (low, high) = isEnd ? (low, middle) : (middle + 1, high)
         }
         return low

@@ -17,6 +17,8 @@ package struct BackgroundAppPlan: Codable, Sendable {
     package var addresses: [URL]
     /// The maximum number of uploads that the system has at a time.
     package var maximumOpenUploads = 100
+    /// Whether the user retries uploads that failed because the system ended them again and again. `nil` means no.
+    package var retriesInterrupted: Bool?
 
     package init(
         directory: String, socket: String, session: String, forms: Int, fileBytes: Int, addresses: [URL]

@@ -20,6 +20,8 @@ struct DaemonCommand: Encodable {
     var networks: [String: Bool]?
     /// What the transfer resumes with.
     var resumeData: Data?
+    /// Whether the process begins a transfer although it knows that the session has ended.
+    var knowsEnd: Bool?
     /// The daemon's number for a transfer.
     var transfer: Int?
     /// The process's number for an activity.

@@ -14,8 +14,13 @@ package final class DaemonTransferService: TransferService {
         var reported: Set<String> = []
         /// The URLs of transfers, for errors.
         var addresses: [String: URL] = [:]
+        /// Whether this process knows that the session has ended.
+        var knowsEnd = false
         /// Makes the session again, once this process knows that it has ended.
         var reconnect: (@Sendable () async throws -> Void)?
+        /// Whether the session was made again before the queue asked for that. It is not made twice: events are reported
+        /// once to each session.
+        var isMadeAgain = false
     }
 
     private let socket: String
@@ -48,6 +53,18 @@ package final class DaemonTransferService: TransferService {
     package func connect(
         _ report: @escaping @Sendable (AttemptEvent) -> Void,
         freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
+    ) async throws {
+        let isMade = state.withLock { state in
+            defer { state.isMadeAgain = false }
+            return state.isMadeAgain && state.connection != nil && !state.knowsEnd
+        }
+        if isMade { return }
+        try await makeSession(report, freshFields)
+    }
+
+    private func makeSession(
+        _ report: @escaping @Sendable (AttemptEvent) -> Void,
+        _ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
     ) async throws {
         let number = state.withLock { state in
             state = State(number: state.number + 1, addresses: state.addresses)
@@ -93,7 +110,9 @@ package final class DaemonTransferService: TransferService {
             state.addresses[id] = transfer.url
             state.reported.remove(id)
         }
-        _ = try await connection().command(command)
+        let (connection, knowsEnd) = try await session()
+        command.knowsEnd = knowsEnd
+        _ = try await connection.command(command)
     }
 
     package func cancel(_ ids: Set<AttemptID>) async {
@@ -126,10 +145,17 @@ package final class DaemonTransferService: TransferService {
     }
 
     /// The connection. Like a background session that has ended, it is made again when it is next used.
-    private func connection() async throws -> DaemonConnection {
-        if let reconnect = state.withLock({ $0.reconnect.take() }) { try await reconnect() }
-        guard let connection = state.withLock({ $0.connection }) else { throw DaemonFailure.closed }
-        return connection
+    private func connection() async throws -> DaemonConnection { try await session().connection }
+
+    /// The connection, and whether this process knew that its session has ended when it chose it.
+    private func session() async throws -> (connection: DaemonConnection, knowsEnd: Bool) {
+        if let reconnect = state.withLock({ $0.reconnect.take() }) {
+            try await reconnect()
+            state.withLock { $0.isMadeAgain = true }
+        }
+        let (connection, knowsEnd) = state.withLock { ($0.connection, $0.knowsEnd) }
+        guard let connection else { throw DaemonFailure.closed }
+        return (connection, knowsEnd)
     }
 
     // MARK: - Events
@@ -143,7 +169,8 @@ package final class DaemonTransferService: TransferService {
         if message.event == "invalidated" {
             state.withLock { state in
                 guard state.number == number else { return }
-                state.reconnect = { [weak self] in try await self?.connect(report, freshFields: freshFields) }
+                state.knowsEnd = true
+                state.reconnect = { [weak self] in try await self?.makeSession(report, freshFields) }
             }
             return report(.invalidated(SessionProblem(systemCode: nil, message.reason ?? "no reason")))
         }

@@ -17,6 +17,9 @@ package enum FastTime {
             pollInterval: .seconds(60))
     }
 
+    /// The duration on a queue's clock that takes this long.
+    package static func lasting(_ duration: Duration) -> Duration { duration * factor }
+
     private static var date: Date { Date(timeIntervalSince1970: Date().timeIntervalSince1970 * Double(factor)) }
 
     /// How many seconds it takes until a date.

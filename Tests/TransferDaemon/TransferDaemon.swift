@@ -26,6 +26,8 @@ package final class TransferDaemon: Sendable {
         package var connectionsPerHost = 3
         /// The number of open transfers with which nothing is sent any more.
         package var stallsAbove = 1000
+        /// How long it takes to begin a transfer, for each one that is open.
+        package var creation = 0.0
         /// The first delay of transfers that begin after a launch in the background. It doubles with each launch.
         package var rateLimit = 0.0
         /// The maximum of this delay.

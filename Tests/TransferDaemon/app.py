@@ -155,8 +155,11 @@ class App:
     def lock_device(self, directory):
         """Restarts the device, which ends the app. Until it is unlocked for the first time, the app's files cannot be
         used: another file is in place of their directory."""
-        self.kill()
         self.hidden = (directory, directory + "-locked")
+        # No one opens the app of a locked device, and another process may be launched while one is killed.
+        self.is_open_pending = False
+        while self.process:
+            self.kill()
         os.rename(*self.hidden)
         open(directory, "w").close()
 

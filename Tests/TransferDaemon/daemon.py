@@ -92,6 +92,8 @@ class Peer:
         session, what = self.session, command["do"]
         if what == "wait":
             return self.wait(command)
+        if what == "begin":
+            time.sleep(session.creation_time())
         with session.changed:
             if what == "begin-activity":
                 return session.begin_activity(self, command["activity"])
@@ -101,8 +103,8 @@ class Peer:
                 session.connect(self, command["isBackground"])
                 threading.Thread(target=self.deliver, daemon=True).start()
                 if not self.is_held:
-                    # Eager: waiting events are delivered before the process has asked for anything.
-                    session.changed.wait_for(lambda: self.is_gone or not self.outbox)
+                    # Eager: waiting events are delivered before the process has asked for anything, unless they are many.
+                    session.changed.wait_for(lambda: self.is_gone or not self.outbox, 1.0)
                 return {}
             if what == "handled":
                 return session.note_handled()
@@ -113,8 +115,8 @@ class Peer:
                 session.changed.notify_all()
                 return session.list_transfers()
             if what == "begin" and self.is_invalid:
-                if not self.outbox:
-                    # On a device this ends the app.
+                if command.get("knowsEnd"):
+                    # On a device this ends the app. A process cannot prevent it before it was notified.
                     session.failures.append("A transfer began in a session of which the process knows that it has ended.")
                 return {"error": "The session has ended."}
             if what == "begin":

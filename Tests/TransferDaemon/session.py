@@ -26,6 +26,7 @@ DEFAULTS = {
     "requestTimeout": 30.0,  # and how long a connection may be idle.
     "connectionsPerHost": 3,
     "stallsAbove": 1000,  # open transfers: with more, nothing is sent.
+    "creation": 0.0,  # How long it takes to begin a transfer, for each one that is open.
     # The first delay of transfers that a process begins after a launch in the background, and the maximum.
     "rateLimit": 0.0,
     "longestRateLimit": 1.0,
@@ -101,6 +102,11 @@ class Session(App):
         if left is None or state_of(left.file) != left.state:
             return self.end(transfer, {"end": "failed", "code": "connection-lost", "message": "not resumable"})
         transfer.fields, transfer.resource = left.fields, left.resource
+
+    def creation_time(self):
+        """How long it takes to begin a transfer: the longer, the more are open."""
+        with self.changed:
+            return self.options["creation"] * self.count_open()
 
     def count_open(self):
         return sum(t.state in ("waiting", "active", "challenged") for t in self.transfers.values())
