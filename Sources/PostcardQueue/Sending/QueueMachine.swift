@@ -141,7 +141,6 @@ extension QueueMachine {
             // A session that has ended reports nothing more.
             hasDeliveredAll = true
             awaited = []
-            strays = [:]
         }
         events += news.events
         hasHandlers = hasHandlers || news.hasHandlers
@@ -227,13 +226,13 @@ extension QueueMachine {
                 let (attempt, stray) = (open.removeValue(forKey: id), strays.removeValue(forKey: id))
                 ended.append(
                     EndedAttempt(
-                        id: id, upload: attempt?.upload, end: end, body: attempt?.body ?? stray ?? Data(),
+                        id: id, upload: attempt?.upload, end: end, body: (stray ?? Data()) + (attempt?.body ?? Data()),
                         resumeData: attempt?.resumeData))
             case .deliveredAll:
                 hasDeliveredAll = true
                 awaited = []
-            // Taken in when it was received.
-            case .invalidated: break
+            // Taken in when it was received, but for what came before it.
+            case .invalidated: strays = [:]
             }
         }
         events = []

@@ -91,7 +91,9 @@ extension QueueMachine.Rules {
             }
         case .interrupted(let interruption):
             let count = row.interruptions + 1
-            let counts = interruption.counts && attempt.hasBegun
+            // One that still waited in the system for its time was not sent, and costs no time to interrupt again.
+            let isDue = row.earliestBegin.map { $0 <= now } ?? true
+            let counts = interruption.counts && attempt.hasBegun && isDue
             if interruption.isFatal, counts, count >= Interruption.maximumCount {
                 return .fail(because: interruption.lastFailure(after: count), mayHaveArrived: attempt.hasBegun)
             }

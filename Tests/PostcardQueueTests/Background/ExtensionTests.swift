@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import PostcardTestSupport
+import Synchronization
 import Testing
 
 @testable import PostcardQueue
@@ -84,6 +85,49 @@ import Testing
         try await shareExtension.handOver()
         #expect(other.handedOver.isEmpty && other.cancellations == 1)
         await shareExtension.disconnect()
+        await app.disconnect()
+    }
+
+    /// Notifications between processes, without the processes.
+    private final class Hub: Sendable {
+        private let listeners = Mutex<(next: Int, all: [Int: (name: String, notify: @Sendable () -> Void)])>((0, [:]))
+
+        var count: Int { listeners.withLock { $0.all.count } }
+
+        var broadcast: ChangeBroadcast {
+            ChangeBroadcast(pollInterval: .seconds(60)) { [self] name in
+                for listener in listeners.withLock({ $0.all.values.filter { $0.name == name } }) { listener.notify() }
+            } listen: { [self] name, notify in
+                let key = listeners.withLock { listeners in
+                    listeners.next += 1
+                    listeners.all[listeners.next] = (name, notify)
+                    return listeners.next
+                }
+                return ChangeBroadcast.Listener { [self] in listeners.withLock { $0.all[key] = nil } }
+            }
+        }
+    }
+
+    /// The clock stands still, so that the app never looks for changes by itself.
+    @Test func `an app is notified of what its extension enqueues, and hands it over`() async throws {
+        let (hub, kept, clock) = (Hub(), KeptTransfers(), SteppedClock())
+        func queue(_ session: BackgroundSession?) -> UploadQueue {
+            UploadQueue(
+                directory: directory, session: session, service: session.map { _ in KeepingService(kept) },
+                time: clock.time, broadcast: hub.broadcast)
+        }
+        let app = queue(BackgroundSession(identifier: UUID().uuidString))
+        let running = Task { try await app.run() }
+        await clock.waitForSleeper()
+        let id = try await queue(nil).enqueue(QueuedForms.form(), to: url)
+        while kept.handedOver.isEmpty { await Task.yield() }
+        // The extension cancels it, and the app stops what it has handed over.
+        try await queue(nil).cancel(id)
+        while !kept.handedOver.isEmpty { await Task.yield() }
+        // Queues that are gone are not notified any longer.
+        while hub.count > 1 { await Task.yield() }
+        running.cancel()
+        _ = try? await running.value
         await app.disconnect()
     }
 

@@ -214,6 +214,27 @@ import Testing
         await queue.disconnect()
     }
 
+    @Test func `an upload that is lost while it waits in the system for its time is not counted as interrupted`()
+        async throws
+    {
+        let clock = SteppedClock()
+        let queue = UploadQueue(
+            directory: folder.url.appending(path: "queue"), session: BackgroundSession(identifier: identifier),
+            service: KeepingService(kept), time: clock.time)
+        let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        for (seconds, expected) in [(0, 1), (0, 1), (0, 1), (11, 2), (0, 2), (60, 3)] {
+            clock.advance(by: .seconds(seconds))
+            try await queue.handOver()
+            #expect(kept.handedOver.count == 1)
+            try kept.end(.interrupted(.lost))
+            // Settled, and handed over again before its time.
+            try await queue.handOver()
+            let row = try #require(try await queue.store.database.read { try $0.row(id) })
+            #expect(row.interruptions == expected)
+        }
+        await queue.disconnect()
+    }
+
     private static let firstEnds: [AttemptEnd] = [
         .failed(.connectionLost(to: URL(filePath: "/"), "it broke")), .interrupted(.cancelled),
         .response(status: 503, headerFields: HTTPFields(), url: nil, method: nil),

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import Testing
 
 @testable import PostcardClient
@@ -64,6 +65,29 @@ import Testing
         #expect(world.connections == 2)
         world.rest()
         #expect(world.begins == [0, 5] && world.uploads[0].state.name == "done", "\(world.trace)")
+    }
+
+    /// Its upload was paused when the body had arrived, and the session ended right after the response.
+    @Test func `the response of a paused upload keeps its body if the session ends`() throws {
+        let (id, body) = (AttemptID(upload: UUID(), number: 1), Data("stored".utf8))
+        let end = AttemptEnd.response(status: 201, headerFields: [:], url: nil, method: nil)
+        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 1))
+        func play(_ event: QueueMachine.Event) -> QueueMachine.Action { machine.handle(event, at: Date()) }
+        _ = play(.woken(.init(hasChanges: true)))
+        _ = play(.done)
+        _ = play(.compared(carried: [id: false], recorded: [id: 1], events: [.received(id, body)]))
+        guard case .cancel(let cancelled, _) = play(.recorded([:])) else { throw CancellationError() }
+        #expect(cancelled == [id])
+        _ = play(.done)
+        _ = play(.exhausted(nextDue: nil))
+        guard case .connect = play(.woken(.init(events: [.ended(id, end), .invalidated(.invalid("it broke"))]))) else {
+            throw CancellationError()
+        }
+        _ = play(.done)
+        guard case .settle(let ended, _) = play(.compared(carried: [:], recorded: [:], events: [])) else {
+            throw CancellationError()
+        }
+        #expect(ended.map(\.body) == [body])
     }
 
     @Test func `a run ends with the reason if sessions end again and again`() {

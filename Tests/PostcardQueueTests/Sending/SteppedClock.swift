@@ -21,7 +21,11 @@ final class SteppedClock: Sendable {
 
     var time: QueueTime {
         QueueTime(
-            date: { self.date }, instant: { self.start.instant + self.elapsed }, sleep: { await self.sleep(until: $0) })
+            date: { self.date }, instant: { self.start.instant + self.elapsed },
+            sleep: {
+                await self.sleep(until: $0)
+                try Task.checkCancellation()
+            })
     }
 
     private func sleep(until end: ContinuousClock.Instant) async {
