@@ -7,6 +7,10 @@ import PostcardTestSupport
 import Synchronization
 import Testing
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 @Suite(.timeLimit(.minutes(10))) struct PresignedUploadTests {
     private static func form() -> MultipartForm {
         var form = MultipartForm()
