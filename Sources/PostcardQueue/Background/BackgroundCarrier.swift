@@ -131,6 +131,8 @@ struct BackgroundCarrier: AttemptCarrier {
     private func transfer(of row: UploadRow) async throws -> Transfer {
         let upload = row.upload
         var fields = row.headerFields
+        let now = time.date()
+        let later = row.earliestBegin.flatMap { $0 > now ? $0 : nil }
         // An object store gets no credentials of the app.
         if row.signed == nil, let headerFields = session.headerFields {
             let added: HTTPFields
