@@ -8,6 +8,7 @@ import PostcardPictures
 import PostcardQueue
 import PostcardS3
 import PostcardServer
+import Tracing
 
 // The Swift of the documentation's articles that is neither in Snippets nor in the README, compiled. DocumentationTests
 // checks that it is the same, line by line.
@@ -24,6 +25,14 @@ private func followed(_ form: MultipartForm, to url: URL, by client: UploadClien
     try await client.upload(form, to: url) { progress in
         for part in progress.parts { print(part.filename ?? part.name, part.fraction ?? 0) }
     }
+}
+
+private func traced(_ form: MultipartForm, to url: URL, by client: UploadClient, _ tracer: any Tracer) async throws {
+    InstrumentationSystem.bootstrap(tracer)
+    let response = try await withSpan("share a picture") { _ in
+        try await client.upload(form, to: url)
+    }
+    print(response.status)
 }
 
 private func configured() -> UploadClient {

@@ -64,7 +64,11 @@ final class SimulatedReceiver: @unchecked Sendable {
         }
         let exchange = plant.map { plant in plant.wrap(direct, PlantedWorld(network, process)) } ?? direct
         bucket.surroundings = Surroundings(
-            exchange: exchange,
+            exchange: { request, signed, limit in
+                // A process may be stopped between what it decides and what it sends.
+                await process.pause(0)
+                return try await exchange(request, signed, limit)
+            },
             now: { [plant] in
                 let time = plant?.stopsClock == true ? process.runningTime : scheduler.now
                 return Self.origin.advanced(by: .nanoseconds(Int64(time * 1e9)))
