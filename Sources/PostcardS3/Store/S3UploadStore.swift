@@ -53,11 +53,11 @@ public final class S3UploadStore: MaintainedUploadStore {
     /// - Parameters:
     ///   - bucket: The bucket, and how to reach it.
     ///   - memoryBytes: The memory for bytes that wait to be sent to the object store, for all uploads together.
-    ///     Defaults to 96 MiB: twelve parts.
+    ///     Defaults to 80 MiB: ten parts.
     ///   - logger: Logs what could not be removed, by identifiers alone.
     /// - Throws: ``S3Error`` if the bucket cannot be used, or the store lacks something, by name.
     public static func open(
-        _ bucket: S3Bucket, memoryBytes: Int = 96 << 20, logger: Logger = Logger(label: "postcard.store")
+        _ bucket: S3Bucket, memoryBytes: Int = 80 << 20, logger: Logger = Logger(label: "postcard.store")
     ) async throws -> S3UploadStore {
         let objects = try ObjectStore(bucket, logger: logger)
         try await StoreProbe(objects: objects, logger: logger).run()
