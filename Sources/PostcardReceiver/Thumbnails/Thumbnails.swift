@@ -109,22 +109,6 @@ struct Thumbnails: Sendable {
             throw UploadProblem.noThumbnail
         }
     }
-
-    /// Does some work, and cancels it when its time is over.
-    private func within<Value: Sendable>(
-        _ limit: Duration, or problem: UploadProblem, _ work: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        try await withThrowingTaskGroup(of: Value.self) { group in
-            group.addTask { try await work() }
-            group.addTask {
-                try await Task.sleep(for: limit)
-                throw problem
-            }
-            defer { group.cancelAll() }
-            guard let value = try await group.next() else { throw CancellationError() }
-            return value
-        }
-    }
 }
 
 extension UploadProblem {

@@ -275,12 +275,20 @@ struct ObjectStore: Sendable {
     }
 
     /// Signs forms for clients, for an address of the store that may be another than that of this process.
-    func signedForm(_ policy: PostPolicy, at date: Date) async throws -> (url: String, fields: [(String, String)]) {
+    ///
+    /// - Returns: Also when the form expires: with the credentials, if that is earlier.
+    func signedForm(
+        _ policy: PostPolicy, at date: Date
+    ) async throws -> (url: String, fields: [(String, String)], expires: Date) {
         try await connection.signedForm(policy, at: date)
     }
 
     /// Signs a PUT for clients.
-    func signedPut(_ key: String, headers: [(String, String)], lifetime: Int, at date: Date) async throws -> String {
+    ///
+    /// - Returns: Also when the signature expires: with the credentials, if that is earlier.
+    func signedPut(
+        _ key: String, headers: [(String, String)], lifetime: Int, at date: Date
+    ) async throws -> (url: String, expires: Date) {
         try await connection.signedPut(prefix + key, headers: headers, lifetime: lifetime, at: date)
     }
 

@@ -69,31 +69,27 @@ public struct PresignedForms: Sendable {
         let now = bucket.clock()
         let lifetime = min(max(options.lifetime.components.seconds, 1), PresignedFormOptions.maximumLifetime)
         let metadata = ("x-amz-meta-\(FormFacts.fieldName)", described)
-        let expires = now.addingTimeInterval(Double(lifetime))
         return try await storing {
             switch options.method {
             case .post:
                 var policy = PostPolicy(
-                    expires: expires,
+                    expires: now.addingTimeInterval(Double(lifetime)),
                     fields: [("key", bucket.prefix + name), ("success_action_status", "201"), metadata])
                 if let type { policy.fields.append(("Content-Type", type)) }
                 policy.contentLengths = 0...maximumBytes
-                let (url, signed) = try await signing.signedForm(policy, at: now)
-                let fields = Dictionary(signed, uniquingKeysWith: { first, _ in first })
+                let (url, fields, expires) = try await signing.signedForm(policy, at: now)
                 return SignedForm(
-                    method: "POST", url: url, fields: fields, headers: nil, key: bucket.prefix + name,
-                    // What was signed, because the credentials may end earlier.
-                    expires: fields["policy"].flatMap(PostPolicy.expiration) ?? expires.formatted(.iso8601))
+                    method: "POST", url: url, fields: Dictionary(fields, uniquingKeysWith: { first, _ in first }),
+                    headers: nil, key: bucket.prefix + name, expires: expires.formatted(.iso8601))
             case .put:
                 var headers = [metadata]
                 if let type { headers.append(("content-type", type)) }
-                let url = try await signing.signedPut(name, headers: headers, lifetime: Int(lifetime), at: now)
+                let (url, expires) = try await signing.signedPut(
+                    name, headers: headers, lifetime: Int(lifetime), at: now)
                 return SignedForm(
                     method: "PUT", url: url, fields: nil,
                     headers: Dictionary(headers, uniquingKeysWith: { first, _ in first }),
-                    key: bucket.prefix + name,
-                    expires: (RequestSigner.lifetime(of: url).map { now.addingTimeInterval(Double($0)) } ?? expires)
-                        .formatted(.iso8601))
+                    key: bucket.prefix + name, expires: expires.formatted(.iso8601))
             }
         }
     }

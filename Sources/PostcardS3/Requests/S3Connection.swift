@@ -5,6 +5,7 @@ package import NIOCore
 package import NIOHTTP1
 import PostcardForm
 import PostcardFoundation
+import PostcardServer
 import Synchronization
 
 /// A request to a bucket.
@@ -192,34 +193,19 @@ final class S3Connection: Sendable {
         let span = StoreSpan(
             request.method, to: bucket, at: host, bytes: request.body.readableBytes, adding: &outgoing.headers)
         do {
-            let response = try await Self.exchange(outgoing, with: client, within: timeout)
+            // The client's own deadline ends with the head of the response, and a body may stall.
+            let response = try await within(timeout, or: HTTPClientError.deadlineExceeded) {
+                [client, outgoing] in
+                let response = try await client.execute(outgoing, timeout: TimeAmount(timeout))
+                let body = try await response.body.collect(upTo: Self.maximumBodyBytes)
+                return S3Response(status: Int(response.status.code), headers: response.headers, body: body)
+            }
             span.end(status: response.status)
             return response
         } catch {
             span.end(error)
             try Task.checkCancellation()
             throw S3Error.unreachable(endpoint, error)
-        }
-    }
-
-    /// Limits the time of the whole exchange: the client's own deadline ends with the head of the response, and a body
-    /// may stall.
-    private static func exchange(
-        _ request: HTTPClientRequest, with client: HTTPClient, within timeout: Duration
-    ) async throws -> S3Response {
-        try await withThrowingTaskGroup(of: S3Response.self) { group in
-            group.addTask {
-                let response = try await client.execute(request, timeout: TimeAmount(timeout))
-                let body = try await response.body.collect(upTo: maximumBodyBytes)
-                return S3Response(status: Int(response.status.code), headers: response.headers, body: body)
-            }
-            group.addTask {
-                try await Task.sleep(for: timeout)
-                throw HTTPClientError.deadlineExceeded
-            }
-            defer { group.cancelAll() }
-            guard let response = try await group.next() else { throw CancellationError() }
-            return response
         }
     }
 
@@ -257,21 +243,29 @@ final class S3Connection: Sendable {
 
     // MARK: - For clients
 
-    func signedForm(_ policy: PostPolicy, at date: Date) async throws -> (url: String, fields: [(String, String)]) {
+    func signedForm(
+        _ policy: PostPolicy, at date: Date
+    ) async throws -> (url: String, fields: [(String, String)], expires: Date) {
         let signer = RequestSigner(credentials: try await credentials.value(now: date), region: region)
+        var policy = policy
+        policy.expires = signer.end(of: policy.expires)
         let path = SignableRequest.encode(basePath, keeping: UInt8(ascii: "/"))
         return (
             "\(endpoint)\(path.isEmpty ? "/" : path)",
-            try policy.formFields(signedBy: signer, bucket: bucket.name, at: date)
+            try policy.formFields(signedBy: signer, bucket: bucket.name, at: date), policy.expires
         )
     }
 
-    func signedPut(_ key: String, headers: [(String, String)], lifetime: Int, at date: Date) async throws -> String {
+    func signedPut(
+        _ key: String, headers: [(String, String)], lifetime: Int, at date: Date
+    ) async throws -> (url: String, expires: Date) {
         let signer = RequestSigner(credentials: try await credentials.value(now: date), region: region)
+        let lifetime = max(Int(signer.end(of: date.addingTimeInterval(Double(lifetime))).timeIntervalSince(date)), 1)
         var request = SignableRequest(
             method: "PUT", host: host, path: "\(basePath)/\(key)", headers: headers.map { (name: $0.0, value: $0.1) })
         signer.presign(&request, lifetime: lifetime, at: date)
-        return "\(endpoint)\(request.encodedPath)?\(request.encodedQuery)"
+        let url = "\(endpoint)\(request.encodedPath)?\(request.encodedQuery)"
+        return (url, date.addingTimeInterval(Double(lifetime)))
     }
 
     private static func fetch(_ request: MetadataRequest, with client: HTTPClient) async throws -> [UInt8] {

@@ -3,7 +3,6 @@ import PostcardFoundation
 /// A policy with which a form may be posted to a bucket, and what the form's fields must be ("POST Policy" in the
 /// reference of Amazon S3).
 struct PostPolicy: Sendable {
-    /// When the form expires. It does so earlier if the credentials that sign it do.
     var expires: Date
     /// The fields whose values the policy fixes.
     var fields: [(name: String, value: String)]
@@ -24,18 +23,9 @@ struct PostPolicy: Sendable {
         conditions += fields.map { .isEqual($0.name, $0.value) }
         conditions += beginnings.map { .begins($0.name, $0.beginning) }
         if let contentLengths { conditions.append(.contentLength(contentLengths)) }
-        let expires = min(expires, signer.credentials.expires ?? expires)
         let document = Document(expiration: expires.formatted(.iso8601), conditions: conditions)
         let policy = try JSONEncoder().encode(document).base64EncodedString()
         return fields + [("policy", policy), ("x-amz-signature", signer.signature(ofPolicy: policy, at: date))]
-    }
-
-    /// When a policy expires, in ISO 8601.
-    ///
-    /// - Parameter policy: The policy in Base64, as in a form.
-    static func expiration(of policy: String) -> String? {
-        struct Expiring: Decodable { let expiration: String }
-        return Data(base64Encoded: policy).flatMap { try? JSONDecoder().decode(Expiring.self, from: $0) }?.expiration
     }
 
     private struct Document: Encodable {

@@ -54,11 +54,9 @@ struct RequestSigner: Sendable {
 
     /// Adds the parameters with which the request needs no further credentials for a while.
     ///
-    /// - Parameter lifetime: Seconds, at most seven days. Less is signed if the credentials end earlier.
+    /// - Parameter lifetime: Seconds, at most seven days.
     func presign(_ request: inout SignableRequest, lifetime: Int, at date: Date) {
         let time = SigningTime(date)
-        let left = credentials.expires.map { max($0.timeIntervalSince(date), 1) } ?? Double(lifetime)
-        let lifetime = Int(min(Double(lifetime), left))
         request.query += [
             ("X-Amz-Algorithm", Self.algorithm), ("X-Amz-Credential", credential(at: time)), ("X-Amz-Date", time.text),
             ("X-Amz-Expires", "\(lifetime)"), ("X-Amz-SignedHeaders", request.signedHeaderNames),
@@ -68,10 +66,8 @@ struct RequestSigner: Sendable {
         request.query.append(("X-Amz-Signature", signature))
     }
 
-    /// The lifetime of a presigned URL, in seconds.
-    static func lifetime(of url: String) -> Int? {
-        URLComponents(string: url)?.queryItems?.first { $0.name == "X-Amz-Expires" }?.value.flatMap { Int($0) }
-    }
+    /// When something ends that is signed until a time: then, or with the credentials if they end earlier.
+    func end(of time: Date) -> Date { min(time, credentials.expires ?? time) }
 
     /// The signature of a POST policy.
     ///

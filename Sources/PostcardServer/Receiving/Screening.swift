@@ -53,18 +53,12 @@ package struct Screening: Sendable {
     ///   screened by then, and the errors of the screening.
     func screen(_ file: FinishedFile, for peer: PeerAddress?) async throws -> ScreeningVerdict {
         let turn = Turn()
-        return try await withThrowingTaskGroup(of: ScreeningVerdict.self) { group in
-            group.addTask { try await screen(file, for: peer, in: turn) }
-            group.addTask {
-                try await Task.sleep(for: timeLimit)
-                guard turn.hasCome.load(ordering: .relaxed) else { throw shares.usedUp(.screenings) }
-                throw ScreeningTimeout(timeLimit: timeLimit)
-            }
-            // Leaving the group cancels the other task.
-            defer { group.cancelAll() }
-            guard let verdict = try await group.next() else { throw CancellationError() }
-            return verdict
-        }
+        return try await within(timeLimit, or: overdue(turn)) { try await screen(file, for: peer, in: turn) }
+    }
+
+    private func overdue(_ turn: Turn) -> any Error {
+        guard turn.hasCome.load(ordering: .relaxed) else { return shares.usedUp(.screenings) }
+        return ScreeningTimeout(timeLimit: timeLimit)
     }
 
     /// The turn of a file that is to be screened.

@@ -26,7 +26,7 @@ struct BucketForms {
     }
 
     func sign(_ policy: PostPolicy, at date: Date = Date()) async throws -> PresignedForm {
-        let (url, fields) = try await connection.signedForm(policy, at: date)
+        let (url, fields, _) = try await connection.signedForm(policy, at: date)
         guard let url = URL(string: url) else { throw CancellationError() }
         return PresignedForm(url: url, fields: Dictionary(fields, uniquingKeysWith: { first, _ in first }))
     }
@@ -34,7 +34,7 @@ struct BucketForms {
     func signPut(
         _ key: String = "photos/1", headers: [(String, String)] = [], lifetime: Int = 600, at date: Date = Date()
     ) async throws -> PresignedForm {
-        let url = try await connection.signedPut(key, headers: headers, lifetime: lifetime, at: date)
+        let (url, _) = try await connection.signedPut(key, headers: headers, lifetime: lifetime, at: date)
         guard let url = URL(string: url) else { throw CancellationError() }
         return PresignedForm(putting: url, headerFields: Dictionary(headers, uniquingKeysWith: { first, _ in first }))
     }
