@@ -59,8 +59,9 @@ public struct AsyncHTTPTransport: UploadTransport {
     /// - Parameters:
     ///   - configuration: The configuration of the HTTP client that the transport makes. Redirects, the timeouts for
     ///     reading and writing, and the tracer are ignored, because the upload client has its own, and so are the debug
-    ///     initializers of HTTP/1.1 connections and HTTP/2 streams, which the transport needs. With `retryConnectionEstablishment`, the
-    ///     default of AsyncHTTPClient, a refused connection fails only after the connect timeout.
+    ///     initializers of HTTP/1.1 connections and HTTP/2 streams, which the transport needs. With
+    ///     `retryConnectionEstablishment`, the default of AsyncHTTPClient, a refused connection fails only after the
+    ///     connect timeout.
     ///   - eventLoopGroup: The event loops of the connections. Defaults to those that all clients of the program share.
     public init(
         configuration: HTTPClient.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup

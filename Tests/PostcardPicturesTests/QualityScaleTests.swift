@@ -107,7 +107,7 @@ import Testing
 
     // MARK: - Another program's opinion
 
-    /// The table that mozjpeg's program uses unless it is told otherwise, before it is scaled by the quality.
+    /// The default table of mozjpeg's program, before the quality scales it.
     private static let mozjpeg = [
         16, 16, 16, 18, 25, 37, 56, 85, 16, 17, 20, 27, 34, 40, 53, 75, 16, 20, 24, 31, 43, 62, 91, 135, 18, 27, 31, 40,
         53, 74, 106, 156, 25, 34, 43, 53, 69, 94, 131, 189, 37, 40, 62, 74, 94, 124, 169, 238, 56, 53, 91, 106, 131,

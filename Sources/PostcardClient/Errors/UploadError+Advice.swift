@@ -20,9 +20,9 @@ extension UploadError {
             "Nothing was sent. Check the address and the network; a retry policy covers short interruptions."
         case .form: formError?.advice
         case .formExpired:
-            "Get a new form from the server that signed it, by the closure that refreshes it, or correct the clock. A "
-                + "background session has no such closure: cancel the upload there, and enqueue the file with a form that "
-                + "lasts for days."
+            "Get a new form from the server that signed it, by the closure that refreshes it, or correct the clock. "
+                + "Without a closure, send the file with another form; for a background session, with one that lasts for "
+                + "days."
         default: nil
         }
     }

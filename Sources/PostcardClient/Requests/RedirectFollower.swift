@@ -83,8 +83,8 @@ extension URL {
 }
 
 extension HTTPFields {
-    /// The fields that are safe to send to another origin, or to an object store: what is sent, what is accepted, and the `Idempotency-Key`,
-    /// which identifies this upload and no person.
+    /// The fields that are safe to send to another origin, or to an object store: what is sent, what is accepted, and
+    /// the `Idempotency-Key`, which identifies this upload and no person.
     var harmless: HTTPFields {
         filter { Self.harmlessNames.contains($0.name.canonicalName) }
     }

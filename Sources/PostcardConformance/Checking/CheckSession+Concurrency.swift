@@ -28,7 +28,7 @@ extension CheckSession {
     ///
     /// - Parameters:
     ///   - step: A request with a pause in its content.
-    ///   - mayEnd: Whether another request may have ended this one already.
+    ///   - mayEnd: Whether the server may have closed the connection by then, because another request ended this one.
     func begin(_ step: Step, mayEnd: Bool = false) async throws -> OpenRequest {
         let (address, request) = try render(step)
         let connection: ConformanceConnection

@@ -131,8 +131,6 @@ struct BackgroundCarrier: AttemptCarrier {
     private func transfer(of row: UploadRow) async throws -> Transfer {
         let upload = row.upload
         var fields = row.headerFields
-        let now = time.date()
-        let later = row.earliestBegin.flatMap { $0 > now ? $0 : nil }
         // An object store gets no credentials of the app.
         if row.signed == nil, let headerFields = session.headerFields {
             let added: HTTPFields
@@ -151,7 +149,7 @@ struct BackgroundCarrier: AttemptCarrier {
         return Transfer(
             id: row.attempt, url: request.url, method: upload.method, headerFields: fields,
             body: store.directory.bodyURL(row.uuid), length: upload.totalBytes,
-            earliestBegin: later,
+            earliestBegin: row.earliestBegin.flatMap { $0 > time.date() ? $0 : nil },
             networks: upload.conditions.networks, priority: upload.conditions.priority, resumeData: row.resumeData)
     }
 

@@ -224,8 +224,8 @@ extension UploadQueueError {
     static func signed(_ id: QueuedUpload.ID) -> UploadQueueError {
         UploadQueueError(
             .state, "The form of upload \(id) was signed for its address, so it cannot be sent elsewhere.",
-            advice: "Return a form for the other address from QueueOptions.presignedForm once this one has expired, or "
-                + "cancel the upload and enqueue the file with another form.")
+            advice: "Return a form for the other address from QueueOptions.presignedForm, or that of the background "
+                + "session, once this one has expired, or cancel the upload and enqueue the file with another form.")
     }
 
     static func bodyMissing(_ id: QueuedUpload.ID) -> UploadQueueError {
