@@ -97,11 +97,17 @@ final class QueueDatabase: Sendable {
     /// Notes that the database is intact as it is, before the process may be ended without notice.
     func noteRest() { directory.noteClosing() }
 
+    /// Reads, also while the system is about to suspend the app: readers have no lock that iOS minds.
     func read<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
-        do {
-            return try pool.read(work)
-        } catch {
-            throw Self.error(error, at: path)
+        while true {
+            do {
+                return try pool.read(work)
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
+                // A write was interrupted, and with it all that used the database at this moment.
+                continue
+            } catch {
+                throw Self.error(error, at: path)
+            }
         }
     }
 

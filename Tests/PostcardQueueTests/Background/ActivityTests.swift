@@ -151,6 +151,32 @@ private final class ExpiringSystem: Sendable {
         await queue.disconnect()
     }
 
+    @Test func `a query is not interrupted together with a write, when the app is about to be suspended`() async throws
+    {
+        let queue = queue()
+        let store = try await queue.opening.store()
+        let isFirst = Mutex(true)
+        // The interruption comes while the query calls this.
+        let expire = DatabaseFunction("expire", argumentCount: 0) { [system] _ in
+            if isFirst.withLock({ first in
+                defer { first = false }; return first
+            }) {
+                try store.database.write { _ in system.expire() }
+            }
+            return 1
+        }
+        let count = try store.database.read { db in
+            db.add(function: expire)
+            return try Int.fetchOne(
+                db,
+                sql: """
+                    WITH RECURSIVE numbers(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers LIMIT 1000)
+                    SELECT sum(expire()) FROM numbers
+                    """)
+        }
+        #expect(count == 1000)
+    }
+
     @Test func `handing over stops when the app is about to be suspended, and goes on when it runs again`() async throws
     {
         let queue = queue()
