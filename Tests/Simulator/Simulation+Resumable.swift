@@ -97,6 +97,20 @@ extension Simulation {
         return response
     }
 
+    /// - Returns: `nil` if there was no response by which the client can go on.
+    private func append(to resumable: Promises.Resumable, at offset: Int64) async -> SimulatedReceiver.Response? {
+        let part = self.part(of: resumable.form.bytes, at: offset)
+        let (id, least) = (resumable.id, resumable.offset)
+        let connection = ClientConnection()
+        let (pace, receiver) = (self.pace(connection), anyReceiver())
+        let result = await call(receiver, timeout: timeout(pace), on: connection) { store, process in
+            receiver.begin(id, on: connection)
+            return try await SimulatedReceiver.append(part, to: id, pace, in: store, on: process)
+        }
+        guard finish(result, resumable, least: least), case .success(let response) = result else { return nil }
+        return response
+    }
+
     @discardableResult
     func proceed(with resumable: Promises.Resumable, tries: Int) async -> Bool {
         var offset = resumable.offset
@@ -109,20 +123,15 @@ extension Simulation {
                 }
             }
             guard offset <= resumable.form.bytes.count else { return false }
-            let part = self.part(of: resumable.form.bytes, at: offset)
-            let (id, least) = (resumable.id, resumable.offset)
-            let connection = ClientConnection()
-            let (pace, receiver) = (self.pace(connection), anyReceiver())
-            let result = await call(receiver, timeout: timeout(pace), on: connection) { store, process in
-                receiver.begin(id, on: connection)
-                return try await SimulatedReceiver.append(part, to: id, pace, in: store, on: process)
+            if !isEnding, scheduler.random.isTrue(0.2) {
+                // A client that has given up comes again through another receiver, which cuts the form elsewhere.
+                let start = offset
+                begin { _ = await self.append(to: resumable, at: start) }
             }
-            if finish(result, resumable, least: least), case .success(let response) = result {
-                switch response {
-                case .created, .finished, .keyReused: return true
-                case .offset(let known), .mismatch(let known): offset = known
-                default: break
-                }
+            switch await append(to: resumable, at: offset) {
+            case .created, .finished, .keyReused: return true
+            case .offset(let known), .mismatch(let known): offset = known
+            default: break
             }
             if scheduler.random.isTrue(0.04), !isEnding { return await discard(resumable) }
             await clients.pause(scheduler.random.time(0.01...(isPatient ? 5000 : 10)))

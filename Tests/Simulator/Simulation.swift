@@ -245,6 +245,29 @@ final class Simulation: @unchecked Sendable {
         wait()
     }
 
+    /// A large file that takes minutes is stored in parts, which a sweep meanwhile must leave alone.
+    func sendWhileSwept(_ receiver: SimulatedReceiver) async {
+        lastForm += 1
+        let form = Form(number: lastForm, files: [Array(repeating: UInt8(truncatingIfNeeded: lastForm), count: 100)])
+        promises.add(form)
+        let pauses = (0..<6).map { _ in scheduler.random.time(1...60) }
+        let pace = SimulatedReceiver.Pace(connection: ClientConnection(), pauses: pauses, pieceBytes: 20)
+        begin {
+            for pause in pauses {
+                await self.sweep(receiver)
+                await self.clients.pause(pause)
+            }
+        }
+        let result = await call(receiver, timeout: 600) { store, process in
+            try await SimulatedReceiver.receive(form, under: nil, pace, in: store, on: process)
+        }
+        say("post \(form.number) slowly: \(Self.text(result))")
+        guard case .success(.created(let record)) = result else {
+            return promises.breaks(.progress, "A slow upload fails while the bucket is swept: \(Self.text(result))")
+        }
+        promises.created(record, form)
+    }
+
     func useLastReceiver() async {
         let receiver = anyReceiver()
         receiver.start()
@@ -255,6 +278,7 @@ final class Simulation: @unchecked Sendable {
         var isDone = false
         for _ in 0..<40 where !isDone { isDone = await send(form, under: key, tries: 1) }
         guard isDone else { return promises.breaks(.progress, "An upload fails while one receiver runs") }
+        await sendWhileSwept(receiver)
         for resumable in resumables where !resumable.isDiscarded && resumable.expires > scheduler.now + 100_000 {
             guard promises.broken == nil else { return }
             let isDone = await proceed(with: resumable, tries: 60)
