@@ -72,8 +72,9 @@ final class ObjectWriter {
     /// Sends the bytes that were set aside as parts, but for the last ones.
     private func readBack() async throws {
         guard let objects else { return }
-        let aside = gathering.beginReadingBack()
-        defer { gathering.endReadingBack() }
+        // Until all is read, so that they are removed if the upload fails.
+        var aside = gathering.beginReadingBack()
+        defer { gathering.endReadingBack(keeping: aside) }
         var pieces: [ObjectFile.Piece] = []
         for piece in aside {
             try await piece.storing.value
@@ -97,6 +98,7 @@ final class ObjectWriter {
             offset += Int64(bytes.readableBytes)
             try await gather(bytes, for: objects)
         }
+        aside = []
         for piece in pieces { try? await objects.delete(piece.key) }
     }
 
@@ -254,7 +256,13 @@ extension ObjectWriter {
             }
         }
 
-        func endReadingBack() { state.withLock { $0.isReadingBack = false } }
+        /// - Parameter aside: What could not be read back.
+        func endReadingBack(keeping aside: [Aside]) {
+            state.withLock { state in
+                state.isReadingBack = false
+                state.aside.insert(contentsOf: aside, at: 0)
+            }
+        }
 
         /// - Returns: What was set aside, to be removed.
         func giveUp() -> [Aside] {

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import NIOHTTP1
 import PostcardServer
 import PostcardTestSupport
 import Testing
@@ -77,6 +78,24 @@ struct SlowClientTests {
         let fast = try await Self.begin(in: store)
         try await fast.write(Self.bytes(0..<100_000))
         _ = try await Self.end(fast)
+        await slow.discard()
+        #expect(try await store.objects.list(ObjectName.files).objects.count == 1)
+        #expect(try await store.objects.openParts("").parts.isEmpty)
+    }
+
+    @Test(arguments: ObjectStores.addresses)
+    func `a slow upload leaves nothing if its bytes cannot be read back`(address: String) async throws {
+        let bucket = try await ObjectStores.makeBucket(at: address)
+        let store = try await S3UploadStore.open(
+            bucket.hooked { request in
+                if request.method == .GET, request.key.contains("/files/") { throw ProgramFailure("It is gone.") }
+            }, memoryBytes: 8 << 20)
+        let slow = try await Self.begin(in: store)
+        try await slow.write(Self.bytes(0..<100_000))
+        let fast = try await Self.begin(in: store)
+        try await fast.write(Self.bytes(0..<100_000))
+        _ = try await Self.end(fast)
+        await #expect(throws: ProgramFailure.self) { try await slow.write(Self.bytes(100_000..<17_000_000)) }
         await slow.discard()
         #expect(try await store.objects.list(ObjectName.files).objects.count == 1)
         #expect(try await store.objects.openParts("").parts.isEmpty)
