@@ -12,7 +12,8 @@ public struct S3Bucket: Sendable {
     /// The beginning of all keys: empty, or a path that ends with a slash.
     public let prefix: String
     /// The address of the store, such as `https://ACCOUNT.r2.cloudflarestorage.com`. The bucket is then the first part
-    /// of each path. Defaults to `nil`: Amazon S3 in ``region``.
+    /// of each path. Defaults to `nil`: the address in `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`, or else Amazon S3
+    /// in ``region``.
     public var endpoint: String?
     /// The region. Defaults to `nil`: the region that the environment or the profile names, or else `us-east-1`.
     public var region: String?
@@ -20,8 +21,8 @@ public struct S3Bucket: Sendable {
     public var credentials = S3CredentialSource.automatic()
     /// How long a single request may take. Defaults to 60 seconds.
     public var requestTimeout: Duration = .seconds(60)
-    /// For how long a request that failed is made again, with growing pauses. A request that is being made is not
-    /// ended by it. Defaults to 15 seconds.
+    /// How long a failed request is made again, with growing pauses. A request in progress is not cut off when this
+    /// time is over. Defaults to 15 seconds.
     public var retryTime: Duration = .seconds(15)
 
     /// Tells the time, for signatures and identifiers.
@@ -49,6 +50,12 @@ public struct S3Bucket: Sendable {
         prefix = parts.dropFirst().map { $0 + "/" }.joined()
     }
 
-    /// The address of an object, for messages.
-    func address(of key: String) -> String { "s3://\(name)/\(key)" }
+    /// The address of an object, for messages. It leaves out the identifier of an unfinished upload: knowing that is
+    /// enough to append to the upload.
+    func address(of key: String) -> String {
+        let folder = prefix + ObjectName.unfinished
+        guard key.hasPrefix(folder) else { return "s3://\(name)/\(key)" }
+        let rest = key.dropFirst(folder.count).drop { $0 != "/" }
+        return "s3://\(name)/\(folder)…\(rest)"
+    }
 }

@@ -13,4 +13,16 @@ struct ObjectNameTests {
         #expect(ObjectName.randomText(ofFile: ObjectName.file(3, of: newer)) == newer.randomText)
         #expect(ObjectName.generation(ofKey: ObjectName.key("digest", generation: 12)) == 12)
     }
+
+    @Test func `a message does not say how an unfinished upload is named`() throws {
+        let bucket = try S3Bucket("s3://bucket/some/path")
+        let addresses = ["unfinished/01abc/chunks/0001", "unfinished/01abc", "records/01abc"].map { key in
+            bucket.address(of: bucket.prefix + key)
+        }
+        #expect(
+            addresses == [
+                "s3://bucket/some/path/unfinished/…/chunks/0001", "s3://bucket/some/path/unfinished/…",
+                "s3://bucket/some/path/records/01abc",
+            ])
+    }
 }
