@@ -152,7 +152,7 @@ struct TransportOptions: ParsableArguments {
         guard trusted != nil || insecure || cert != nil else { return nil }
         var tls = TLSConfiguration.makeClientConfiguration()
         if insecure { tls.certificateVerification = .none }
-        if let trusted { tls.trustRoots = .certificates(trusted) }
+        if let trusted { tls.trustRoots = trusted }
         if let cert {
             tls.certificateChain = try Self.certificates(in: cert).map { .certificate($0) }
             tls.privateKey = .privateKey(
@@ -164,12 +164,12 @@ struct TransportOptions: ParsableArguments {
     }
 
     /// The certificates to trust; `nil` for the system's.
-    private func trustedCertificates(for url: URL?) throws -> [NIOSSLCertificate]? {
-        if let cacert { return try Self.certificates(in: cacert) }
+    private func trustedCertificates(for url: URL?) throws -> NIOSSLTrustRoots? {
+        if let cacert { return .certificates(try Self.certificates(in: cacert)) }
         guard let file = ProcessInfo.processInfo.environment["SSL_CERT_FILE"], !file.isEmpty else { return nil }
-        // A server without TLS needs none. One that it redirects to is then not trusted.
-        guard url?.scheme?.lowercased() != "http" else { return (try? Self.certificates(in: file)) ?? [] }
-        return try Self.certificates(in: file)
+        // A server without TLS needs none. The file is read if that server redirects to one with TLS.
+        guard url?.scheme?.lowercased() != "http" else { return .file(file) }
+        return .certificates(try Self.certificates(in: file))
     }
 
     private static func certificates(in path: String) throws -> [NIOSSLCertificate] {
