@@ -316,9 +316,7 @@ struct ServeTests {
         #expect(try server.messages.contains("Closed connections without a valid PROXY header"))
     }
 
-    @Test func `a receiver that is out of descriptors waits, says so, and goes on when there are some again`()
-        async throws
-    {
+    @Test func `a receiver keeps descriptors for requests, however many connections are allowed`() async throws {
         let limit = ProcessInfo.processInfo.activeProcessorCount * 4 + 80
         let bash = URL(filePath: "/bin/bash")
         let server = try await RunningServer(
@@ -334,17 +332,12 @@ struct ServeTests {
                 "-c",
                 "for i in $(seq \(limit)); do exec {s}<>/dev/tcp/127.0.0.1/\(port); done; echo open; exec tail -f /dev/null",
             ], of: bash)
-        var failures: [Int] = []
-        try await eventually {
-            let lines = try server.messages.matches(of: /failures=(\d+).*Could not accept connections/)
-            failures = lines.compactMap { Int($0.output.1) }
-            return failures.count >= 3
-        }
-        // One try each tenth of a second, and a line each second.
-        #expect(failures.allSatisfy { $0 <= 100 }, "\(failures)")
         connections.kill()
+        // After all of those connections, which the system keeps in order.
         let health = try await Program.run("curl", ["-sS", "--max-time", "300", server.address + "/health"])
         #expect(health.text == "ok")
+        #expect(try !server.messages.contains("Could not accept connections"))
+        #expect(await server.terminate() == 0)
     }
 
     @Test("It ends with 0 when it is told to end")

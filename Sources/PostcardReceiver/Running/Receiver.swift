@@ -31,7 +31,7 @@ public import SystemPackage
 /// | `GET /health` | 200 `ok`; 503 with what has failed while no form can be stored |
 /// | `GET /status` | counts of what was received and refused |
 /// | `GET /metrics` | the same and more for Prometheus, in its text format |
-/// | `GET /webhooks` | what a webhook was told, and what is stuck, in `postcard serve` with `--webhook` |
+/// | `GET /webhooks` | how many records were announced, and which are stuck, in `postcard serve` with `--webhook` |
 ///
 /// A store that several receivers share is followed while anyone listens to events: what another receiver has stored or
 /// deleted is an event too, a few seconds later. `behind` says how many `seconds` later at most, whenever that changes.
@@ -87,7 +87,8 @@ public struct Receiver: Sendable {
     public var connections = ConnectionOptions()
     /// The maximum number of connections; others wait until one is closed. One address can have the share of them that
     /// ``UploadOptions/clientShare`` allows; its further connections are closed. Defaults to `nil`: half as many as
-    /// the process can open files (`RLIMIT_NOFILE`), less 32, which leaves as many files for their requests.
+    /// the process can open files (`RLIMIT_NOFILE`), less 32, which leaves as many files for their requests. A larger
+    /// number is lowered so that at least 72 files are left.
     public var maximumConnections: Int?
     /// Secures connections with TLS, and allows HTTP/2. Defaults to `nil`: plain HTTP/1.1. Needs the trait `TLS`.
     public var certificate: ServerCertificate?
@@ -95,11 +96,12 @@ public struct Receiver: Sendable {
     /// names or values of the form, and the receiver's own failures.
     public var logger = Logger(label: "postcard.receiver")
 
-    /// The program that makes small pictures for the page, and its first arguments. It writes a JPEG of the file to
-    /// standard output whose path is its last argument. Defaults to `nil`: the page shows the files themselves.
+    /// The program that makes small pictures for the page, and its first arguments. It gets the path of a file as its
+    /// last argument, and writes a JPEG of that file to standard output. Defaults to `nil`: the page shows the files
+    /// themselves.
     package var thumbnailCommand: [String]?
 
-    /// The endpoint that is told of each record. Defaults to `nil`: none.
+    /// The endpoint that gets a message about each record. Defaults to `nil`: none.
     package var webhook: Webhook?
 
     /// Receives the line of each request that the log has at the level `info`. Defaults to `nil`.
@@ -144,6 +146,10 @@ public struct Receiver: Sendable {
     ///
     /// The directory is open, and locked, as long as the application exists. A graceful shutdown of the
     /// `ServiceGroup` that runs it honors ``ConnectionOptions/shutdownTimeout``.
+    ///
+    /// - Parameter onRunning: Called once connections are accepted, with the server's address.
+    /// - Throws: ``UploadStoreError`` if the directory cannot be used, and ``ServerCertificateError`` if the
+    ///   certificate cannot be used.
     public func application(
         onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }
     ) throws -> some ApplicationProtocol {
@@ -157,7 +163,8 @@ public struct Receiver: Sendable {
         let metrics = MetricsCollector()
         let meter = UploadMeter(factory: metrics.withThatOfProcess)
         let router = Router()
-        var limits = ShareLimits(uploads, connections: maximumConnections ?? OpenFiles.maximumConnections)
+        var limits = ShareLimits(
+            uploads, connections: maximumConnections.map(OpenFiles.allowed) ?? OpenFiles.maximumConnections)
         limits[.listeners] = LiveEvents.maximumListeners
         if !connections.trustedProxies.isEmpty {
             // A proxy's connections are not limited, and each of its clients takes one for a request. So the share of
@@ -235,7 +242,7 @@ public struct Receiver: Sendable {
         guard let webhook else { return nil }
         guard let store = store as? any OutboxStore else {
             throw UploadStoreError(
-                .unavailable, "The store does not remember which records a webhook is still to be told of.",
+                .unavailable, "The store does not remember which records are still to be announced to a webhook.",
                 advice: "Use a directory, or no webhook.")
         }
         return WebhookDeliverer(webhook, from: store, meter: meter, logger: logger)

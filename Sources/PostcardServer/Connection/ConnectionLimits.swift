@@ -39,6 +39,11 @@ package enum OpenFiles {
     /// The maximum number of connections that leaves one file for each, and some for the receiver itself.
     package static var maximumConnections: Int { max((maximum - reserve) / 2, 8) }
 
+    /// - Parameter connections: How many connections the receiver shall have.
+    /// - Returns: As many of them as leave descriptors for the receiver itself and for some requests: without any left,
+    ///   libdispatch may end the process.
+    package static func allowed(_ connections: Int) -> Int { min(connections, max(maximum - reserve - 8, 8)) }
+
     /// How many files the requests of this many connections may have open together.
     package static func forRequests(connections: Int) -> Int { forRequests(connections: connections, of: maximum) }
 
@@ -67,7 +72,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     private struct Count {
         var state = State.open
         var failures = 0
-        var lastLine: ContinuousClock.Instant?
+        var lastLine: NIODeadline?
     }
 
     private let shares: ShareAccount
@@ -128,7 +133,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         }
         count.value.failures += 1
         let server = context.channel
-        log(failure)
+        log(failure, at: context.eventLoop.now)
         pause(.exhausted, server)
         context.eventLoop.scheduleTask(in: Self.pause) { [self] in resume(server) }
     }
@@ -162,9 +167,8 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     }
 
     /// Logs, at most once a second, how many connections the system could not accept since the last message.
-    private func log(_ failure: IOError) {
-        let now = ContinuousClock.now
-        if let last = count.value.lastLine, last.duration(to: now) < .seconds(1) { return }
+    private func log(_ failure: IOError, at now: NIODeadline) {
+        if let last = count.value.lastLine, now - last < .seconds(1) { return }
         logger.warning(
             "Could not accept connections",
             metadata: ["failures": "\(count.value.failures)", "error": "\(Errno(rawValue: failure.errnoCode))"])
