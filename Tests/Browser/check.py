@@ -545,7 +545,7 @@ async def forms(browser, url, pictures):
     await page.send("Page.setBypassCSP", enabled=True)
     await page.open(url + "/status")
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "forms.js")) as script:
-        async with asyncio.timeout(max(count / 1000, 1) * 120):
+        async with asyncio.timeout(max(count / 1000, 1) * 500):
             result = await page.run(f"({script.read()})({count}, {seed})")
     expect(not result["wrong"], f"With the seed {seed}: {json.dumps(result['wrong'], ensure_ascii=False, indent=1)}")
     expect(result["posted"] == count, f"{result['posted']} of {count} forms are posted")

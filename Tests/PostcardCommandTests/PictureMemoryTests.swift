@@ -3,7 +3,7 @@ import PostcardPictures
 import PostcardTestSupport
 import Testing
 
-@Suite(.enabled(if: PictureFitter.isAvailable)) struct PictureMemoryTests {
+@Suite(.timeLimit(.minutes(10)), .enabled(if: PictureFitter.isAvailable)) struct PictureMemoryTests {
     private let folder: TemporaryFolder
 
     init() throws {

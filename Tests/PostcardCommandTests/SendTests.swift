@@ -73,7 +73,7 @@ struct SendTests {
         #expect(silent.status == 69 && !silent.messages.contains("attempt 2"), "\(silent.messages)")
         #expect(silent.messages.contains("127.0.0.1:1"))
         let late = try await Program.run(["send", "-m0.3"] + arguments.dropLast() + ["100"])
-        #expect(late.status == 75 && late.messages.contains("within"), "\(late.messages)")
+        #expect(late.status == 75 && late.messages.contains("0.3 seconds"), "\(late.messages)")
     }
 
     @Test(
@@ -189,20 +189,30 @@ struct SendTests {
         arguments: ["async-http", "urlsession"])
     func slowResponse(transport: String) async throws {
         let script = """
-            import socket, time
+            import socket, threading, time
+            def respond(connection):
+                try:
+                    connection.recv(65536)
+                    connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 100000\\r\\n\\r\\n")
+                    while True:
+                        connection.sendall(b"a")
+                        time.sleep(0.05)
+                except OSError:
+                    pass
             listener = socket.create_server(("127.0.0.1", 0))
             print("http://127.0.0.1:%d" % listener.getsockname()[1], flush=True)
-            connection = listener.accept()[0]
-            connection.recv(65536)
-            connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 100000\\r\\n\\r\\n")
             while True:
-                connection.sendall(b"a")
-                time.sleep(0.05)
+                threading.Thread(target=respond, args=(listener.accept()[0],), daemon=True).start()
             """
         let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
-        let ending = try await send(server.address, "-F", "a=b", "--answer-timeout", "1", "--transport", transport)
+        func end(after seconds: Int) async throws -> Program.Ending {
+            try await send(server.address, "-F", "a=b", "--answer-timeout", "\(seconds)", "--transport", transport)
+        }
+        var ending = try await end(after: 1)
+        // On a busy machine the head itself may be late.
+        if ending.messages.contains("did not respond") { ending = try await end(after: 60) }
         #expect(ending.status == 75, "\(ending.messages)")
-        #expect(ending.messages.contains("did not finish within 1 second"), "\(ending.messages)")
+        #expect(ending.messages.contains("did not finish within"), "\(ending.messages)")
     }
 
     @Test(

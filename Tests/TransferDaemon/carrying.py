@@ -10,7 +10,8 @@ FIRST_RETRY_SECONDS = 0.02
 # What the system adds to requests that it can resume: of the draft's sixth interoperable version.
 VERSION = ("Upload-Draft-Interop-Version", "6")
 RESUMING = [["Upload-Complete", "?1"], list(VERSION)]
-PATIENCE_FOR_RESOURCE = 5.0
+# How long a server may take to name the upload resource. More than a busy machine needs.
+PATIENCE_FOR_RESOURCE = 100.0
 REDIRECTING = {301, 302, 303, 307, 308}
 # Dropped together with the body that they describe.
 CONTENT_FIELDS = {"content-type", "content-length", "content-encoding", "content-language", "content-location"}

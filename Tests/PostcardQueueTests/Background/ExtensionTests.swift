@@ -120,12 +120,12 @@ import Testing
         let running = Task { try await app.run() }
         await clock.waitForSleeper()
         let id = try await queue(nil).enqueue(QueuedForms.form(), to: url)
-        while kept.handedOver.isEmpty { await Task.yield() }
+        try await eventually { !kept.handedOver.isEmpty }
         // The extension cancels it, and the app stops what it has handed over.
         try await queue(nil).cancel(id)
-        while !kept.handedOver.isEmpty { await Task.yield() }
+        try await eventually { kept.handedOver.isEmpty }
         // Queues that are gone are not notified any longer.
-        while hub.count > 1 { await Task.yield() }
+        try await eventually { hub.count <= 1 }
         running.cancel()
         _ = try? await running.value
         await app.disconnect()

@@ -294,7 +294,7 @@ import Testing
         let queue = queue()
         try await queue.enqueue(QueuedForms.form(), to: Self.address())
         let running = Task { try await queue.run() }
-        while kept.handedOver.isEmpty { await Task.yield() }
+        try await eventually { !kept.handedOver.isEmpty }
         kept.invalidate(.inUse)
         let error = await #expect(throws: UploadQueueError.self) { try await running.value }
         #expect(error?.code == .session && error?.advice?.contains("different identifier") == true)
@@ -330,7 +330,7 @@ import Testing
         let first = queue()
         try await first.enqueue(QueuedForms.form(), to: Self.address())
         let running = Task { try await first.run() }
-        while kept.handedOver.isEmpty { await Task.yield() }
+        try await eventually { !kept.handedOver.isEmpty }
         let second = queue()
         let error = await #expect(throws: UploadQueueError.self) { try await running.value }
         #expect(error?.code == .inUse && error?.message.contains("later queue") == true)

@@ -14,6 +14,7 @@ struct SimulatedApp {
     /// Tests run at the same time, so each has its own session.
     let identifier = "org.example.app.\(UUID().uuidString)"
     var maximumOpenUploads = 100
+    var time = FastTime.time
     var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
     var retryPolicy: RetryPolicy = {
         var policy = RetryPolicy(maximumAttempts: 5)
@@ -36,7 +37,7 @@ struct SimulatedApp {
         session.headerFields = headerFields
         // By the tests' fast clock, which says nothing about a busy machine.
         session.maximumWakeUp = .seconds(100_000)
-        return UploadQueue(directory: directory, session: session, service: service, time: FastTime.time)
+        return UploadQueue(directory: directory, session: session, service: service, time: time)
     }
 
     /// Runs a process while the work is done, and disconnects it.

@@ -25,8 +25,8 @@ import Testing
             + "fcntl.lockf(f, fcntl.LOCK_EX); open('\(folder.url.appending(path: "ready").path)', 'w'); time.sleep(1000)"
         let daemon = try await TransferDaemon(app: ["/usr/bin/env", "python3", "-c", program])
         try await daemon.open()
-        while !FileManager.default.fileExists(atPath: folder.url.appending(path: "ready").path) {
-            try await Task.sleep(for: .milliseconds(10))
+        try await eventually {
+            FileManager.default.fileExists(atPath: folder.url.appending(path: "ready").path)
         }
         let status = try await daemon.suspend()
         #expect(status[.suspended] == 1 && status[.killedWithLock] == 1 && !status.isRunning)

@@ -11,7 +11,8 @@ import Testing
 
 /// Presigned forms in a queue. `postcard serve` takes the place of the object store: its records show each field.
 @Suite(.timeLimit(.minutes(10))) struct PresignedQueueTests {
-    private static let client = UploadClient(transport: AsyncHTTPTransport())
+    /// A client that is gone after its use, and with it its connections, which proxies wait for.
+    private static var client: UploadClient { UploadClient(transport: AsyncHTTPTransport()) }
 
     static func presigned(
         _ key: String, to url: URL, until expires: Date = .distantFuture, _ further: String...

@@ -125,10 +125,16 @@ struct ConnectionTests {
         try await withReceiver {
             $0.connections.idleTimeout = .milliseconds(200)
         } _: { receiver in
-            let response = try await receiver.exchange(Form.head(contentLength: 1000) + Form.fileHeader + "content")
-            #expect(response.status == 408)
-            #expect(response.problem?.code == "too-slow")
-            #expect(response.problem?.limit?.value == 200)
+            var response: RawResponse?
+            // On a busy machine the connection may be closed before anything is sent.
+            repeat {
+                try Task.checkCancellation()
+                let request = Form.head(contentLength: 1000) + Form.fileHeader + "content"
+                response = try? await receiver.exchange(request)
+            } while response?.text.isEmpty ?? true
+            #expect(response?.status == 408)
+            #expect(response?.problem?.code == "too-slow")
+            #expect(response?.problem?.limit?.value == 200)
             #expect(try receiver.incoming.isEmpty)
         }
     }
@@ -147,8 +153,9 @@ struct ConnectionTests {
         try await withReceiver {
             $0.connections.idleTimeout = .milliseconds(200)
         } _: { receiver in
-            let response = try await receiver.exchange(beginning)
-            #expect(response.text.isEmpty)
+            // It may be closed before all is sent.
+            let response = try? await receiver.exchange(beginning)
+            #expect(response?.text ?? "" == "")
         }
     }
 

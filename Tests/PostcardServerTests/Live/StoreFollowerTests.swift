@@ -33,8 +33,10 @@ struct StoreFollowerTests {
         func sweep() async throws {}
 
         func newestRecords() async throws -> NewestRecords {
+            let identifiers = try await identifiers(limit: 1000, after: nil)
+            // Read before, so that a call that began earlier does not see what is stored while the store fails.
             if isFailing.value.withLock({ $0 }) { throw UploadStoreError(.unavailable, "It fails.") }
-            return NewestRecords(identifiers: try await identifiers(limit: 1000, after: nil), oldest: nil)
+            return NewestRecords(identifiers: identifiers, oldest: nil)
         }
 
         func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending MemoryStore.Upload {

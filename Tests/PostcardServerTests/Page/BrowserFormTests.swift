@@ -4,7 +4,7 @@ import PostcardTestSupport
 import Testing
 
 /// What browsers really send. `Tests/Browser/forms.js` makes the forms and compares them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(10)))
 struct BrowserFormTests {
     private static let script = Chromium.repository.appending(path: "Tests/Browser/check.py").path(
         percentEncoded: false)
