@@ -9,8 +9,9 @@ extension UploadQueue {
     /// Sends a failed or cancelled upload again, as if it had just been enqueued. An upload that waits for its next
     /// attempt is sent now.
     ///
-    /// An upload may have failed although the server accepted it, as its error then says. The server may then store the
-    /// form twice.
+    /// An upload may have failed although the server accepted the form: ``QueuedUpload/Failure/mayHaveArrived`` is then
+    /// `true`, and the server may store the form twice unless it honors the `Idempotency-Key`. An upload whose
+    /// ``UploadConditions/expires`` has passed no longer expires.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if
     ///   its form is no longer on disk.

@@ -12,8 +12,8 @@ extension UploadQueue {
     /// - Parameters:
     ///   - id: The upload.
     ///   - client: The client that asks the server.
-    /// - Returns: Whether the server has nothing left of the upload, or another process asks it. If not, the server
-    ///   keeps what it has until it expires.
+    /// - Returns: `true` if the server has nothing left of the upload, or if the process that sends the upload asks the
+    ///   server to delete it; `false` if the server keeps what it has until that expires.
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
     @discardableResult
     public func discard(_ id: QueuedUpload.ID, with client: UploadClient) async throws(UploadQueueError) -> Bool {

@@ -54,8 +54,8 @@ public final class UploadQueue: Sendable {
     ///   - session: The background session that sends uploads. Make the queue with it at every start of the app, also
     ///     when the system starts the app in the background. A queue that this process made before with the same
     ///     session no longer sends. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
-    ///   - rules: The fields and files that forms may have. Defaults to `nil`: any. Photos that are fitted to the
-    ///     server's limit fit these.
+    ///   - rules: The fields and files that forms may have. Defaults to `nil`: any. Photos that are to fit the server's
+    ///     limit are made to fit the limits of these rules.
     ///   - done: How long uploads that are done are listed. Defaults to the latest 100, for 30 days.
     public convenience init(
         directory: URL, session: BackgroundSession? = nil, rules: FormRules? = nil, done: DoneUploads = DoneUploads()
@@ -212,9 +212,10 @@ public final class UploadQueue: Sendable {
     ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
     ///   - tag: A small value of the app's, as for ``enqueue(_:to:method:headerFields:conditions:tag:)``.
     /// - Returns: The upload's identifier. Its ``QueuedUpload/url`` is without the signature.
-    /// - Throws: As that method; `UploadError` with the code `form-expired` or `broken-policy` if the store would refuse
-    ///   the form, and with the latter if the queue has a background session and the form a `success_action_redirect`: the
-    ///   system would follow it, and nothing would say whether the file arrived.
+    /// - Throws: The errors of ``enqueue(_:to:method:headerFields:conditions:tag:)``; `UploadError` with the code
+    ///   `form-expired` or `broken-policy` if the store would refuse the form. The code is also `broken-policy` if the
+    ///   queue has a background session and the form has a `success_action_redirect`, which the system would follow:
+    ///   nothing would then say whether the file arrived.
     @discardableResult @concurrent
     public func enqueue(
         _ form: MultipartForm, with presigned: PresignedForm, conditions: UploadConditions = UploadConditions(),

@@ -90,8 +90,8 @@ struct CommandFailure: Error, CustomStringConvertible {
 
 /// The program's exit statuses, for scripts. The numbers are those of `sysexits.h` where it has one.
 enum ExitStatus {
-    /// The server refused the form, answered before it had it or has not received what was sent, or the form is not
-    /// valid.
+    /// The server refused the form, responded before the whole form was sent, or received something else; or the form
+    /// is not valid.
     static let refused = ExitCode(1)
     /// The command line cannot be understood.
     static let usage = ExitCode(64)

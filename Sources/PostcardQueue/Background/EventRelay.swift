@@ -37,9 +37,9 @@ final class EventRelay: Sendable {
 
     private let state = Mutex(State())
 
-    /// Attaches a queue in place of an earlier one, and passes it what none has received.
+    /// Attaches a queue in place of an earlier one, and passes it the events that no queue has received.
     ///
-    /// - Returns: Whether it is attached: `false` if a later one was.
+    /// - Returns: Whether the queue is attached: `false` if a later queue was attached before.
     @discardableResult
     func attach(_ token: Token, _ report: @escaping @Sendable (AttemptEvent) -> Void) -> Bool {
         let missed = state.withLock { state -> [AttemptEvent]? in

@@ -122,8 +122,8 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
     /// Made when it is first needed: from then on it reports events.
     var session: URLSession { withSession { $0 } }
 
-    /// Does something with the session of which this process does not know that it has ended: a task of one that has
-    /// ends the app.
+    /// Does something with the current session. If this process knows that the session has ended, makes a new one
+    /// first: a task of a session that has ended would end the app.
     func withSession<Value: Sendable>(_ work: (URLSession) -> Value) -> Value {
         state.withLock { state in
             if let session = state.session { return work(session) }

@@ -1,7 +1,7 @@
 /// How long a queue lists uploads that are done.
 ///
-/// The form of an upload that is done is removed at once. What this is about is its row in the list, with the server's
-/// response. ``UploadQueue/doneCount`` also counts the uploads that are no longer listed.
+/// The form of an upload that is done is removed at once. These limits are for the upload's entry in the list, with the
+/// server's response. ``UploadQueue/doneCount`` also counts the uploads that are no longer listed.
 public struct DoneUploads: Sendable, Hashable {
     /// The maximum number of uploads that are listed, the latest ones. Defaults to 100. `nil` means no limit.
     public var maximumCount: Int?

@@ -8,8 +8,8 @@ public struct NetworkPath: Sendable, Hashable {
     public var isExpensive: Bool
     /// Whether the network is in Low Data Mode.
     public var isConstrained: Bool
-    /// Whether the device has any network. An upload is tried even if the system says that there is none: it may be for
-    /// this device.
+    /// Whether the device has any network. Uploads are tried even if the system reports none, because the server may be
+    /// on this device.
     public var isAvailable: Bool
 
     /// Describes a network. By default, it has no limits.

@@ -71,7 +71,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
         /// The name of the state, such as `waiting`.
         public var name: String { if case .waitingForNetwork = self { "waiting-for-network" } else { kind.rawValue } }
 
-        /// Whether the upload stays in this state until someone changes it.
+        /// Whether the upload has ended: it is done, failed or cancelled. A failed or cancelled upload can be retried.
         public var isEnded: Bool {
             switch self {
             case .done, .failed, .cancelled: true

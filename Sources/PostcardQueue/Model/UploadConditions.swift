@@ -6,8 +6,8 @@ public struct UploadConditions: Sendable, Hashable {
     /// The earliest time to send the upload. Defaults to `nil`: at once.
     public var notBefore: Date?
 
-    /// When the upload fails if it has not arrived by then, with the code `expired`. An attempt that is under way is
-    /// cancelled. Defaults to `nil`: never.
+    /// The time at which the upload fails, with the code `expired`, if it has not arrived. An attempt in progress is
+    /// then cancelled. Defaults to `nil`: never.
     public var expires: Date?
 
     /// The networks that the upload may use. Defaults to all. Only Apple platforms distinguish networks.

@@ -6,8 +6,9 @@
 /// }
 /// ```
 ///
-/// Lists are at least 250 milliseconds apart, and changes in between are combined. Changes by other processes are seen
-/// while this process runs the queue.
+/// Lists are at least 250 milliseconds apart, and changes in between are combined. On Apple platforms, the queue is
+/// notified of uploads that other processes enqueue or change. On Linux, such changes are only seen while this process
+/// runs the queue.
 public struct QueueUpdates: AsyncSequence, Sendable {
     let queue: UploadQueue
     let limit: Int
@@ -15,6 +16,7 @@ public struct QueueUpdates: AsyncSequence, Sendable {
     /// Whether the limit applies to the newest uploads instead of the oldest.
     var keepsNewest = false
 
+    /// Waits for changes of the queue, and reads the uploads after each.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let queue: UploadQueue
         private let limit: Int

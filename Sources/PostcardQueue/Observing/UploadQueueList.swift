@@ -15,8 +15,9 @@ public import PostcardFoundation
 /// }
 /// ```
 ///
-/// An action does its work in the background, after the actions before it. The task that it returns ends with it. An
-/// action that is no longer possible, such as cancelling an upload that is done, changes nothing and sets ``error``.
+/// An action does its work in the background, after the actions before it, and returns a task that ends when the work
+/// is done. An action that is no longer possible, such as cancelling an upload that is done, changes nothing and sets
+/// ``error``.
 @MainActor @Observable
 public final class UploadQueueList {
     /// The uploads, in the order in which they were enqueued.

@@ -11,9 +11,10 @@ extension UploadQueue {
     /// uploads in this process.
     ///
     /// - Parameter endsWhenEmpty: Whether to return when no upload is left that can be sent. Defaults to `false`.
-    /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, or with code
-    ///   ``UploadQueueError/Code/inUse`` if this process makes another queue with the session; `CancellationError` if
-    ///   the task is cancelled.
+    /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, with code
+    ///   ``UploadQueueError/Code/session`` if the system does not carry the session's uploads, or with code
+    ///   ``UploadQueueError/Code/inUse`` if this process makes another queue with the session or, without a session, if
+    ///   another process sends from the queue; `CancellationError` if the task is cancelled.
     @concurrent
     public func run(endsWhenEmpty: Bool = false) async throws {
         guard let sender else {
@@ -61,7 +62,9 @@ extension UploadQueue {
     ///
     /// Does nothing for a queue without a session, and on Linux.
     ///
-    /// - Throws: ``UploadQueueError`` if the database fails; errors of the session.
+    /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, or with code
+    ///   ``UploadQueueError/Code/session`` if the system does not carry the session's uploads; `CancellationError` if
+    ///   this process makes another queue with the session.
     public func handOver() async throws {
         try await sender?.handOver()
     }
@@ -88,7 +91,7 @@ extension UploadQueue {
     }
 
     /// Handles the events for which the system woke the app. Returns when all of them are settled and what follows is
-    /// handed over.
+    /// handed over, or after ``BackgroundSession/maximumWakeUp``.
     ///
     /// ```swift
     /// .backgroundTask(.urlSession("com.example.pets")) { await queue.handleEvents() }
@@ -116,7 +119,7 @@ extension UploadQueue {
     /// - Parameters:
     ///   - identifier: The session's identifier.
     ///   - completionHandler: Called once, on the main actor, when the queue has settled all events and handed over
-    ///     what follows.
+    ///     what follows, or after ``BackgroundSession/maximumWakeUp``.
     @MainActor
     public static func handleEvents(
         forSession identifier: String, completionHandler: @escaping () -> Void

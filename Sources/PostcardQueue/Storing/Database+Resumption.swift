@@ -1,8 +1,8 @@
 import GRDB
 import PostcardFoundation
 
-/// What the system resumes uploads with that it has stopped, as changes to the table `resumption`. Each is called within
-/// one write.
+/// The data with which the system resumes uploads that it has stopped, as changes to the table `resumption`. Each
+/// function is called within one write.
 extension Database {
     /// Notes that a background session is to stop an upload so that it can continue, or all of them: call this before
     /// they are taken from the session.

@@ -203,19 +203,23 @@ final class QueueDatabase: Sendable {
         guard found == 0 || found == version else { throw .older(path, version: Int(found), than: version) }
     }
 
-    /// Makes the tables and indexes. ``Database/checkContent(_:)`` compares them with those of a database that is
-    /// opened, so changing more than white space here needs a new version.
+    /// Makes the tables and indexes. ``Database/checkContent(_:readingAll:)`` compares them with those of a database
+    /// that is opened, so changing more than white space here needs a new version.
     ///
-    /// The column `signed` has the address of a presigned form, until its upload is done. The column `started` says
-    /// when the first attempt began since the upload was enqueued or retried by hand, and
-    /// `conflicts` how many conflicts in a row there were, as `RetrySchedule` counts them. The column `interruptions`
-    /// says how many attempts in a row the system ended, and `hasFreshFields` whether the latest attempt follows a 401.
-    /// The columns `code`, `reason` and `advice` say why the latest attempt failed, and `response` has the latest
-    /// response, if it belongs to that or to success. The table `delivery` has a row for each upload whose form may
-    /// have arrived: the first attempt that may have delivered it. The column `finished` says when an upload was done,
-    /// and the column `done` how many were, including those that were removed. The table `resumption` has a row for each
-    /// upload that the system had and that is to continue where it stopped: the number of the attempt that stopped, and
-    /// what the system resumes with, which is `NULL` until the system has stopped the attempt.
+    /// In the table `upload`, the column `started` says when the first attempt began since the upload was enqueued or
+    /// retried by hand, `conflicts` how many conflicts in a row there were, as `RetrySchedule` counts them, and
+    /// `interruptions` how many attempts in a row the system ended. `hasFreshFields` says whether the latest attempt
+    /// follows a 401 or the refusal of an expired form. `code`, `reason` and `advice` say why the latest attempt
+    /// failed, and `finished` when the upload was done.
+    ///
+    /// In the table `request`, the column `signed` has the address of a presigned form until its upload is done. The
+    /// table `response` has the latest response, if it came with the latest failure or with success. The table
+    /// `delivery` has a row for each upload whose form may have arrived: the first attempt that may have delivered the
+    /// form. The column `done` of the table `queue` counts the uploads that were done, including removed ones.
+    ///
+    /// The table `resumption` has a row for each upload that the system had and that is to continue where it stopped:
+    /// the number of the attempt that stopped, and the data to resume with, which is `NULL` until the system has
+    /// stopped the attempt.
     static func makeTables(in db: Database) throws {
         try db.execute(
             sql: """

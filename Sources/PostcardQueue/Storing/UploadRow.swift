@@ -26,7 +26,7 @@ struct UploadRow: Sendable {
     let conflicts: Int
     /// The number of attempts in a row that the system ended without a response.
     let interruptions: Int
-    /// Whether the header fields were made again because the server did not accept the ones before.
+    /// Whether the upload has new header fields or a new presigned form, because the server refused the old ones.
     let hasFreshFields: Bool
     /// When the first attempt since then began.
     let started: Date?

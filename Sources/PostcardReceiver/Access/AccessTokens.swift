@@ -10,8 +10,8 @@ import PostcardServer
 /// receiver.tokens.reading = [other]
 /// ```
 ///
-/// Without tokens for posting or reading, every client may do it. All bytes of the digests of all tokens are compared,
-/// so that the time does not reveal anything about them.
+/// Without tokens for posting, every client may post. Without tokens for reading, every client may read and delete. The
+/// digests of all tokens are always compared to the end, so that the time reveals nothing about the tokens.
 public struct AccessTokens: Sendable, Hashable {
     /// The tokens for posting forms. Defaults to none: every client may.
     public var posting: Set<String> = []

@@ -21,7 +21,7 @@ public struct RetentionPolicy: Sendable, Hashable {
 
     /// How many bytes all uploads may have together, records and files. Defaults to `nil`: no limit.
     ///
-    /// A client that may post can push out the uploads of others, even before ``Receiver/webhook`` has announced them.
+    /// A client that may post can push out the uploads of others, even before a webhook has announced them.
     ///
     /// The newest upload stays, even if it is larger. The limit is kept after each upload, so it is exceeded by those
     /// that arrive at the same time. Several receivers that share a bucket learn of each other's uploads once an hour.

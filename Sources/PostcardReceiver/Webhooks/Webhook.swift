@@ -35,7 +35,7 @@ package struct Webhook: Sendable {
         return String(url[..<scheme.upperBound] + host)
     }
 
-    /// The maximum size of a record that is part of its message. Of a larger one the endpoint is told the address.
+    /// The maximum size of a record in its message, in bytes. The message about a larger record has only its address.
     static let maximumRecordBytes: Int64 = 256 << 10
 
     /// The message about a record.

@@ -23,8 +23,8 @@ public struct S3CredentialSource: Sendable {
     ///    `AWS_CONTAINER_CREDENTIALS_FULL_URI` has
     /// 4. the metadata service of an instance, in its second version, unless `AWS_EC2_METADATA_DISABLED` is `true`
     ///
-    /// Temporary ones are fetched again before they end, and all once the store refuses them. Profiles that need another program, a login or another role
-    /// are refused by name.
+    /// Temporary credentials are fetched again before they expire, and all credentials once the store refuses them. A
+    /// profile that needs another program, a login or another role is refused with an error that names its setting.
     ///
     /// - Parameter environment: The variables. Defaults to those of this process.
     public static func automatic(

@@ -5,8 +5,8 @@ public import PostcardServer
 
 /// Signs forms with which clients post files straight to a store's bucket, and makes records of these files.
 ///
-/// `router.addPresignedForms(of:)` is made of it. Use it in a route of your own to decide by the request who gets a form,
-/// and under which conditions:
+/// `router.addPresignedForms(of:)` adds routes that use this type. Use it in a route of your own to decide by the
+/// request which clients get a form, and under which conditions:
 ///
 /// ```swift
 /// let photos = try PresignedForms(of: store, options)
@@ -24,7 +24,12 @@ public struct PresignedForms: Sendable {
     private let signing: ObjectStore
     private let screening: Screening?
 
-    /// - Throws: ``S3Error`` if the endpoint or the prefix cannot be used.
+    /// Makes forms for the bucket of a store.
+    ///
+    /// - Parameters:
+    ///   - store: Keeps the records of the files.
+    ///   - options: What clients may send, and how long a form can be used.
+    /// - Throws: ``S3Error`` if the endpoint or the prefix of the options cannot be used.
     public init(of store: S3UploadStore, _ options: PresignedFormOptions = PresignedFormOptions()) throws {
         self.store = store
         self.options = options

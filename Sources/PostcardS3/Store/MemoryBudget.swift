@@ -52,8 +52,8 @@ final class MemoryBudget: Sendable {
             self.memory = Mutex(memory)
         }
 
-        /// The bytes that were written. Keep the block for as long as they are used: others write to its memory then,
-        /// of which they first make a copy if there still are such bytes.
+        /// The bytes that were written. Keep the block while you use them: once the block is released, other uploads
+        /// write to its memory, and must first copy that memory if these bytes are still in use.
         var bytes: ByteBuffer { memory.withLock { $0 } }
 
         var count: Int { memory.withLock { $0.readableBytes } }

@@ -55,7 +55,8 @@ final class ObjectFile: StoredFile {
             guard let (_, body) = try await storing({ try await objects.get(piece.key, range: range) }),
                 body.readableBytes == range.count
             else {
-                throw UploadStoreError(.unavailable, "\(objects.bucket.address(of: piece.key)) is gone.")
+                throw UploadStoreError(
+                    .unavailable, "\(objects.bucket.address(of: objects.bucket.prefix + piece.key)) is gone.")
             }
             position += Int64(body.readableBytes)
             if block.readableBytes == 0 { block = body } else { block.writeImmutableBuffer(body) }

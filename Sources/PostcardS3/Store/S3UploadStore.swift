@@ -15,9 +15,9 @@ import Synchronization
 /// router.addUploads(to: store)
 /// ```
 ///
-/// Every receiver serves every request, also of an upload that another one has begun, and none has a state of its own:
-/// no receiver holds a lock, and uploads go on while one of them is running. <doc:HowUploadsAreStored> describes the objects, and the order in which they are
-/// written.
+/// Every receiver serves every request, also for an upload that another receiver has begun. Receivers have no state of
+/// their own and hold no locks, and uploads go on while at least one receiver is running. <doc:HowUploadsAreStored>
+/// describes the objects, and the order in which they are written.
 ///
 /// One task of each receiver should call ``sweep()`` from time to time, as `postcard serve` does.
 public final class S3UploadStore: MaintainedUploadStore {
@@ -48,14 +48,15 @@ public final class S3UploadStore: MaintainedUploadStore {
         identifiers = UploadIDSource(after: newest.map { [$0] } ?? [])
     }
 
-    /// Opens a bucket, and checks that the store has what the promises are made of.
+    /// Opens a bucket, and checks that the object store does what uploads rely on, such as PUT with `If-None-Match`.
     ///
     /// - Parameters:
     ///   - bucket: The bucket, and how to reach it.
     ///   - memoryBytes: The memory for bytes that wait to be sent to the object store, for all uploads together.
     ///     Defaults to 80 MiB: ten parts.
-    ///   - logger: Logs what could not be removed, by identifiers alone.
-    /// - Throws: ``S3Error`` if the bucket cannot be used, or the store lacks something, by name.
+    ///   - logger: Logs what could not be read or removed, new credentials, and at the level `debug` each request that
+    ///     is made again. Its messages may have the keys of objects.
+    /// - Throws: ``S3Error`` if the bucket cannot be used, or if the store lacks something, which the message names.
     public static func open(
         _ bucket: S3Bucket, memoryBytes: Int = 80 << 20, logger: Logger = Logger(label: "postcard.store")
     ) async throws -> S3UploadStore {

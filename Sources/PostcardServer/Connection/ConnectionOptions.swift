@@ -29,7 +29,7 @@ public struct ConnectionOptions: Sendable, Hashable {
     ///
     /// Most clients, and most proxies, send the whole body before they read the response, and would lose the response if
     /// the connection were closed earlier. So what is left of a body is read and dropped. If the body has a
-    /// `Content-Length`, each 100 MB of it that arrive are worth another second, up to five times this timeout.
+    /// `Content-Length`, each 100 MB of it that arrive extend this timeout by a second, to at most six times its value.
     public var drainTimeout: Duration = .seconds(10)
 
     /// The proxies that may say which client a request is from. Defaults to none.

@@ -13,7 +13,8 @@ extension HTTPServerBuilder {
     /// - Parameters:
     ///   - tls: The certificate, its private key, and the other settings of TLS.
     ///   - options: The timeouts and limits of each connection.
-    /// - Throws: `NIOSSLError` if the certificate or its key cannot be used.
+    /// - Throws: Nothing yet. If the certificate or its key cannot be used, the application throws `NIOSSLError` when
+    ///   it starts.
     public static func uploads(
         tls: TLSConfiguration, options: ConnectionOptions = ConnectionOptions()
     ) throws -> HTTPServerBuilder {

@@ -11,10 +11,15 @@ public import SystemPackage
 /// ```
 ///
 /// Each record has a folder, named after its identifier, with `record.json` and the files `0`, `1` and so on. An empty
-/// file is not written. A record that was made under an ``UploadKey`` also has an empty file, named `key-` and the
-/// digests of the key and of the record; one that is still to be announced to a webhook has an empty file `outbox`; a large one also has `record.offsets`, which says where in it the files are
-/// described. An upload that is being received is in `.incoming` until all files and the record are on the disk.
-/// Then a single rename makes it appear. Unfinished uploads are in `.unfinished`.
+/// file is not written. Some records have further files:
+///
+/// - a record that was made under an ``UploadKey``: an empty file, named `key-` and the digests of the key and of the
+///   record
+/// - a record that is still to be announced to a webhook: an empty file `outbox`
+/// - a large record: `record.offsets`, which says where in the record the files are described
+///
+/// An upload that is being received is in `.incoming` until all files and the record are on the disk. Then a single
+/// rename makes it appear. Unfinished uploads are in `.unfinished`.
 ///
 /// Files are checked when they are read, as if a stranger had written them. A record or an unfinished upload that is
 /// not as it was written is moved to `.damaged`, with its files, and logged once. Nothing in that folder is served or

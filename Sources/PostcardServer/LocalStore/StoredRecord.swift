@@ -80,8 +80,8 @@ struct StoredRecord {
 
     static let offsetsName = "record.offsets"
 
-    /// The bytes of the file beside a record: the offsets that ``UploadRecord/writeJSON(_:)`` returns, eight bytes each,
-    /// the highest first.
+    /// The bytes of the file beside a record: the offsets that ``UploadRecord/writeJSON(_:)`` returns, as 64-bit
+    /// integers in big-endian order.
     ///
     /// - Returns: `nil` if there is none, because the record is decoded whole.
     static func offsetsFile(_ offsets: [Int64], recordBytes: Int64) -> [UInt8]? {

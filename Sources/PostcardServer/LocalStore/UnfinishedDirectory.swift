@@ -5,10 +5,10 @@ import SystemPackage
 /// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `answer.json` with
 /// the response that replaces them. Every call blocks.
 ///
-/// A client learns the address of an upload once `upload.json` is on the disk, so a directory without one can be
-/// removed. That file and `answer.json` appear whole, by a rename. Bytes are appended to `body` in order, so it is always a beginning of the form, even if the server
-/// was killed. A power cut may leave zeros in place of bytes that were not synced: after one, only the bytes promised
-/// to the client count.
+/// A client learns the address of an upload once `upload.json` is on the disk, so a directory without that file can be
+/// removed. `upload.json` and `answer.json` appear whole, by a rename. Bytes are appended to `body` in order, so `body`
+/// always is a beginning of the form, even if the server was killed. A power cut may leave zeros in place of bytes that
+/// were not synced, so after a power cut only the bytes promised to the client count.
 struct UnfinishedDirectory: Sendable {
     /// The facts about an upload that are known when it is created.
     struct Facts: Sendable, Codable {

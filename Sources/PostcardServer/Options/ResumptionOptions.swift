@@ -8,9 +8,9 @@ public struct ResumptionOptions: Sendable, Hashable {
     /// ``UploadOptions/clientShare`` allows. A further form is received as one that cannot be resumed, or refused if the
     /// request is only its beginning.
     ///
-    /// An upload is kept until its ``lifetime`` is over, unless others need the room: then one that no request uses, and
-    /// that is older than its bytes take at 500 bytes per second, gives way. It is one of the address that has most,
-    /// unless the same address has as many.
+    /// An upload is kept until its ``lifetime`` is over, unless a new upload needs the room. Then an upload is
+    /// discarded that no request uses, and that is older than its bytes take at 500 bytes per second: one of the
+    /// address with the most uploads, or one of the new upload's own address if no other address has more.
     public var maximumUnfinished = 1000
 
     /// The maximum size of all unfinished uploads together, in bytes. Defaults to 16 GiB, four of the largest forms.

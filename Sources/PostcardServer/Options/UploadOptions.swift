@@ -51,9 +51,9 @@ public struct UploadOptions: Sendable {
     /// How many forms may be received at once. Defaults to 2,000, so that a thousand slow clients leave room for
     /// others.
     ///
-    /// A form counts from the first byte of its body until its response. It has a file open, as has a response from the
-    /// store. So there may also be at most half as many of each as the process may have files (`RLIMIT_NOFILE`) besides
-    /// its connections.
+    /// A form counts from the first byte of its body until its response. Each form and each response from the store has
+    /// a file open. Of the files that the process may open (`RLIMIT_NOFILE`) besides its connections, at most half are
+    /// for forms, and half for responses.
     public var maximumConcurrentUploads = 2000
 
     /// How many requests may be in progress at once, forms and all others. Defaults to 2,500: that many whose clients

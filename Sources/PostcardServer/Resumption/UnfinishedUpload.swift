@@ -5,6 +5,7 @@ public import PostcardFoundation
 public protocol UnfinishedUpload: Sendable {
     associatedtype Appender: UploadAppender
 
+    /// The identifier by which clients resume the upload.
     var id: ResumptionID { get }
     /// The facts about the form that are known so far.
     var form: UnfinishedForm { get }
@@ -12,7 +13,7 @@ public protocol UnfinishedUpload: Sendable {
     var expires: Date { get }
     /// Lets one request at a time of this process change the upload.
     var lock: UploadLock { get }
-    /// How far the upload is as far as this process knows, including bytes that would not survive a power cut.
+    /// The progress that this process knows of, including bytes that would not survive a power cut.
     var progress: UnfinishedUploadProgress { get }
 
     /// Makes all bytes durable and returns the progress, with what other processes have appended. The client does not

@@ -42,7 +42,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
 
         /// Forgets uploads that are finished or gone.
         ///
-        /// - Returns: Whether there were any. Their shares are given back once the result is dropped.
+        /// - Returns: The forgotten uploads. Their shares are given back once the result is released.
         mutating func removeEnded(now: Date) -> [Entry] {
             let ended = entries.values.filter { entry in
                 if case .unfinished = entry.upload.progress { entry.upload.expires <= now } else { true }

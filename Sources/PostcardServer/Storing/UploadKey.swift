@@ -25,7 +25,7 @@ public struct UploadKey: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - text: The text.
-    ///   - scope: Whose key it is. The same text in another scope is another key.
+    ///   - scope: The owner of the text, such as a user. The same text in another scope is another key.
     public init(_ text: String, scope: String) {
         var hash = SHA256()
         // The length separates the two: `a` and `bc` must differ from `ab` and `c`.

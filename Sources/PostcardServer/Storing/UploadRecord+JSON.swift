@@ -87,6 +87,8 @@ extension UploadRecord {
     static let exampleTime = "2026-11-22T12:00:00Z"
 
     /// Decodes a record.
+    ///
+    /// - Throws: `DecodingError` if the bytes are not the JSON of a record.
     public init(json: Data) throws {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601

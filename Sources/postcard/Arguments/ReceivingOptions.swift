@@ -56,7 +56,7 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How long a body may be slower than that (\(Shown.seconds(ConnectionOptions().gracePeriod))).",
+            "How long a body may be slower than the minimum rate (\(Shown.seconds(ConnectionOptions().gracePeriod))).",
             valueName: "seconds"))
     var grace: Double?
 
@@ -106,19 +106,20 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Runs a command on each file, its path as the last argument: exit status 0 keeps the form, 1 refuses it.",
+            "Run a command on each file, its path as the last argument: exit status 0 keeps the form, 1 refuses it.",
             valueName: "command"))
     var screen: String?
 
     @Option(
         help: ArgumentHelp(
-            "How long that command may take for a file, with the time in which it waits for others (\(Shown.seconds(UploadOptions().screeningTimeLimit))).",
+            "How long a screening command may take for a file, including the wait for its turn "
+                + "(\(Shown.seconds(UploadOptions().screeningTimeLimit))).",
             valueName: "seconds"))
     var screenTimeout: Double?
 
     @Option(
         help: ArgumentHelp(
-            "The maximum number of such commands at the same time. Defaults to the number of processors.",
+            "The maximum number of screening commands at the same time. Defaults to the number of processors.",
             valueName: "count"))
     var maxScreenings: Int?
 

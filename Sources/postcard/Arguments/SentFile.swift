@@ -30,7 +30,8 @@ struct SentFile {
 
     var isNamedInUTF8: Bool { path.text != nil }
 
-    /// A URL has only paths in UTF-8, so one of another file names the descriptor, which stays open until the program ends.
+    /// The URL of a file whose path is not UTF-8. A URL cannot have such a path, so it names an open descriptor, which
+    /// stays open until the program ends.
     private static func url(ofOpen path: ArgumentText) throws -> URL {
         let descriptor = (path.bytes + [0]).withUnsafeBytes { bytes in
             bytes.baseAddress.map { open($0.assumingMemoryBound(to: CChar.self), O_RDONLY | O_NONBLOCK | O_CLOEXEC) }

@@ -5,7 +5,7 @@ import NIOCore
 import NIOHTTP1
 import PostcardReceiver
 
-/// Who `serve` tells of each record.
+/// The endpoint to which `serve` announces each record, and the secrets that sign the messages.
 struct WebhookOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -73,7 +73,7 @@ struct WebhookOptions: ParsableArguments {
         let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
         let secrets = lines.filter { !$0.isEmpty }.map { WebhookSecret($0) }
         guard !secrets.isEmpty, !secrets.contains(where: { $0 == nil }) else {
-            throw CommandFailure.input(file, "has a line that is no secret, or none that is: \(form)")
+            throw CommandFailure.input(file, "has no secrets, or a line that is not a secret: \(form)")
         }
         return secrets.compactMap(\.self)
     }

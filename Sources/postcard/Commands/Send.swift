@@ -80,8 +80,8 @@ struct Send: AsyncParsableCommand {
         help: ArgumentHelp(
             "Send SHA-256 digests (RFC 9530), so that bytes that change in transit are refused.",
             discussion:
-                "With --resumable or --retries they are sent again. The form is read once before it is sent. With "
-                + "--json, \"verified\" says whether the receiver has reported the same digest."))
+                "With --resumable or --retries such bytes are sent again. The form is read once before it is sent. "
+                + "With --json, \"verified\" says whether the receiver has reported the same digest."))
     var digests = false
 
     @Flag(
