@@ -50,10 +50,13 @@ public struct S3Bucket: Sendable {
         prefix = parts.dropFirst().map { $0 + "/" }.joined()
     }
 
-    /// The address of an object, for messages. It leaves out the identifier of an unfinished upload: knowing that is
-    /// enough to append to the upload.
+    /// The folder of the objects whose names are secrets: knowing the identifier of an unfinished upload is enough to
+    /// append to the upload.
+    static let secretFolder = "unfinished/"
+
+    /// The address of an object, for messages, without the name of a folder in ``secretFolder``.
     func address(of key: String) -> String {
-        let folder = prefix + ObjectName.unfinished
+        let folder = prefix + Self.secretFolder
         guard key.hasPrefix(folder) else { return "s3://\(name)/\(key)" }
         let rest = key.dropFirst(folder.count).drop { $0 != "/" }
         return "s3://\(name)/\(folder)…\(rest)"

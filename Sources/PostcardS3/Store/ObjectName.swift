@@ -5,7 +5,7 @@ enum ObjectName {
     static let records = "records/"
     static let files = "files/"
     static let keys = "keys/"
-    static let unfinished = "unfinished/"
+    static let unfinished = S3Bucket.secretFolder
     static let probes = "probes/"
     /// Files that clients post to the bucket by themselves, until they are records.
     static let arriving = "arriving/"
