@@ -317,7 +317,7 @@ struct ServeTests {
     }
 
     @Test func `a receiver keeps descriptors for requests, however many connections are allowed`() async throws {
-        let limit = ProcessInfo.processInfo.activeProcessorCount * 4 + 80
+        let limit = ProcessInfo.processInfo.activeProcessorCount * 7 + 80
         let bash = URL(filePath: "/bin/bash")
         let server = try await RunningServer(
             [

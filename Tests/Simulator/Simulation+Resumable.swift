@@ -124,7 +124,7 @@ extension Simulation {
             }
             guard offset <= resumable.form.bytes.count else { return false }
             if !isEnding, scheduler.random.isTrue(0.2) {
-                // A client that has given up comes again through another receiver, which cuts the form elsewhere.
+                // A client that has given up tries again, perhaps through another receiver, and cuts the form elsewhere.
                 let start = offset
                 begin { _ = await self.append(to: resumable, at: start) }
             }

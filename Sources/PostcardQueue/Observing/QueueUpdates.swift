@@ -7,8 +7,8 @@
 /// ```
 ///
 /// Lists are at least 250 milliseconds apart, and changes in between are combined. On Apple platforms, the queue is
-/// notified of uploads that other processes enqueue or change. On Linux, such changes are only seen while this process
-/// runs the queue.
+/// notified of uploads that other processes enqueue or change. On Linux, the next list has such changes, but they cause none
+/// by themselves: a list follows once this process sends or changes an upload.
 public struct QueueUpdates: AsyncSequence, Sendable {
     let queue: UploadQueue
     let limit: Int

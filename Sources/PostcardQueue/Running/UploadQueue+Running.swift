@@ -13,8 +13,8 @@ extension UploadQueue {
     /// - Parameter endsWhenEmpty: Whether to return when no upload is left that can be sent. Defaults to `false`.
     /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, with code
     ///   ``UploadQueueError/Code/session`` if the system does not carry the session's uploads, or with code
-    ///   ``UploadQueueError/Code/inUse`` if this process makes another queue with the session or, without a session, if
-    ///   another process sends from the queue; `CancellationError` if the task is cancelled.
+    ///   ``UploadQueueError/Code/inUse`` if this process makes another queue with the session or, where this process
+    ///   sends the uploads itself, if another process does; `CancellationError` if the task is cancelled.
     @concurrent
     public func run(endsWhenEmpty: Bool = false) async throws {
         guard let sender else {
@@ -62,7 +62,8 @@ extension UploadQueue {
     ///
     /// Does nothing for a queue without a session, and on Linux.
     ///
-    /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, or with code
+    /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, with code
+    ///   ``UploadQueueError/Code/suspended`` if the system is about to suspend the app, or with code
     ///   ``UploadQueueError/Code/session`` if the system does not carry the session's uploads; `CancellationError` if
     ///   this process makes another queue with the session.
     public func handOver() async throws {
@@ -119,7 +120,8 @@ extension UploadQueue {
     /// - Parameters:
     ///   - identifier: The session's identifier.
     ///   - completionHandler: Called once, on the main actor, when the queue has settled all events and handed over
-    ///     what follows, or after ``BackgroundSession/maximumWakeUp``.
+    ///     what follows, or after ``BackgroundSession/maximumWakeUp``, and after 20 seconds at most if there is no queue
+    ///     with the session yet.
     @MainActor
     public static func handleEvents(
         forSession identifier: String, completionHandler: @escaping () -> Void

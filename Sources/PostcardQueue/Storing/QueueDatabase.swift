@@ -97,7 +97,8 @@ final class QueueDatabase: Sendable {
     /// Notes that the database is intact as it is, before the process may be ended without notice.
     func noteRest() { directory.noteClosing() }
 
-    /// Reads, also while the system is about to suspend the app: readers have no lock that iOS minds.
+    /// Reads, also while the system is about to suspend the app: a reader holds no lock for which iOS ends a suspended
+    /// app, as GRDB's documentation of `Database.suspendNotification` says.
     func read<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         while true {
             do {

@@ -86,9 +86,9 @@ public struct Receiver: Sendable {
     /// The timeouts and limits of a connection.
     public var connections = ConnectionOptions()
     /// The maximum number of connections; others wait until one is closed. One address can have the share of them that
-    /// ``UploadOptions/clientShare`` allows; its further connections are closed. Defaults to `nil`: half as many as
-    /// the process can open files (`RLIMIT_NOFILE`), less 32, which leaves as many files for their requests. A larger
-    /// number is lowered so that at least 72 files are left.
+    /// ``UploadOptions/clientShare`` allows; its further connections are closed. Defaults to `nil`: half of
+    /// the files that the process can open (`RLIMIT_NOFILE`) and does not need itself, which leaves as many for their
+    /// requests. A number that leaves too few files is lowered.
     public var maximumConnections: Int?
     /// Secures connections with TLS, and allows HTTP/2. Defaults to `nil`: plain HTTP/1.1. Needs the trait `TLS`.
     public var certificate: ServerCertificate?

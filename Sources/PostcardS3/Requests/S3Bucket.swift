@@ -21,7 +21,7 @@ public struct S3Bucket: Sendable {
     public var credentials = S3CredentialSource.automatic()
     /// How long a single request may take. Defaults to 60 seconds.
     public var requestTimeout: Duration = .seconds(60)
-    /// How long a failed request is made again, with growing pauses. A request in progress is not cut off when this
+    /// How long a failed request is retried, with growing pauses. A request in progress is not cut off when this
     /// time is over. Defaults to 15 seconds.
     public var retryTime: Duration = .seconds(15)
 

@@ -72,7 +72,7 @@ final class ObjectWriter {
     /// Sends the bytes that were set aside as parts, but for the last ones.
     private func readBack() async throws {
         guard let objects else { return }
-        // Until all is read, so that they are removed if the upload fails.
+        // Kept until all bytes are read back, so that `cancel()` removes the objects if that fails.
         var aside = gathering.beginReadingBack()
         defer { gathering.endReadingBack(keeping: aside) }
         var pieces: [ObjectFile.Piece] = []
@@ -256,7 +256,7 @@ extension ObjectWriter {
             }
         }
 
-        /// - Parameter aside: What could not be read back.
+        /// - Parameter aside: The objects to keep; none if all bytes were read back.
         func endReadingBack(keeping aside: [Aside]) {
             state.withLock { state in
                 state.isReadingBack = false

@@ -99,7 +99,10 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     public func openContent() async throws -> any StoredFile {
         let pieces = try await storing { try await objects.pieces(of: objects.listing().chunks) }
         let file = ObjectFile(store.objects, pieces)
-        guard file.size == offset else {
+        // While another receiver removes the chunks, the last ones may be the only ones that are listed.
+        let isWhole =
+            zip(pieces, pieces.dropFirst()).allSatisfy { $0.end == $1.offset } && pieces.first?.offset ?? 0 == 0
+        guard isWhole, file.size == offset else {
             throw UploadStoreError(
                 .unavailable, "Another receiver has changed the upload in the meantime.",
                 advice: "Ask for the offset, and resume there.")

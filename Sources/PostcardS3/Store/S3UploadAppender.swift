@@ -80,8 +80,8 @@ public struct S3UploadAppender: UploadAppender {
     /// Makes the bytes that could be reverted a part of the upload, by an empty chunk that names their object.
     private mutating func showHeld() async throws {
         guard let writer = held else { return }
-        held = nil
         let size = try await writer.finish().size
+        held = nil
         do {
             try await upload.objects.createChunk(
                 at: chunks.start, ByteBuffer(), of: name, fields: ["held": name, "held-size": String(size)])
@@ -105,6 +105,9 @@ public struct S3UploadAppender: UploadAppender {
             try await storing { try await body(&self) }
         } catch {
             failure = error
+            // No one can go on with these bytes.
+            await held?.cancel()
+            held = nil
             throw error
         }
     }

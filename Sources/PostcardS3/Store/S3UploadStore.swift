@@ -55,7 +55,8 @@ public final class S3UploadStore: MaintainedUploadStore {
     ///   - memoryBytes: The memory for bytes that wait to be sent to the object store, for all uploads together.
     ///     Defaults to 80 MiB: ten parts.
     ///   - logger: Logs what could not be read or removed, new credentials, and at the level `debug` each request that
-    ///     is made again. Its messages may have the keys of objects.
+    ///     is made again. Its messages may have the keys of objects,
+    ///     but not the identifiers of unfinished uploads.
     /// - Throws: ``S3Error`` if the bucket cannot be used, or if the store lacks something, which the message names.
     public static func open(
         _ bucket: S3Bucket, memoryBytes: Int = 80 << 20, logger: Logger = Logger(label: "postcard.store")

@@ -33,8 +33,8 @@ package enum OpenFiles {
         return getrlimit(resource, &limit) == 0 ? Int(min(limit.rlim_cur, 1 << 20)) : 1024
     }
 
-    /// The number of files that the receiver itself needs.
-    private static let reserve = 64
+    /// The number of files that the receiver itself needs: three for each event loop, and some for the rest.
+    static let reserve = 64 + 3 * System.coreCount
 
     /// The maximum number of connections that leaves one file for each, and some for the receiver itself.
     package static var maximumConnections: Int { max((maximum - reserve) / 2, 8) }
@@ -42,7 +42,10 @@ package enum OpenFiles {
     /// - Parameter connections: How many connections the receiver shall have.
     /// - Returns: As many of them as leave descriptors for the receiver itself and for some requests: without any left,
     ///   libdispatch may end the process.
-    package static func allowed(_ connections: Int) -> Int { min(connections, max(maximum - reserve - 8, 8)) }
+    package static func allowed(_ connections: Int) -> Int { allowed(connections, of: maximum) }
+
+    /// - Parameter maximum: How many files and connections the process may have open.
+    static func allowed(_ connections: Int, of maximum: Int) -> Int { min(connections, max(maximum - reserve - 8, 8)) }
 
     /// How many files the requests of this many connections may have open together.
     package static func forRequests(connections: Int) -> Int { forRequests(connections: connections, of: maximum) }

@@ -13,7 +13,7 @@ extension HTTPServerBuilder {
     /// - Parameters:
     ///   - tls: The certificate, its private key, and the other settings of TLS.
     ///   - options: The timeouts and limits of each connection.
-    /// - Throws: Nothing yet. If the certificate or its key cannot be used, the application throws `NIOSSLError` when
+    /// - Throws: Nothing. If the certificate or its key cannot be used, the application throws an error of NIOSSL when
     ///   it starts.
     public static func uploads(
         tls: TLSConfiguration, options: ConnectionOptions = ConnectionOptions()

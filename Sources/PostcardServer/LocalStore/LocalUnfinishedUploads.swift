@@ -62,7 +62,7 @@ final class LocalUnfinishedUploads: Sendable {
         } catch {
             // The disk may be readable again at the next start.
             logger.error(
-                "Could not read an upload", metadata: ["upload": "\(id.loggedText)", "error": "\(error)"])
+                "Could not read an upload", metadata: ["upload": "\(id.loggedText)", "error": "\(shown(error))"])
             return nil
         }
         do {
@@ -71,9 +71,20 @@ final class LocalUnfinishedUploads: Sendable {
         } catch {
             logger.warning(
                 "Could not remove an upload; the next start will",
-                metadata: ["upload": "\(id.loggedText)", "error": "\(error)"])
+                metadata: ["upload": "\(id.loggedText)", "error": "\(shown(error))"])
         }
         return nil
+    }
+
+    /// An error, without the name of the upload's folder. Errors of Foundation name paths too, so only their code is
+    /// shown.
+    private static func shown(_ error: any Error) -> String {
+        switch error {
+        case let error as FileError: "\(UploadStoreError(error))"
+        case let error as UploadStoreError: "\(error)"
+        case let error as CocoaError: "\(type(of: error)) \(error.code.rawValue)"
+        default: "\(type(of: error))"
+        }
     }
 
     /// Releases the uploads, which refer back to this object.
@@ -206,7 +217,7 @@ final class LocalUnfinishedUploads: Sendable {
             } catch {
                 logger.warning(
                     "Could not remove an upload",
-                    metadata: ["upload": "\(upload.id.loggedText)", "error": "\(error)"])
+                    metadata: ["upload": "\(upload.id.loggedText)", "error": "\(Self.shown(error))"])
             }
         }
     }

@@ -8,9 +8,10 @@ public struct ResumptionOptions: Sendable, Hashable {
     /// ``UploadOptions/clientShare`` allows. A further form is received as one that cannot be resumed, or refused if the
     /// request is only its beginning.
     ///
-    /// An upload is kept until its ``lifetime`` is over, unless a new upload needs the room. Then an upload is
-    /// discarded that no request uses, and that is older than its bytes take at 500 bytes per second: one of the
-    /// address with the most uploads, or one of the new upload's own address if no other address has more.
+    /// An upload is kept until its ``lifetime`` is over, unless another upload needs the room. Only an upload is
+    /// discarded that no request uses, and that is older than its bytes would take at 500 bytes per second. If there are
+    /// too many uploads, it is one of the address with the most such uploads, or one of the other upload's own address
+    /// if no address has more. If there are too many bytes, it is one of the other upload's own address.
     public var maximumUnfinished = 1000
 
     /// The maximum size of all unfinished uploads together, in bytes. Defaults to 16 GiB, four of the largest forms.

@@ -74,21 +74,23 @@ extension UploadStoreError {
     init(_ error: FileError) {
         if error.isFull {
             self.init(
-                .full, "There is no room left to \(error.action) \(error.path): \(error.errno)",
+                .full, "There is no room left to \(error.action) \(error.path.shown): \(error.errno)",
                 advice: "Make room there.", underlyingError: error.errno)
         } else {
-            self.init(.unavailable, "\(error)", underlyingError: error.errno)
+            let reason = error.reason ?? "\(error.errno)"
+            self.init(
+                .unavailable, "Could not \(error.action) \(error.path.shown): \(reason)", underlyingError: error.errno)
         }
     }
 
     /// A file or directory of the store could not be read, for a reason that may not be the system's.
     static func unreadable(_ action: String, _ path: FilePath, _ error: any Error) -> UploadStoreError {
-        UploadStoreError(.unavailable, "Could not \(action) \(path): \(error)", underlyingError: error)
+        UploadStoreError(.unavailable, "Could not \(action) \(path.shown): \(error)", underlyingError: error)
     }
 
     /// What was read is not what the store wrote.
     static func damaged(_ path: FilePath, _ error: any Error) -> UploadStoreError {
-        UploadStoreError(.damaged, "\(path) is not as it was written: \(error)", underlyingError: error)
+        UploadStoreError(.damaged, "\(path.shown) is not as it was written: \(error)", underlyingError: error)
     }
 
     /// The upload has the key of a record with other fields or files.

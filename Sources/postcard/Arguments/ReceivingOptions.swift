@@ -31,7 +31,7 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The maximum number of connections at the same time. Defaults to half the limit of open files.",
+            "The maximum number of connections at the same time. Defaults to half the limit of open files; a number that leaves too few files is lowered.",
             valueName: "count"))
     var maxConnections: Int?
 

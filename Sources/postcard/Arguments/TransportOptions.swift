@@ -167,8 +167,11 @@ struct TransportOptions: ParsableArguments {
     private func trustedCertificates(for url: URL?) throws -> NIOSSLTrustRoots? {
         if let cacert { return .certificates(try Self.certificates(in: cacert)) }
         guard let file = ProcessInfo.processInfo.environment["SSL_CERT_FILE"], !file.isEmpty else { return nil }
-        // A server without TLS needs none. The file is read if that server redirects to one with TLS.
-        guard url?.scheme?.lowercased() != "http" else { return .file(file) }
+        // A server without TLS needs none. The file is read if that server redirects to one with TLS, which is not trusted
+        // if the file is missing.
+        guard url?.scheme?.lowercased() != "http" else {
+            return FileManager.default.isReadableFile(atPath: file) ? .file(file) : .certificates([])
+        }
         return .certificates(try Self.certificates(in: file))
     }
 

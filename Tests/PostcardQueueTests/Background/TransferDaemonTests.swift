@@ -102,10 +102,10 @@ import Testing
         _ = try await app.handOver(2, to: server.uploads)
         try await app.daemon.cancelAll(reason)
         // The time until the next attempt does not pass before the test has looked.
-        var standing = app
-        let date = standing.time.date()
-        standing.time.date = { date }
-        let queue = standing.queue()
+        var frozen = app
+        let date = frozen.time.date()
+        frozen.time.date = { date }
+        let queue = frozen.queue()
         try await app.process(queue) { [daemon = app.daemon] in
             try await daemon.wait(for: .handedOver, atLeast: 4)
         }

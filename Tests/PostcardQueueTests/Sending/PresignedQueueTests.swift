@@ -11,7 +11,7 @@ import Testing
 
 /// Presigned forms in a queue. `postcard serve` takes the place of the object store: its records show each field.
 @Suite(.timeLimit(.minutes(10))) struct PresignedQueueTests {
-    /// A client that is gone after its use, and with it its connections, which proxies wait for.
+    /// A new client for each use: its connections close with it, and proxies wait for that.
     private static var client: UploadClient { UploadClient(transport: AsyncHTTPTransport()) }
 
     static func presigned(

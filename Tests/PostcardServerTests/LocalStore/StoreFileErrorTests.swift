@@ -34,6 +34,18 @@ struct StoreFileErrorTests {
         #expect("\(UploadStoreError.keyReused.code)" == "idempotency-key-reused")
     }
 
+    @Test func `a message does not name an unfinished upload`() {
+        let path = FilePath("/a/.unfinished/0123456789abcdefghjkmnpqrstvwxyz/body")
+        let errors = [
+            UploadStoreError(FileError("write to", path, Errno.noSpace)),
+            UploadStoreError(FileError("write to", path, Errno.ioError)),
+            .unreadable("read", path, CancellationError()), .damaged(path, CancellationError()),
+        ]
+        for error in errors { #expect(error.message.contains("/a/.unfinished/012345…/body")) }
+        #expect(FilePath("/a/.unfinished").shown == "/a/.unfinished")
+        #expect(FilePath("relative/body").shown == "relative/body")
+    }
+
     @Test func `what fails otherwise stays what it is`() async throws {
         await #expect(throws: UploadProblem.self) { try await onFileThread { throw UploadProblem.keyReused } }
         await #expect(throws: CancellationError.self) { try await onFileThread { throw CancellationError() } }
