@@ -125,4 +125,27 @@ struct SlowClientTests {
         let content = try await upload.openContent()
         #expect(try await content.read(at: 0, count: start) == Self.bytes(0..<start))
     }
+
+    @Test(arguments: ObjectStores.addresses)
+    func `a slow append leaves nothing that it set aside if that cannot be read back`(address: String) async throws {
+        let bucket = try await ObjectStores.makeBucket(at: address)
+        let id = try #require(ResumptionID(String(repeating: "a", count: 32)))
+        let held = ObjectName.held("", ofUnfinished: id.text)
+        let store = try await S3UploadStore.open(
+            bucket.hooked { request in
+                if request.method == .GET, request.key.contains(held) { throw ProgramFailure("It is gone.") }
+            }, memoryBytes: 8 << 20)
+        let form = UnfinishedForm(contentType: "text/plain", key: UploadKey("key", scope: ""), length: nil)
+        let upload = try await store.createUnfinishedUpload(
+            id, of: form, expires: Date(timeIntervalSinceNow: 3600))
+        var appender = try await upload.makeAppender(isRevertible: true)
+        try await appender.append(Self.bytes(0..<100_000))
+        let fast = try await Self.begin(in: store)
+        try await fast.write(Self.bytes(0..<100_000))
+        _ = try await Self.end(fast)
+        await #expect(throws: (any Error).self) { try await appender.append(Self.bytes(100_000..<17_000_000)) }
+        let keys = try await store.objects.list(ObjectName.folder(ofUnfinished: id.text)).objects.map(\.key)
+        #expect(!keys.contains { $0.contains(held) }, "\(keys)")
+        #expect(try await store.objects.openParts("").parts.isEmpty)
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import PostcardTestSupport
 import Testing
 
 @testable import PostcardServer
@@ -61,13 +62,16 @@ struct UploadRecordTests {
             0xFEFF...0xFEFF, 0xFFFD...0xFFFF, 0x10FFFF...0x10FFFF,
         ]
         var scalars = String.UnicodeScalarView()
-        while scalars.count < length {
+        // Counting the scalars of a view takes as long as they are many.
+        var count = 0
+        while count < length {
             let range = Bool.random(using: &generator) ? special.randomElement(using: &generator) : nil
             // What is half of a surrogate pair is no scalar, and so in no string.
             guard let scalar = Unicode.Scalar(UInt32.random(in: range ?? 0...0x10FFFF, using: &generator)) else {
                 continue
             }
             scalars.append(scalar)
+            count += 1
         }
         return String(scalars)
     }
@@ -75,7 +79,7 @@ struct UploadRecordTests {
     @Test func `whatever the text is, a decoder reads from a record's JSON what was written, also piece by piece`()
         throws
     {
-        var generator = SystemRandomNumberGenerator()
+        var generator = SeededGenerator(seed: 5)
         let id = try #require(UploadID("01kz5dr1c10123456789abcdef"))
         var texts = (0..<300).map { Self.text(of: $0 % 40, using: &generator) }
         // Longer than the pieces in which it is written, and cut by them in the middle of a scalar.

@@ -25,8 +25,15 @@ package final class TemporaryFolder: Sendable {
 
     /// Makes a file whose bytes differ from one another enough to notice a wrong offset.
     package func file(_ name: String, size: Int) throws -> URL {
-        try file(name, (0..<size).lazy.map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
+        let file = url.appending(component: name)
+        var bytes = Data(capacity: size)
+        // Copied, because a debug build would take seconds to compute each byte of a large file.
+        while bytes.count < size { bytes.append(Self.pattern.prefix(size - bytes.count)) }
+        try bytes.write(to: file)
+        return file
     }
+
+    private static let pattern = Data((0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
 
     /// Makes a file that takes no room on disk.
     package func sparseFile(_ name: String, size: UInt64) throws -> URL {
