@@ -244,6 +244,37 @@ async def refused(browser, url, pictures):
     await page.expect("document.querySelectorAll('.requests > li').length === 2", "The repeated one comes too")
 
 
+# Holds back the lists that the page asks for, until they are released.
+HOLD_LISTS = """
+const { fetch: fetched } = globalThis;
+const released = new Promise((resolve) => { globalThis.release = resolve; });
+globalThis.lists = 0;
+globalThis.fetch = async (path, options) => {
+  const response = await fetched(path, options);
+  if (path !== "/uploads" && path !== "/requests") return response;
+  globalThis.lists += 1;
+  await released;
+  return response;
+};
+"""
+
+
+async def opening(browser, url, pictures):
+    """What is opened while the lists are still on their way stays open."""
+    page = await opened(browser, url, before=HOLD_LISTS)
+    await page.expect("lists === 2", "The page asks for its lists")
+    expect(post(url, part('filename="a.jpg"', "abc") + b"--XX--\r\n") == 400, "A form is refused")
+    expect(post(url, part('name="a"', "first") + b"--XX--\r\n") == 201, "A form is taken")
+    await page.click("#requests-tab")
+    await page.expect("document.querySelectorAll('.requests > li').length === 2", "Both come by themselves")
+    await page.click(".requests > li:last-child summary")
+    await page.expect("document.querySelector('.requests .problem')", "The problem is shown")
+    await page.run("globalThis.shown = [...document.querySelectorAll('.card, .requests > li')]")
+    await page.run("release(), new Promise((resolve) => setTimeout(resolve, 300))")
+    expect(await page.run("document.querySelector('.requests .problem') !== null"), "What is open stays open")
+    expect(await page.run("shown.length === 3 && shown.every((each) => each.isConnected)"), "What is shown stays")
+
+
 async def translated(browser, url, pictures):
     """What is wrong is said in the language of the page, and the receiver's own words stay below it."""
     page = await opened(browser, url, language="ko")
@@ -553,8 +584,8 @@ async def forms(browser, url, pictures):
 
 
 scenarios = {each.__name__: each for each in (
-    sending, cancelling, aborting, reused, deleting, refused, translated, folded, hostile, plain, keyboard, languages, tokens,
-    views, buffered, forms)}
+    sending, cancelling, aborting, reused, deleting, refused, opening, translated, folded, hostile, plain, keyboard,
+    languages, tokens, views, buffered, forms)}
 
 
 async def main(name, url, *pictures):

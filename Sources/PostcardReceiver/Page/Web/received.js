@@ -20,14 +20,16 @@ export class Received {
   /** Reloads the newest records, and returns whether they could be read. */
   async load() {
     let isLoaded = false;
+    const before = [...this.cards.keys()];
     try {
       const { uploads, next } = await askForJSON("/uploads");
       const known = new Set(uploads.map(({ id }) => id));
       const oldest = uploads.at(-1)?.id ?? "";
       // Older ones that are already shown stay, and need not be offered again.
       const isContinued = this.cards.has(oldest);
-      // Recent records that are missing now were deleted in the meantime.
-      for (const id of [...this.cards.keys()]) if (id >= oldest && !known.has(id)) this.remove(id);
+      // Recent records that are missing now were deleted in the meantime. Those that came while the list was on its
+      // way stay.
+      for (const id of before) if (id >= oldest && !known.has(id)) this.remove(id);
       for (const record of uploads.reverse()) this.add(record);
       if (!isContinued) this.#offerOlder(next);
       this.problem.textContent = "";

@@ -17,13 +17,14 @@ export class Requests {
 
   /**
    * Reloads the list. Rows stay as they are, because they may be open. Identifiers start over when the receiver
-   * restarts, so entries that it does not have are dropped.
+   * restarts, so entries that it does not have are dropped, unless they came while the list was on its way.
    */
   async load() {
+    const before = [...this.entries];
     try {
       const { requests } = await askForJSON("/requests");
       const known = new Map(requests.map((entry) => [entry.id, entry.received]));
-      for (const [id, row] of [...this.entries]) if (known.get(id) !== row.dataset.received) this.#remove(id);
+      for (const [id, row] of before) if (known.get(id) !== row.dataset.received) this.#remove(id);
       for (const entry of requests.reverse()) this.add(entry);
       this.problem.textContent = "";
     } catch (error) {
