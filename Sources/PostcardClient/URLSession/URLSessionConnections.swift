@@ -19,10 +19,11 @@ final class URLSessionConnections: Sendable {
     /// send.
     private let addedProtocols: [URLProtocol.Type]
 
-    /// The queue on which the session is called. On Linux its methods wait for the queue that all sessions share, and
+    /// The queue on which sessions are called. On Linux their methods wait for the queue that all sessions share, and
     /// so for the streams of other forms. Swift's own threads must not do that: there are few, and the streams need
-    /// them.
-    private let calls = DispatchQueue(label: "Postcard URLSession")
+    /// them. Nor may each session have a thread that waits: Dispatch makes about 250, and if all of them wait, none is
+    /// left for the queue that they wait for.
+    private static let calls = DispatchQueue(label: "Postcard URLSession")
 
     init(_ configuration: URLSessionConfiguration) {
         session = URLSession(configuration: configuration, delegate: uploads, delegateQueue: nil)
@@ -34,12 +35,12 @@ final class URLSessionConnections: Sendable {
 
     deinit {
         let session = session
-        calls.async { session.finishTasksAndInvalidate() }
+        Self.calls.async { session.finishTasksAndInvalidate() }
     }
 
     /// Starts an upload, unless it was cancelled in the meantime.
     func start(_ upload: URLSessionUpload) {
-        calls.async { [self] in
+        Self.calls.async { [self] in
             let task = task(for: upload)
             uploads.add(upload, for: task)
             if upload.accept(task, countingBytes: !addedProtocols.contains { $0.canInit(with: task) }) {
@@ -62,7 +63,7 @@ final class URLSessionConnections: Sendable {
 
     /// Cancels a task, which closes its connection.
     func cancel(_ task: URLSessionTask) {
-        calls.async { task.cancel() }
+        Self.calls.async { task.cancel() }
     }
 }
 

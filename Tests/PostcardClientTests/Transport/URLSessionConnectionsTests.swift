@@ -1,0 +1,55 @@
+import Foundation
+import PostcardClient
+import PostcardForm
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+@Suite(.timeLimit(.minutes(5))) struct URLSessionConnectionsTests {
+    /// In a process of its own, because each session has descriptors and a process has only so many.
+    @Test func `more clients than Dispatch has threads can wait for another's stream`() async {
+        await #expect(processExitsWith: .success) {
+            // Threads that wait for each other would do so for ever.
+            Thread.detachNewThread {
+                sleep(120); exit(EXIT_FAILURE)
+            }
+            try await RawServer.run { connection in
+                _ = try await connection.readRequest()
+                try await connection.respond("201 Created")
+            } while: { server in
+                let (asked, released) = (Gate(), Gate())
+                var form = MultipartForm()
+                let stream = FormStream {
+                    AsyncStream<Data> {
+                        asked.open()
+                        await released.wait()
+                        return nil
+                    }
+                }
+                form.append(stream, named: "late", filename: nil)
+                let late = form
+                async let sent = UploadClient(transport: URLSessionTransport()).upload(late, to: server.url)
+                // The queue that all sessions share waits for the stream from now on.
+                await asked.wait()
+                async let others: Void = withDiscardingTaskGroup { group in
+                    for _ in 0..<1000 {
+                        group.addTask {
+                            // Nothing listens there.
+                            guard let url = URL(string: "http://127.0.0.1:1/") else { return }
+                            await #expect(throws: UploadError.self) {
+                                try await UploadClient(transport: URLSessionTransport()).upload(
+                                    MultipartForm(), to: url)
+                            }
+                        }
+                    }
+                }
+                try await Task.sleep(for: .seconds(2))
+                released.open()
+                await others
+                try await sent
+            }
+        }
+    }
+}
