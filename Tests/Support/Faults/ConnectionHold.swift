@@ -18,12 +18,15 @@ package final class ConnectionHold: ChannelInboundHandler, RemovableChannelHandl
     }
 
     /// Lets a connection go on to the handlers that it has by now.
+    ///
+    /// In one step of the event loop: if it read by itself while this handler is still there, nobody would hold the
+    /// client back, and all of a large form could come to a server that has asked for its head.
     package static func end(on channel: any Channel) async throws {
-        try await channel.setOption(.autoRead, value: true).get()
         try await channel.eventLoop.flatSubmit {
             let pipeline = channel.pipeline
             do {
                 return pipeline.syncOperations.removeHandler(try pipeline.syncOperations.handler(type: Self.self))
+                    .flatMap { channel.setOption(.autoRead, value: true) }
             } catch {
                 return channel.eventLoop.makeFailedFuture(error)
             }
