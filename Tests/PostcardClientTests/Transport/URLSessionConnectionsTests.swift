@@ -13,7 +13,8 @@ import FoundationNetworking
         await #expect(processExitsWith: .success) {
             // Threads that wait for each other would do so for ever.
             Thread.detachNewThread {
-                sleep(120); exit(EXIT_FAILURE)
+                sleep(120)
+                exit(EXIT_FAILURE)
             }
             try await RawServer.run { connection in
                 _ = try await connection.readRequest()
