@@ -108,7 +108,8 @@ final class SimulatedNetwork: @unchecked Sendable {
         let call = Call.id
         scheduler.schedule(after: seconds) { [self] in
             let response = store.respond(to: request, signed: signed, call: call)
-            trace.add(scheduler.now, "\(request.method) \(request.key) \(request.query) \(response.status)")
+            let query = request.query.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
+            trace.add(scheduler.now, "\(request.method.rawValue) \(request.key)?\(query) \(response.status)")
             done(response)
         }
     }

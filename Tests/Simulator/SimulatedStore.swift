@@ -26,7 +26,7 @@ final class SimulatedStore {
     private(set) var open: [String: OpenUpload] = [:]
     private var lastUpload = 0
     /// The maximum number of entries in a listing.
-    let pageSize: Int
+    var pageSize: Int
     let scheduler: Scheduler
     /// Called before an object is written or removed.
     var changes: (_ key: String, _ old: Object?, _ new: Object?) -> Void = { _, _, _ in }

@@ -229,6 +229,7 @@ final class Simulation: @unchecked Sendable {
             }
         }
         wait()
+        store.pageSize = 1000
         // Longer than the lifetime of an unfinished upload.
         for _ in 0..<4 {
             begin { await self.sweep(self.anyReceiver()) }
