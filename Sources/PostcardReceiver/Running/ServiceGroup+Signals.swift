@@ -12,20 +12,21 @@ extension ServiceGroup {
     /// Runs the services until they end. The first SIGTERM or SIGINT and the cancellation of the task begin a graceful
     /// shutdown, the second signal ends the process at once.
     func runUntilSignal() async throws {
+        // Before the services begin, so that a signal ends them well as soon as someone knows their address.
+        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         // Not a child task, which would be cancelled with this one: SwiftNIO ends the process if a server is cancelled
         // while it has accepted a connection and not begun to serve it (apple/swift-nio#2637).
         let services = Task { try await self.run() }
         try await withTaskCancellationHandler {
-            try await waitForEnd(of: services)
+            try await waitForEnd(of: services, signals)
         } onCancel: {
             Task { await self.triggerGracefulShutdown() }
         }
     }
 
-    private func waitForEnd(of services: Task<Void, any Error>) async throws {
+    private func waitForEnd(of services: Task<Void, any Error>, _ signals: UnixSignalsSequence) async throws {
         try await withThrowingTaskGroup(of: Event.self) { group in
             defer { group.cancelAll() }
-            let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
             group.addTask {
                 try await services.value
                 return .ended

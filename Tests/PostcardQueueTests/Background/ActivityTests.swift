@@ -84,10 +84,10 @@ private final class ExpiringSystem: Sendable {
 
     private var directory: URL { folder.url.appending(path: "queue") }
 
-    private func queue() -> UploadQueue {
+    private func queue(at time: QueueTime = QueueTime()) -> UploadQueue {
         UploadQueue(
             directory: directory, session: BackgroundSession(identifier: identifier), service: KeepingService(kept),
-            activity: system.system)
+            time: time, activity: system.system)
     }
 
     /// A form whose stream waits for the test after its first bytes.
@@ -148,6 +148,24 @@ private final class ExpiringSystem: Sendable {
         system.resume()
         try await queue.handOver()
         #expect(kept.handedOver.count == 1)
+        await queue.disconnect()
+    }
+
+    /// The same goes for a device that was not unlocked yet, whose files cannot be read.
+    @Test func `a queue that is run before it can be opened tries again until it can`() async throws {
+        system.expire()
+        let pauses = Mutex(0)
+        let time = QueueTime(sleep: { [system] end in
+            let count = pauses.withLock { count in
+                count += 1
+                return count
+            }
+            if count > 3 { try await Task.sleep(until: end, clock: .continuous) }
+            if count == 3 { system.resume() }
+        })
+        let queue = queue(at: time)
+        try await queue.run(endsWhenEmpty: true)
+        #expect(pauses.withLock { $0 } >= 3)
         await queue.disconnect()
     }
 

@@ -152,7 +152,7 @@ import Testing
     @Test func `an app that is launched before the first unlock loses nothing`() async throws {
         let server = try await ReceivingServer()
         var plan = BackgroundAppPlan(
-            directory: directory.path, socket: "", session: "org.example.app", forms: 5, fileBytes: 1000,
+            directory: directory.path, socket: "", session: "org.example.app", forms: 0, fileBytes: 1000,
             addresses: [server.uploads])
         let file = folder.url.appending(path: "plan").path
         let program = Program.url.deletingLastPathComponent().appending(path: "PostcardBackgroundApp")
@@ -160,6 +160,11 @@ import Testing
         plan.socket = daemon.socket
         try plan.write(to: file)
         try await daemon.setNetwork(isUp: false)
+        // The first process would also pause the queue, and might be ended while the system has nothing.
+        try await daemon.open()
+        try await daemon.wait(for: .exits, atLeast: 1)
+        plan.forms = 5
+        try plan.write(to: file)
         try await daemon.open()
         try await daemon.wait(for: .handedOver, atLeast: 5)
         try await daemon.lockDevice(hiding: directory)
