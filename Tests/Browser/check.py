@@ -85,7 +85,7 @@ async def sending(browser, url, pictures):
     await page.write("place")
     await page.click(".field.named:last-child .field-value")
     await page.write("서귀포")
-    await page.slow_down(400_000)
+    await page.slow_down(100_000)
     await page.run(
         "globalThis.seen = [];"
         "new MutationObserver(() => seen.push([...document.querySelectorAll('.chosen-file progress')]"

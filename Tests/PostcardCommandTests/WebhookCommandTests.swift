@@ -53,8 +53,8 @@ struct WebhookCommandTests {
         let environment = ProcessInfo.processInfo.environment
         let kills = environment["POSTCARD_WEBHOOK_KILLS"].flatMap { Int($0) } ?? 3
         let count = max((environment["POSTCARD_WEBHOOK_RECORDS"].flatMap { Int($0) } ?? 60) / (2 * kills), 1)
-        var endpoint = try await endpoint()
-        let port = try #require(URL(string: endpoint.address)?.port)
+        let port = try ReservedPort()
+        var endpoint = try await endpoint(port: port.number)
         let address = endpoint.address + "/hook"
         var server = try await serve(address)
         for _ in 0..<kills {
@@ -63,7 +63,7 @@ struct WebhookCommandTests {
             async let posted: Void = Self.post(count, to: first)
             endpoint.kill()
             try await posted
-            endpoint = try await self.endpoint(port: port)
+            endpoint = try await self.endpoint(port: port.number)
             let before = try records().count
             async let cut: Void = Self.post(count, to: first)
             try await eventually { try records().count > before }
@@ -76,6 +76,7 @@ struct WebhookCommandTests {
         server = try await serve(address)
         let expected = try records()
         try await eventually { expected.isSubset(of: try announced()) }
+        withExtendedLifetime(port) {}
         let refused = try announced().filter { $0.hasPrefix("refused") }
         #expect(refused.isEmpty, "\(refused)")
         #expect(Set(try announced()) == expected)

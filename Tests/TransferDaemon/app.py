@@ -11,6 +11,9 @@ VAIN_LAUNCHES_ALLOWED = 20
 # How long activities may take to end when the app is about to be suspended. More than a busy machine needs.
 PATIENCE_FOR_ACTIVITIES = 60.0
 
+# The bytes of the locks of an SQLite database's read marks, in its -shm file ("WAL-mode File Format" of SQLite).
+READ_MARKS = {str(byte) for byte in range(124, 128)}
+
 
 class App:
     """The part of a session that is about the app's process."""
@@ -286,7 +289,8 @@ def is_stopped(pid):
 
 def exclusive_locks(pid):
     """The exclusive locks of files that a process has, as lines of /proc/locks. Shared ones are those of readers, which
-    GRDB's guide on sharing a database allows."""
+    GRDB's guide on sharing a database allows. So is that of a reader that sets its mark, for a moment."""
     with open("/proc/locks") as file:
         lines = [line.split() for line in file]
-    return [" ".join(line[1:]) for line in lines if line[1] != "->" and line[3] == "WRITE" and line[4] == str(pid)]
+    return [" ".join(line[1:]) for line in lines if line[1] != "->" and line[3] == "WRITE" and line[4] == str(pid)
+            and not (line[6] == line[7] and line[6] in READ_MARKS)]

@@ -43,7 +43,8 @@ struct QueueMachine: Sendable {
     private var connection = Connection.disconnected
     /// The attempts that the carrier has, as far as this process knows.
     private var open: [AttemptID: OpenAttempt] = [:]
-    /// The beginnings of responses to attempts that are not open: one that is cancelled may have ended before that.
+    /// The beginnings of responses to attempts that are not open: one that is cancelled may have ended before that, and
+    /// the end of one that the system no longer has may be on its way.
     private var strays: [AttemptID: Data] = [:]
     /// Events that are not taken in yet, because the connection was not compared.
     private var events: [AttemptEvent] = []
@@ -246,13 +247,19 @@ extension QueueMachine {
         hasCompared = true
         let lost = comparison.recorded.filter { comparison.carried[$0.key] == nil && open[$0.key] != nil }
         for (attempt, upload) in lost.sorted(by: { $0.value < $1.value }) {
-            open[attempt] = nil
+            giveUp(attempt)
             ended.append(
                 EndedAttempt(
                     id: attempt, upload: upload, end: .interrupted(.lost), hasBegun: !unbegun.contains(attempt)))
         }
         unbegun = []
         return settle(then: .work, at: now)
+    }
+
+    /// Forgets an attempt, but not what it has received: the end of its response may still come.
+    private mutating func giveUp(_ attempt: AttemptID) {
+        guard let body = open.removeValue(forKey: attempt)?.body, !body.isEmpty else { return }
+        strays[attempt] = body
     }
 }
 
@@ -265,10 +272,7 @@ extension QueueMachine {
         if obsolete.isEmpty { return claim(at: now) }
         // In this process, an attempt stays open until it has stopped. The system may never report its end.
         if rules.session != nil {
-            for attempt in obsolete {
-                open[attempt.key] = nil
-                if !attempt.value.body.isEmpty { strays[attempt.key] = attempt.value.body }
-            }
+            for attempt in obsolete { giveUp(attempt.key) }
         }
         state = .cancelling
         return .cancel(obsolete.map(\.key), of: obsolete.map(\.value.upload))

@@ -100,9 +100,10 @@ import Testing
         let kills = Self.setting("POSTCARD_RECEIVER_KILLS", unless: 3)
         let folder = try TemporaryFolder()
         let received = folder.url.appending(path: "received")
-        let first = try await RunningServer(["serve", "--port", "0", "--directory", received.path])
+        let port = try ReservedPort()
+        let options = ["serve", "--port", "\(port.number)", "--directory", received.path]
+        let first = try await RunningServer(options)
         let address = try #require(URL(string: first.address))
-        let options = ["serve", "--port", "\(address.port ?? 0)", "--directory", received.path]
         let last = try await FaultProxy.run(before: address) { _ in
             .none
         } while: { proxy in
@@ -121,6 +122,7 @@ import Testing
             return try await killing.value
         }
         _ = await last.terminate()
+        withExtendedLifetime(port) {}
         let names = try FileManager.default.contentsOfDirectory(atPath: received.path).filter { !$0.hasPrefix(".") }
         #expect(names.count == 1)
     }

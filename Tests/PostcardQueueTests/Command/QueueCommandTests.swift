@@ -164,11 +164,12 @@ import Testing
         let directory = folder.url.appending(path: "queue").path
         let received = folder.url.appending(path: "received")
         let file = try folder.file("a.jpg", size: size)
-        var receiver = try await RunningServer(["serve", "--port", "0", "--directory", received.path])
-        let port = try #require(URL(string: receiver.address)?.port)
+        let port = try ReservedPort()
+        let serving = ["serve", "--port", "\(port.number)", "--directory", received.path]
+        var receiver = try await RunningServer(serving)
         for index in 0..<(scale * 5) {
             let added = try await Program.run([
-                "queue", "add", "http://127.0.0.1:\(port)/uploads", "-F", "index=\(index)", "-F",
+                "queue", "add", "\(receiver.address)/uploads", "-F", "index=\(index)", "-F",
                 "image=@\(file.path)", "--queue", directory,
             ])
             #expect(added.status == 0)
@@ -181,7 +182,7 @@ import Testing
             sender.kill()
             if round % 2 == 0 {
                 receiver.kill()
-                receiver = try await RunningServer(["serve", "--port", "\(port)", "--directory", received.path])
+                receiver = try await RunningServer(serving)
             }
         }
         let last = try await Program.run(options)
@@ -190,6 +191,7 @@ import Testing
         #expect(items.count == scale * 5)
         #expect(items.allSatisfy { $0.state == "done" })
         _ = await receiver.terminate()
+        withExtendedLifetime(port) {}
         let folders = try FileManager.default.contentsOfDirectory(atPath: received.path).filter { !$0.hasPrefix(".") }
         #expect(folders.count == scale * 5)
         let sent = try Data(contentsOf: file)

@@ -90,6 +90,27 @@ import Testing
         #expect(ended.map(\.body) == [body])
     }
 
+    /// The session had lost it by then, and reports what it received before.
+    @Test func `the response of an upload that the system no longer has keeps its body`() throws {
+        let (id, body) = (AttemptID(upload: UUID(), number: 1), Data("stored".utf8))
+        let end = AttemptEnd.response(status: 201, headerFields: [:], url: nil, method: nil)
+        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 1))
+        func play(_ event: QueueMachine.Event) -> QueueMachine.Action { machine.handle(event, at: Date()) }
+        _ = play(.woken(.init(hasChanges: true)))
+        _ = play(.done)
+        guard
+            case .settle(let lost, _) = play(
+                .compared(carried: [:], recorded: [id: 1], events: [.received(id, body)]))
+        else { throw CancellationError() }
+        #expect(lost.map(\.id) == [id])
+        _ = play(.done)
+        _ = play(.exhausted(nextDue: nil))
+        guard case .settle(let ended, _) = play(.woken(.init(events: [.ended(id, end)]))) else {
+            throw CancellationError()
+        }
+        #expect(ended.map(\.body) == [body])
+    }
+
     @Test func `a run ends with the reason if sessions end again and again`() {
         var world = QueueWorld.withUpload(session: "session")
         world.wake()
