@@ -128,6 +128,14 @@ extension Simulation {
                 let start = offset
                 begin { _ = await self.append(to: resumable, at: start) }
             }
+            if !isEnding, scheduler.random.isTrue(0.2) {
+                // A client whose connection broke asks while what it has sent is still being stored.
+                let pause = scheduler.random.time(0.001...10)
+                begin {
+                    await self.clients.pause(pause)
+                    _ = await self.head(resumable)
+                }
+            }
             switch await append(to: resumable, at: offset) {
             case .created, .finished, .keyReused: return true
             case .offset(let known), .mismatch(let known): offset = known

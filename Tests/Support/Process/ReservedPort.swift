@@ -11,10 +11,11 @@ package final class ReservedPort: Sendable {
 
     package init() throws {
         #if canImport(Glibc)
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let type = Int32(SOCK_STREAM.rawValue)
         #else
-        descriptor = socket(AF_INET, SOCK_STREAM, 0)
+        let type = SOCK_STREAM
         #endif
+        let descriptor = socket(AF_INET, type, 0)
         var isOn: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &isOn, socklen_t(MemoryLayout<Int32>.size))
         var address = sockaddr_in()
@@ -26,6 +27,7 @@ package final class ReservedPort: Sendable {
                 bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
             }
         }
+        self.descriptor = descriptor
         number = Int(UInt16(bigEndian: address.sin_port))
         guard isBound else { throw ProgramFailure("There is no free port: \(String(cString: strerror(errno)))") }
     }
