@@ -9,7 +9,7 @@ package final class PrivateDirectory: Sendable {
     /// The path of the directory when it was opened.
     package let path: FilePath
     /// The maximum number of names that a file may have. A second one may lead to a file outside.
-    private let maximumNames: Int
+    private let allowsOtherNames: Bool
     private let descriptor: FileDescriptor
 
     /// Opens a directory, and makes it and those above it if they are missing.
@@ -21,16 +21,16 @@ package final class PrivateDirectory: Sendable {
         try DurableFiles.makeDirectories(path)
         do {
             let descriptor = try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
-            try self.init(descriptor, path, maximumNames: 1)
+            try self.init(descriptor, path, allowsOtherNames: false)
         } catch {
             throw error as? FileError ?? FileError("open", path, error)
         }
     }
 
-    private init(_ descriptor: FileDescriptor, _ path: FilePath, maximumNames: Int) throws(FileError) {
+    private init(_ descriptor: FileDescriptor, _ path: FilePath, allowsOtherNames: Bool) throws(FileError) {
         self.descriptor = descriptor
         self.path = path
-        self.maximumNames = maximumNames
+        self.allowsOtherNames = allowsOtherNames
         let status: Stat
         do {
             status = try descriptor.stat()
@@ -56,28 +56,29 @@ package final class PrivateDirectory: Sendable {
 
     /// Opens a directory in this one, and makes it if it is missing.
     ///
-    /// - Parameter maximumNames: How many names a file in it may have. Defaults to 1: a second name may lead to a file
-    ///   outside.
+    /// - Parameter allowsOtherNames: Whether a file in it may have other names as well. Defaults to `false`: another name
+    ///   may lead to a file outside.
     /// - Throws: ``FileError``, also if the name is a link.
     package func directory(
-        _ name: FilePath.Component, maximumNames: Int = 1
+        _ name: FilePath.Component, allowsOtherNames: Bool = false
     ) throws(FileError) -> PrivateDirectory {
         if name.withPlatformString({ mkdirat(descriptor.rawValue, $0, 0o700) }) == 0 {
             try synchronize()
         } else if DurableFiles.lastError != .fileExists {
             throw FileError("make", path.appending(name), DurableFiles.lastError)
         }
-        return try existingDirectory(name, maximumNames: maximumNames)
+        return try existingDirectory(name, allowsOtherNames: allowsOtherNames)
     }
 
     /// Opens a directory in this one.
     ///
     /// - Throws: ``FileError``, also if the name is a link.
     package func existingDirectory(
-        _ name: FilePath.Component, maximumNames: Int = 1
+        _ name: FilePath.Component, allowsOtherNames: Bool = false
     ) throws(FileError) -> PrivateDirectory {
         try PrivateDirectory(
-            try open(name, O_RDONLY | O_DIRECTORY, action: "open"), path.appending(name), maximumNames: maximumNames)
+            try open(name, O_RDONLY | O_DIRECTORY, action: "open"), path.appending(name),
+            allowsOtherNames: allowsOtherNames)
     }
 
     /// Opens a file for reading.
@@ -229,7 +230,7 @@ package final class PrivateDirectory: Sendable {
             guard status.type == .regular else {
                 throw FileError("open", path, Errno.invalidArgument, reason: "it is not a regular file")
             }
-            guard status.linkCount <= maximumNames, status.userID.rawValue == geteuid() else {
+            guard allowsOtherNames || status.linkCount == 1, status.userID.rawValue == geteuid() else {
                 throw FileError(
                     "open", path, Errno.notPermitted, reason: "it has another name or another owner as well")
             }

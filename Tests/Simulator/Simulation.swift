@@ -229,13 +229,15 @@ final class Simulation: @unchecked Sendable {
             }
         }
         wait()
+        // Longer than the lifetime of an unfinished upload. The last sweep has the pages of before: many of them take time.
+        let pageSize = store.pageSize
         store.pageSize = 1000
-        // Longer than the lifetime of an unfinished upload.
         for _ in 0..<4 {
             begin { await self.sweep(self.anyReceiver()) }
             wait()
             pass(100_000)
         }
+        store.pageSize = pageSize
         begin { await self.sweep(self.anyReceiver()) }
         wait()
         if promises.broken == nil { promises.checkRest() }

@@ -289,8 +289,8 @@ def is_stopped(pid):
 
 def exclusive_locks(pid):
     """The exclusive locks of files that a process has, as lines of /proc/locks. Shared ones are those of readers, which
-    GRDB's guide on sharing a database allows. So is that of a reader that sets its mark, for a moment."""
+    GRDB's guide on sharing a database allows. Leaves out the lock that a reader briefly holds to set its read mark."""
     with open("/proc/locks") as file:
         lines = [line.split() for line in file]
     return [" ".join(line[1:]) for line in lines if line[1] != "->" and line[3] == "WRITE" and line[4] == str(pid)
-            and not (line[6] == line[7] and line[6] in READ_MARKS)]
+            and not {line[6], line[7]} <= READ_MARKS]

@@ -21,8 +21,8 @@ final class URLSessionConnections: Sendable {
 
     /// The queue on which sessions are called. On Linux their methods wait for the queue that all sessions share, and
     /// so for the streams of other forms. Swift's own threads must not do that: there are few, and the streams need
-    /// them. Nor may each session have a thread that waits: Dispatch makes about 250, and if all of them wait, none is
-    /// left for the queue that they wait for.
+    /// them. One queue for all sessions: if each session blocked a thread, about 250 would use up Dispatch's threads,
+    /// and none would be left to run the shared queue.
     private static let calls = DispatchQueue(label: "Postcard URLSession")
 
     init(_ configuration: URLSessionConfiguration) {

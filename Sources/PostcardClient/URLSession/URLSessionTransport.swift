@@ -16,8 +16,8 @@ public import Foundation
 /// Use `AsyncHTTPTransport` for those servers: it sends every length that is known.
 ///
 /// On Linux all sessions of a program share one queue, on which a form's own stream is waited for: while such a stream
-/// has no bytes ready, other transfers of URLSession wait too. URLSession there also keeps a processor busy while it
-/// waits for a response. `AsyncHTTPTransport` does neither.
+/// has no bytes ready, other transfers of URLSession wait too, and cannot be cancelled. URLSession there also keeps a
+/// processor busy while it waits for a response. `AsyncHTTPTransport` does neither.
 public struct URLSessionTransport: UploadTransport {
     private let connections: URLSessionConnections
 

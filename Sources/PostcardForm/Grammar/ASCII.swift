@@ -48,7 +48,7 @@ extension Sequence<UInt8> {
     /// The bytes in lower-case hexadecimal digits, two for each: how digests are written.
     package var hexadecimal: String {
         func digit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value }
-        // Each request to an object store has some of these, so no array is made for each byte.
+        // Signing a request to an object store takes several of these, so no array is made for each byte.
         var digits: [UInt8] = []
         digits.reserveCapacity(2 * underestimatedCount)
         for byte in self {

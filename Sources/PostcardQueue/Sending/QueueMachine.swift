@@ -43,8 +43,8 @@ struct QueueMachine: Sendable {
     private var connection = Connection.disconnected
     /// The attempts that the carrier has, as far as this process knows.
     private var open: [AttemptID: OpenAttempt] = [:]
-    /// The beginnings of responses to attempts that are not open: one that is cancelled may have ended before that, and
-    /// the end of one that the system no longer has may be on its way.
+    /// The beginnings of responses to attempts that are not open. The end of a cancelled or lost attempt may still be
+    /// reported, and needs them.
     private var strays: [AttemptID: Data] = [:]
     /// Events that are not taken in yet, because the connection was not compared.
     private var events: [AttemptEvent] = []
@@ -227,7 +227,9 @@ extension QueueMachine {
                 let (attempt, stray) = (open.removeValue(forKey: id), strays.removeValue(forKey: id))
                 ended.append(
                     EndedAttempt(
-                        id: id, upload: attempt?.upload, end: end, body: (stray ?? Data()) + (attempt?.body ?? Data()),
+                        id: id, upload: attempt?.upload, end: end,
+                        body: ((stray ?? Data()) + (attempt?.body ?? Data()))
+                            .prefix(QueuedUpload.Response.maximumBodyBytes),
                         resumeData: attempt?.resumeData))
             case .deliveredAll:
                 hasDeliveredAll = true
@@ -247,7 +249,7 @@ extension QueueMachine {
         hasCompared = true
         let lost = comparison.recorded.filter { comparison.carried[$0.key] == nil && open[$0.key] != nil }
         for (attempt, upload) in lost.sorted(by: { $0.value < $1.value }) {
-            giveUp(attempt)
+            forget(attempt)
             ended.append(
                 EndedAttempt(
                     id: attempt, upload: upload, end: .interrupted(.lost), hasBegun: !unbegun.contains(attempt)))
@@ -257,9 +259,9 @@ extension QueueMachine {
     }
 
     /// Forgets an attempt, but not what it has received: the end of its response may still come.
-    private mutating func giveUp(_ attempt: AttemptID) {
+    private mutating func forget(_ attempt: AttemptID) {
         guard let body = open.removeValue(forKey: attempt)?.body, !body.isEmpty else { return }
-        strays[attempt] = body
+        strays[attempt, default: Data()].append(body)
     }
 }
 
@@ -272,7 +274,7 @@ extension QueueMachine {
         if obsolete.isEmpty { return claim(at: now) }
         // In this process, an attempt stays open until it has stopped. The system may never report its end.
         if rules.session != nil {
-            for attempt in obsolete { giveUp(attempt.key) }
+            for attempt in obsolete { forget(attempt.key) }
         }
         state = .cancelling
         return .cancel(obsolete.map(\.key), of: obsolete.map(\.value.upload))

@@ -33,7 +33,8 @@ final class QueueDirectory: Sendable {
     /// Opens a directory, and makes it if there is none.
     ///
     /// - Parameters:
-    ///   - systemSends: Whether the system sends the bodies. It may give each a second name, to keep it.
+    ///   - systemSends: Whether the system sends the bodies. It may give a body a name for each transfer that has it, also
+    ///     for one that was cancelled a moment ago.
     ///   - check: Checks an existing database before anything is created next to it.
     /// - Throws: ``UploadQueueError`` if it cannot be used or other users can write to it; errors of `check`.
     init(
@@ -49,7 +50,7 @@ final class QueueDirectory: Sendable {
                 try Self.prepareDatabase(in: root, check)
             }
             for name in [Self.databaseName] + Self.companionNames { try root.protect(name) }
-            bodies = try root.directory(Self.bodiesName, maximumNames: systemSends ? 2 : 1)
+            bodies = try root.directory(Self.bodiesName, allowsOtherNames: systemSends)
         } catch let error as FileError {
             throw UploadQueueError(error)
         } catch {

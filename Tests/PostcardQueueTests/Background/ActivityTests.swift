@@ -151,7 +151,7 @@ private final class ExpiringSystem: Sendable {
         await queue.disconnect()
     }
 
-    /// The same goes for a device that was not unlocked yet, whose files cannot be read.
+    /// The same code tries again on a device that was not unlocked yet.
     @Test func `a queue that is run before it can be opened tries again until it can`() async throws {
         system.expire()
         let pauses = Mutex(0)

@@ -31,6 +31,21 @@ import Testing
 
     private static func address() throws -> URL { try #require(URL(string: "https://example.com/uploads")) }
 
+    /// Each transfer that the system still has may have one, also those that were cancelled.
+    @Test func `an upload is handed over however many names the system has given its body`() async throws {
+        let queue = queue()
+        try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        let bodies = folder.url.appending(path: "queue/bodies")
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: bodies.path).first)
+        for number in 0..<3 {
+            try FileManager.default.linkItem(
+                at: bodies.appending(path: name), to: folder.url.appending(path: "held-\(number)"))
+        }
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 1)
+        await queue.disconnect()
+    }
+
     @Test func `all uploads are handed over at once, including those that are due later`() async throws {
         let queue = queue(maximumOpen: 1000)
         // A whole number, which the database stores exactly.

@@ -160,7 +160,8 @@ import Testing
         plan.socket = daemon.socket
         try plan.write(to: file)
         try await daemon.setNetwork(isUp: false)
-        // The first process would also pause the queue, and might be ended while the system has nothing.
+        // The first launch also pauses the queue. If the app ended then, the system would have no transfers, and would
+        // never launch it again.
         try await daemon.open()
         try await daemon.wait(for: .exits, atLeast: 1)
         plan.forms = 5

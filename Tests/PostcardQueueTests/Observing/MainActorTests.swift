@@ -87,7 +87,6 @@ import Testing
         let opening = UploadQueue(directory: directory)
         try await takeTurns { try await opening.open() }
         let running = UploadQueue(directory: directory)
-        try await running.open()
         try await takeTurns { try await running.run(endsWhenEmpty: true) }
     }
 

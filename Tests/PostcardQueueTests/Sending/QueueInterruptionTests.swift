@@ -90,7 +90,8 @@ import Testing
         #expect(ended.map(\.body) == [body])
     }
 
-    /// The session had lost it by then, and reports what it received before.
+    /// The comparison misses the upload because its session has just ended. The end of its response is reported after
+    /// that.
     @Test func `the response of an upload that the system no longer has keeps its body`() throws {
         let (id, body) = (AttemptID(upload: UUID(), number: 1), Data("stored".utf8))
         let end = AttemptEnd.response(status: 201, headerFields: [:], url: nil, method: nil)

@@ -19,8 +19,8 @@ package final class ConnectionHold: ChannelInboundHandler, RemovableChannelHandl
 
     /// Lets a connection go on to the handlers that it has by now.
     ///
-    /// In one step of the event loop: if it read by itself while this handler is still there, nobody would hold the
-    /// client back, and all of a large form could come to a server that has asked for its head.
+    /// Removes this handler before reading starts. If reading started first, this handler would take in a whole form
+    /// although the server has asked only for the head.
     package static func end(on channel: any Channel) async throws {
         try await channel.eventLoop.flatSubmit {
             let pipeline = channel.pipeline

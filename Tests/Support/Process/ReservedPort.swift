@@ -1,13 +1,15 @@
 import Foundation
 
-/// A free port of this machine for servers that are started again and again: no other process gets it meanwhile.
+/// A free port of this machine for servers that are started again and again.
 ///
-/// A socket that is bound and does not listen keeps it. A server with SO_REUSEADDR can listen beside it, and who asks the
-/// system for a free port or connects is given another.
+/// A socket that is bound but does not listen reserves the port: the system gives it to no other process. On Linux, a
+/// server with SO_REUSEADDR can still listen on it. Elsewhere the port is only likely to stay free.
 package final class ReservedPort: Sendable {
     package let number: Int
 
+    #if os(Linux) || os(Android)
     private let descriptor: Int32
+    #endif
 
     package init() throws {
         #if canImport(Glibc)
@@ -27,12 +29,18 @@ package final class ReservedPort: Sendable {
                 bind(descriptor, $0, length) == 0 && getsockname(descriptor, $0, &length) == 0
             }
         }
+        #if os(Linux) || os(Android)
         self.descriptor = descriptor
+        #else
+        close(descriptor)
+        #endif
         number = Int(UInt16(bigEndian: address.sin_port))
         guard isBound else { throw ProgramFailure("There is no free port: \(String(cString: strerror(errno)))") }
     }
 
+    #if os(Linux) || os(Android)
     deinit {
         close(descriptor)
     }
+    #endif
 }

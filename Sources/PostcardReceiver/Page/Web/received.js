@@ -26,9 +26,9 @@ export class Received {
       const known = new Set(uploads.map(({ id }) => id));
       const oldest = uploads.at(-1)?.id ?? "";
       // Older ones that are already shown stay, and need not be offered again.
-      const isContinued = this.cards.has(oldest);
-      // Recent records that are missing now were deleted in the meantime. Those that came while the list was on its
-      // way stay.
+      const isContinued = before.includes(oldest);
+      // Recent records that are missing now were deleted in the meantime. Records that arrived while the list was
+      // loading stay.
       for (const id of before) if (id >= oldest && !known.has(id)) this.remove(id);
       for (const record of uploads.reverse()) this.add(record);
       if (!isContinued) this.#offerOlder(next);

@@ -17,14 +17,16 @@ export class Requests {
 
   /**
    * Reloads the list. Rows stay as they are, because they may be open. Identifiers start over when the receiver
-   * restarts, so entries that it does not have are dropped, unless they came while the list was on its way.
+   * restarts, so entries that it no longer has are removed, except those that arrived while the list was loading.
    */
   async load() {
     const before = [...this.entries];
     try {
       const { requests } = await askForJSON("/requests");
       const known = new Map(requests.map((entry) => [entry.id, entry.received]));
-      for (const [id, row] of before) if (known.get(id) !== row.dataset.received) this.#remove(id);
+      for (const [id, row] of before) {
+        if (this.entries.get(id) === row && known.get(id) !== row.dataset.received) this.#remove(id);
+      }
       for (const entry of requests.reverse()) this.add(entry);
       this.problem.textContent = "";
     } catch (error) {
