@@ -37,7 +37,11 @@ import PostcardTransferDaemon
         let (handled, handler) = AsyncStream.makeStream(of: Void.self)
         let hasDelegate = isBackground && launch.isMultiple(of: 2)
         if hasDelegate {
-            await UploadQueue.handleEvents(forSession: plan.session) { handler.yield() }
+            await UploadQueue.handleEvents(forSession: plan.session) {
+                handler.yield()
+                // Both loops below end, also if the first has taken the call.
+                handler.finish()
+            }
         }
         let activities = try DaemonActivities(socket: plan.socket) { Self.fail("The daemon has ended.", status: 69) }
         let queue = makeQueue(activities)
