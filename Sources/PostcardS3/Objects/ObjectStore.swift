@@ -21,6 +21,9 @@ struct ObjectStore: Sendable {
     var endpoint: String { connection.endpoint }
     private var prefix: String { bucket.prefix }
 
+    /// The address of an object, for messages, without the name of an unfinished upload.
+    func address(of key: String) -> String { bucket.address(of: prefix + key) }
+
     // MARK: - Writing
 
     /// Creates an object, if there is none of the key.

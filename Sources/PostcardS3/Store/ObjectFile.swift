@@ -56,7 +56,7 @@ final class ObjectFile: StoredFile {
                 body.readableBytes == range.count
             else {
                 throw UploadStoreError(
-                    .unavailable, "\(objects.bucket.address(of: objects.bucket.prefix + piece.key)) is gone.")
+                    .unavailable, "\(objects.address(of: piece.key)) is gone.")
             }
             position += Int64(body.readableBytes)
             if block.readableBytes == 0 { block = body } else { block.writeImmutableBuffer(body) }

@@ -17,7 +17,7 @@ struct ObjectReading {
             let range = position..<min(position + Self.blockBytes, head.size)
             guard let (_, body) = try await objects.get(key, range: range, ifMatching: head.etag),
                 body.readableBytes == range.count
-            else { throw S3Error.missing(objects.bucket.address(of: objects.bucket.prefix + key)) }
+            else { throw S3Error.missing(objects.address(of: key)) }
             body.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
             let wanted = MediaType.firstBytesCount - firstBytes.count
             if wanted > 0 { firstBytes += body.readableBytesView.prefix(wanted) }

@@ -87,7 +87,7 @@ public final class S3Upload: PendingUpload {
                     try await store.objects.copy(
                         source, to: copy, ifMatching: head.etag, metadata: key.map { ["key": $0.digest] } ?? [:])
                     guard let copied = try await store.objects.head(copy), copied.size == head.size else {
-                        throw S3Error.changed(store.objects.bucket.address(of: store.objects.bucket.prefix + source))
+                        throw S3Error.changed(store.objects.address(of: source))
                     }
                     try await reading.read(copy, copied, from: store.objects)
                 }

@@ -107,7 +107,7 @@ public final class S3UploadStore: MaintainedUploadStore {
             guard record.id == id else { throw UploadStoreError(.damaged, "It is another upload's.") }
             return record
         } catch {
-            let address = objects.bucket.address(of: objects.bucket.prefix + ObjectName.record(id))
+            let address = objects.address(of: ObjectName.record(id))
             throw UploadStoreError(
                 .damaged, "\(address) is not as it was written: \(error)", underlyingError: error)
         }

@@ -68,7 +68,7 @@ struct UnfinishedObjects: Sendable {
         do {
             return try JSONDecoder().decode(Value.self, from: Data(json.readableBytesView))
         } catch {
-            let name = objects.bucket.address(of: objects.bucket.prefix + key)
+            let name = objects.address(of: key)
             throw UploadStoreError(.damaged, "\(name) is not as it was written: \(error)", underlyingError: error)
         }
     }
