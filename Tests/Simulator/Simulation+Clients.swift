@@ -41,11 +41,12 @@ extension Simulation {
     }
 
     @discardableResult
-    func send(_ form: Form, under key: UploadKey?, tries: Int) async -> Bool {
+    func send(_ form: Form, under key: UploadKey?, tries: Int, to receiver: SimulatedReceiver? = nil) async -> Bool {
         for _ in 0..<tries {
             let connection = ClientConnection()
             let pace = self.pace(connection)
-            let result = await call(anyReceiver(), timeout: timeout(pace), on: connection) { store, process in
+            let receiver = receiver ?? anyReceiver()
+            let result = await call(receiver, timeout: timeout(pace), on: connection) { store, process in
                 try await SimulatedReceiver.receive(form, under: key, pace, in: store, on: process)
             }
             say("post \(form.number) \(key?.digest.prefix(4) ?? "-"): \(Self.text(result))")

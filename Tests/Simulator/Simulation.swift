@@ -229,6 +229,9 @@ final class Simulation: @unchecked Sendable {
             }
         }
         wait()
+        begin { await self.commitWithoutListing() }
+        wait()
+        pass(100_000)
         // Longer than the lifetime of an unfinished upload. The last sweep has the pages of before: many of them take time.
         let pageSize = store.pageSize
         store.pageSize = 1000
@@ -269,6 +272,23 @@ final class Simulation: @unchecked Sendable {
             return promises.breaks(.progress, "A slow upload fails while the bucket is swept: \(Self.text(result))")
         }
         promises.created(record, form)
+    }
+
+    /// A receiver is killed between the commit of a record and its listing, and nobody asks for the record for a day. Then
+    /// its files are as old as those that a sweep removes.
+    func commitWithoutListing() async {
+        let receiver = anyReceiver()
+        let key = UploadKey("unlisted key", scope: "simulation")
+        let form = newForm(key)
+        let changes = store.changes
+        store.changes = { key, old, new in
+            changes(key, old, new)
+            if key.hasPrefix("keys/"), new != nil { receiver.kill() }
+        }
+        _ = await send(form, under: key, tries: 1, to: receiver)
+        store.changes = changes
+        if !receiver.isRunning { receiver.start() }
+        await clients.pause(60)
     }
 
     func useLastReceiver() async {
