@@ -144,7 +144,12 @@ final class MemoryBudget: Sendable {
     /// Asks for blocks, as many as others wait for, until no one does.
     private func reclaim() async {
         while true {
-            try? await surroundings.sleep(patience / 2)
+            do {
+                try await surroundings.sleep(patience / 2)
+            } catch {
+                // Without the pauses, this would keep a processor busy.
+                return state.withLock { $0.isReclaiming = false }
+            }
             let now = surroundings.now()
             let asked = state.withLock { state -> [@Sendable () -> Void]? in
                 guard !state.waiting.isEmpty else {
