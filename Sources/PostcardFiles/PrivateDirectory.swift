@@ -8,7 +8,7 @@ package import SystemPackage
 package final class PrivateDirectory: Sendable {
     /// The path of the directory when it was opened.
     package let path: FilePath
-    /// The maximum number of names that a file may have. A second one may lead to a file outside.
+    /// Whether a file may have other names as well. Another name may lead to a file outside.
     private let allowsOtherNames: Bool
     private let descriptor: FileDescriptor
 

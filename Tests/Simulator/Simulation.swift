@@ -274,8 +274,8 @@ final class Simulation: @unchecked Sendable {
         promises.created(record, form)
     }
 
-    /// A receiver is killed between the commit of a record and its listing, and nobody asks for the record for a day. Then
-    /// its files are as old as those that a sweep removes.
+    /// Kills a receiver after it has committed a record and before it lists the record. If nobody asks for the record, its
+    /// files become as old as those that a sweep removes.
     func commitWithoutListing() async {
         let receiver = anyReceiver()
         let key = UploadKey("unlisted key", scope: "simulation")

@@ -12,7 +12,7 @@ extension ServiceGroup {
     /// Runs the services until they end. The first SIGTERM or SIGINT and the cancellation of the task begin a graceful
     /// shutdown, the second signal ends the process at once.
     func runUntilSignal() async throws {
-        // Before the services start: whoever sees their address may send a signal at once.
+        // Before the services start: a signal may arrive as soon as they print their address.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         // Not a child task, which would be cancelled with this one: SwiftNIO ends the process if a server is cancelled
         // while it has accepted a connection and not begun to serve it (apple/swift-nio#2637).

@@ -8,7 +8,7 @@ import FoundationNetworking
 #endif
 
 @Suite(.timeLimit(.minutes(5))) struct URLSessionConnectionsTests {
-    /// In a process of its own, because each session has descriptors and a process has only so many.
+    /// In its own process: 1,000 sessions use up most of the files that a process may open.
     @Test func `more clients than Dispatch has threads can wait for another's stream`() async {
         await #expect(processExitsWith: .success) {
             // A deadlock would hang this process, so it ends itself.

@@ -67,14 +67,22 @@ import Testing
         #expect(world.begins == [0, 5] && world.uploads[0].state.name == "done", "\(world.trace)")
     }
 
+    private let id = AttemptID(upload: UUID(), number: 1)
+    private let body = Data("stored".utf8)
+    private let end = AttemptEnd.response(status: 201, headerFields: [:], url: nil, method: nil)
+
+    /// A machine that compares its attempts with those of the system next.
+    private static func connected() -> QueueMachine {
+        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 1))
+        _ = machine.handle(.woken(.init(hasChanges: true)), at: Date())
+        _ = machine.handle(.done, at: Date())
+        return machine
+    }
+
     /// Its upload was paused when the body had arrived, and the session ended right after the response.
     @Test func `the response of a paused upload keeps its body if the session ends`() throws {
-        let (id, body) = (AttemptID(upload: UUID(), number: 1), Data("stored".utf8))
-        let end = AttemptEnd.response(status: 201, headerFields: [:], url: nil, method: nil)
-        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 1))
+        var machine = Self.connected()
         func play(_ event: QueueMachine.Event) -> QueueMachine.Action { machine.handle(event, at: Date()) }
-        _ = play(.woken(.init(hasChanges: true)))
-        _ = play(.done)
         _ = play(.compared(carried: [id: false], recorded: [id: 1], events: [.received(id, body)]))
         guard case .cancel(let cancelled, _) = play(.recorded([:])) else { throw CancellationError() }
         #expect(cancelled == [id])
@@ -93,12 +101,8 @@ import Testing
     /// The comparison misses the upload because its session has just ended. The end of its response is reported after
     /// that.
     @Test func `the response of an upload that the system no longer has keeps its body`() throws {
-        let (id, body) = (AttemptID(upload: UUID(), number: 1), Data("stored".utf8))
-        let end = AttemptEnd.response(status: 201, headerFields: [:], url: nil, method: nil)
-        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 1))
+        var machine = Self.connected()
         func play(_ event: QueueMachine.Event) -> QueueMachine.Action { machine.handle(event, at: Date()) }
-        _ = play(.woken(.init(hasChanges: true)))
-        _ = play(.done)
         guard
             case .settle(let lost, _) = play(
                 .compared(carried: [:], recorded: [id: 1], events: [.received(id, body)]))
