@@ -14,6 +14,8 @@ final class Answer<Value: Sendable>: @unchecked Sendable {
 
     init(_ continuation: UnsafeContinuation<Value, any Error>) { self.continuation = continuation }
 
+    var isWaitedFor: Bool { continuation != nil }
+
     @discardableResult
     func give(_ result: Result<Value, any Error>) -> Bool {
         guard let waiting = continuation else { return false }
@@ -108,10 +110,14 @@ final class SimulatedNetwork: @unchecked Sendable {
         let call = Call.id
         scheduler.schedule(after: seconds) { [self] in
             let response = store.respond(to: request, signed: signed, call: call)
-            let query = request.query.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
-            trace.add(scheduler.now, "\(request.method.rawValue) \(request.key)?\(query) \(response.status)")
+            trace.add(scheduler.now, "\(Self.text(request)) \(response.status)")
             done(response)
         }
+    }
+
+    private static func text(_ request: S3Request) -> String {
+        let query = request.query.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
+        return "\(request.method.rawValue) \(request.key)?\(query)"
     }
 
     func exchange(
@@ -122,7 +128,7 @@ final class SimulatedNetwork: @unchecked Sendable {
         let response = try await withUnsafeThrowingContinuation {
             (continuation: UnsafeContinuation<S3Response, any Error>) in
             let answer = Answer(continuation)
-            begin(request, signed, limit, fate(of: request)) { result in answer.give(result) }
+            begin(request, signed, limit, fate(of: request), answer)
         }
         guard !process.isDead else { throw Killed() }
         try Task.checkCancellation()
@@ -131,28 +137,31 @@ final class SimulatedNetwork: @unchecked Sendable {
 
     private func begin(
         _ request: S3Request, _ signed: Date, _ limit: Duration, _ fate: Fate,
-        _ done: @escaping (Result<S3Response, any Error>) -> Void
+        _ waiting: Answer<S3Response>
     ) {
         let (there, back) = (delay(), delay())
-        let unreachable: Result<S3Response, any Error> = .failure(S3Error.unreachable("simulation", fate))
+        func done(_ response: S3Response) { waiting.give(.success(response)) }
+        func giveUp() {
+            if waiting.isWaitedFor { waiting.give(.failure(S3Error.unreachable("simulation", fate))) }
+        }
         // A broken connection is noticed at once, or never.
         let notice = scheduler.random.isTrue(0.7) ? there + back : limit / .seconds(1)
-        scheduler.schedule(after: min(limit / .seconds(1), 60)) { done(unreachable) }
+        scheduler.schedule(after: min(limit / .seconds(1), 60)) { giveUp() }
         func answer(_ change: @escaping (S3Response) -> S3Response = { $0 }) -> (S3Response) -> Void {
-            { [scheduler] response in scheduler.schedule(after: back) { done(.success(change(response))) } }
+            { [scheduler] response in scheduler.schedule(after: back) { done(change(response)) } }
         }
         func answerOnly(_ status: Int, _ code: String) {
-            scheduler.schedule(after: there + back) { [store] in done(.success(store.error(status, code, request))) }
+            scheduler.schedule(after: there + back) { [store] in done(store.error(status, code, request)) }
         }
         switch fate {
         case .carriedOut: carryOut(request, signed: signed, after: there, answer())
-        case .lostRequest: scheduler.schedule(after: notice) { done(unreachable) }
+        case .lostRequest: scheduler.schedule(after: notice) { giveUp() }
         case .lostAnswer:
             carryOut(request, signed: signed, after: there)
-            scheduler.schedule(after: notice) { done(unreachable) }
+            scheduler.schedule(after: notice) { giveUp() }
         case .late:
             carryOut(request, signed: signed, after: there + scheduler.random.time(0.1...1200))
-            scheduler.schedule(after: notice) { done(unreachable) }
+            scheduler.schedule(after: notice) { giveUp() }
         case .repeated:
             carryOut(request, signed: signed, after: there)
             carryOut(request, signed: signed, after: there + scheduler.random.time(0.0005...2), answer())
@@ -171,7 +180,7 @@ final class SimulatedNetwork: @unchecked Sendable {
                 carryOut(request, signed: signed, after: there, answer(hide))
             } else {
                 scheduler.schedule(after: there + back) { [store] in
-                    done(.success(hide(store.error(500, "InternalError", request))))
+                    done(hide(store.error(500, "InternalError", request)))
                 }
             }
         }
@@ -180,15 +189,21 @@ final class SimulatedNetwork: @unchecked Sendable {
 
 /// What happened, as lines or as their hash.
 final class Trace: @unchecked Sendable {
-    private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    private let prints: Bool
+    enum Purpose {
+        case none, hash, lines
+    }
 
-    init(prints: Bool) { self.prints = prints }
+    private(set) var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+    private let purpose: Purpose
+
+    init(_ purpose: Purpose) { self.purpose = purpose }
 
     func add(_ time: Double, _ text: @autoclosure () -> String) {
+        // The lines take a tenth of the time.
+        guard purpose != .none else { return }
         let line = text()
         for byte in line.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
         hash = (hash ^ time.bitPattern) &* 0x0000_0100_0000_01B3
-        if prints { print("\(time) \(line)") }
+        if purpose == .lines { print("\(time) \(line)") }
     }
 }

@@ -54,6 +54,7 @@ final class SimulatedReceiver: @unchecked Sendable {
     private func open(_ process: SimulatedProcess) async throws -> S3UploadStore {
         var bucket = try S3Bucket("s3://simulation")
         bucket.endpoint = "http://simulation"
+        bucket.region = "us-east-1"
         bucket.credentials = .fixed(S3Credentials(accessKeyID: "key", secretAccessKey: "secret"))
         let (network, scheduler) = (self.network, self.scheduler)
         bucket.clock = { [unowned self] in

@@ -9,8 +9,18 @@ final class SimulatedStore {
         let body: ByteBuffer
         let metadata: [(name: String, value: String)]
         let modified: Double
+        /// The time as in a listing.
+        let modifiedText: String
         /// The call of a receiver that has written it.
         let call: Int
+
+        init(body: ByteBuffer, metadata: [(name: String, value: String)], modified: Double, call: Int) {
+            self.body = body
+            self.metadata = metadata
+            self.modified = modified
+            modifiedText = SimulatedStore.text(modified)
+            self.call = call
+        }
     }
 
     struct OpenUpload {
@@ -152,7 +162,7 @@ final class SimulatedStore {
             count += 1
             guard let object = objects[key] else { continue }
             text += "<Contents><Key>\(key)</Key><Size>\(object.body.readableBytes)</Size>"
-            text += "<LastModified>\(Self.text(object.modified))</LastModified></Contents>"
+            text += "<LastModified>\(object.modifiedText)</LastModified></Contents>"
         }
         text += "<IsTruncated>\(isTruncated)</IsTruncated></ListBucketResult>"
         return response(200, ByteBuffer(string: text))

@@ -10,7 +10,7 @@ final class Simulation: @unchecked Sendable {
     struct Result {
         let seed: UInt64
         let steps: Int
-        /// The hash of all that happened.
+        /// The hash of all that happened, if the trace is for that.
         let hash: UInt64
         let broken: (promise: Promise, what: String)?
     }
@@ -34,11 +34,11 @@ final class Simulation: @unchecked Sendable {
     var formsOfKeys: [String: [Form]] = [:]
     var resumables: [Promises.Resumable] = []
 
-    init(seed: UInt64, plant: Plant?, leastSteps: Int, prints: Bool) {
+    init(seed: UInt64, plant: Plant?, leastSteps: Int, trace purpose: Trace.Purpose) {
         self.seed = seed
         self.leastSteps = leastSteps
         scheduler = Scheduler(seed: seed)
-        trace = Trace(prints: prints)
+        trace = Trace(purpose)
         store = SimulatedStore(scheduler, pageSize: [2, 3, 10, 1000].randomElement(using: &scheduler.random) ?? 2)
         network = SimulatedNetwork(scheduler, store, .random(&scheduler.random), trace)
         promises = Promises(scheduler, store)
@@ -259,9 +259,10 @@ final class Simulation: @unchecked Sendable {
         let pauses = (0..<6).map { _ in scheduler.random.time(1...60) }
         let pace = SimulatedReceiver.Pace(connection: ClientConnection(), pauses: pauses, pieceBytes: 20)
         begin {
-            for pause in pauses {
-                await self.sweep(receiver)
+            // Sweeps make most of the requests of a history: not one for each pause.
+            for (index, pause) in pauses.enumerated() {
                 await self.clients.pause(pause)
+                if index.isMultiple(of: 2) { await self.sweep(receiver) }
             }
         }
         let result = await call(receiver, timeout: 600) { store, process in

@@ -96,6 +96,8 @@ extension RequestSender {
     private func transmit(
         _ request: UploadRequest, watchedBy monitor: RequestMonitor
     ) async throws -> UploadResponse {
+        // The separate task would begin to send before it learns of an earlier cancellation.
+        try Task.checkCancellation()
         var request = request
         request.networks = client.network.allowed
         // A separate task, which the timer can cancel. It does not outlive this call.

@@ -48,14 +48,15 @@ extension Sequence<UInt8> {
     /// The bytes in lower-case hexadecimal digits, two for each: how digests are written.
     package var hexadecimal: String {
         func digit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value }
-        // Signing a request to an object store takes several of these, so no array is made for each byte.
-        var digits: [UInt8] = []
-        digits.reserveCapacity(2 * underestimatedCount)
-        for byte in self {
-            digits.append(digit(byte >> 4))
-            digits.append(digit(byte & 15))
+        // Signing a request to an object store takes several of these. The bytes of an array are read without a call each.
+        let bytes = Array(self)
+        return String(unsafeUninitializedCapacity: 2 * bytes.count) { digits in
+            for (index, byte) in bytes.enumerated() {
+                digits[2 * index] = digit(byte >> 4)
+                digits[2 * index + 1] = digit(byte & 15)
+            }
+            return 2 * bytes.count
         }
-        return String(decoding: digits, as: UTF8.self)
     }
 }
 

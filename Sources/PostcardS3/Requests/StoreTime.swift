@@ -19,7 +19,7 @@ enum StoreTime {
     /// Reads a time of a listing, such as `2026-11-25T01:02:03.123Z`.
     static func date(of text: some StringProtocol) -> Date? {
         let text = String(text)
-        return (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
-            ?? (try? Date(text, strategy: .iso8601))
+        let style = Date.ISO8601FormatStyle(includingFractionalSeconds: text.contains("."))
+        return try? Date(text, strategy: style)
     }
 }

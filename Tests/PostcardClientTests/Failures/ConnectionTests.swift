@@ -234,4 +234,23 @@ import Testing
             #expect(server.requests.whole.isEmpty)
         }
     }
+
+    // Connecting would often take longer than the cancellation.
+    @Test func `a transport is not asked to send in a task that is cancelled beforehand`() async throws {
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        await confirmation(expectedCount: 0) { sends in
+            let transport = Scripted {
+                sends()
+                return 100
+            }
+            let upload = Task {
+                for await _ in begun {}
+                try await UploadClient(transport: transport).upload(MultipartForm(), to: url)
+            }
+            upload.cancel()
+            begin.finish()
+            await #expect(throws: CancellationError.self) { try await upload.value }
+        }
+    }
 }
