@@ -45,6 +45,8 @@ public struct AsyncHTTPTransport: UploadTransport {
         var configuration = HTTPClient.Configuration()
         configuration.timeout.connect = TimeAmount(connectTimeout)
         configuration.connectionPool.retryConnectionEstablishment = false
+        // How many uploads run at a time is the caller's decision. One that waited here for a connection would time out.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1000
         return configuration
     }
 
@@ -180,7 +182,8 @@ public struct AsyncHTTPTransport: UploadTransport {
             return try await response(to: head, of: request, reporting: outgoing.report)
         } catch {
             // An error of reading the body matters more than what became of the connection then.
-            throw blocks?.failure ?? UploadError.mapping(error, of: request.url)
+            throw blocks?.failure
+                ?? UploadError.mapping(error, of: request.url, afterSending: outgoing.beginning.isSent)
         }
     }
 

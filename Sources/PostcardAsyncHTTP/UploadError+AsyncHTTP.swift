@@ -15,7 +15,16 @@ extension UploadError {
     /// The error of an upload for an error of AsyncHTTPClient or the layers below it. A `FormError`, a
     /// `CancellationError` and an ``UploadError`` pass unchanged. The errors of the form's own streams, which can be of
     /// any type, do not get here.
-    static func mapping(_ error: any Error, of url: URL) -> any Error {
+    ///
+    /// - Parameter isBegun: Whether some of the request was sent. A network that is gone is then the reason why the
+    ///   connection was lost, and not why there was none.
+    static func mapping(_ error: any Error, of url: URL, afterSending isBegun: Bool) -> any Error {
+        let mapped = mapping(error, of: url)
+        guard isBegun, let failure = mapped as? UploadError, failure.code == .connectionFailed else { return mapped }
+        return connectionLost(to: url, "the network is gone", underlyingError: error)
+    }
+
+    private static func mapping(_ error: any Error, of url: URL) -> any Error {
         #if canImport(Network)
         if let error = mappingNetworkFramework(error, of: url) { return error }
         #endif

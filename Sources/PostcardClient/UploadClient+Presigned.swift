@@ -42,24 +42,28 @@ extension UploadClient {
     ) async throws -> UploadedObject {
         let start = ContinuousClock.now
         guard let refresh else {
-            return try await upload(form, with: presigned, checkingExpirationAt: Date(), since: start, progress)
+            return try await upload(
+                form, with: presigned, checkingExpirationAt: Date(), since: start, progress: progress)
         }
         var refusal: UploadError?
         if !presigned.hasExpired(at: Date()) {
             do {
-                return try await upload(form, with: presigned, checkingExpirationAt: nil, since: start, progress)
+                return try await upload(
+                    form, with: presigned, checkingExpirationAt: nil, since: start, progress: progress)
             } catch let error as UploadError where error.isExpiration(ofFormUntil: presigned.expires, at: Date()) {
                 guard form.isReplayable else { throw error.addingUnreplayable() }
                 refusal = error
             }
         }
         let fresh = try await withinTotalTimeout(since: start, of: presigned.url, after: refusal, refresh)
-        return try await upload(form, with: fresh, checkingExpirationAt: nil, since: start, progress)
+        return try await upload(
+            form, with: fresh, checkingExpirationAt: nil, since: start, after: refusal, progress: progress)
     }
 
     private func upload(
         _ form: MultipartForm, with presigned: PresignedForm, checkingExpirationAt now: Date?,
-        since start: ContinuousClock.Instant, _ progress: (@Sendable (UploadProgress) -> Void)?
+        since start: ContinuousClock.Instant, after refusal: UploadError? = nil,
+        progress: (@Sendable (UploadProgress) -> Void)?
     ) async throws -> UploadedObject {
         // The file may be another one than the caller's, such as a photo that was made to fit.
         let filename = Mutex<String?>(nil)
@@ -69,6 +73,8 @@ extension UploadClient {
             job.presigned = (presigned, now)
             job.isForObjectStore = true
             job.acceptedStatuses = PresignedForm.acceptedStatuses
+            // An attempt before the refusal may have stored the file.
+            if refusal?.delivery == .responseLost { job.delivery = .responseLost(resource: nil) }
             job.elapsed = .now - start
             job.noteLayout = { layout in filename.withLock { $0 = layout.parts.last?.filename } }
             return job

@@ -66,9 +66,10 @@ final class BatchRun: Sendable {
 
     /// The next outcome, waiting for it; `nil` after the last one.
     func next() async -> UploadOutcome? {
-        begin()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+        await withTaskCancellationHandler {
+            // If this task is cancelled already, the batch is stopped by now, and begins no upload.
+            begin()
+            return await withCheckedContinuation { continuation in
                 let known = state.withLock { state -> UploadOutcome?? in
                     if !state.outcomes.isEmpty { return state.outcomes.removeFirst() }
                     if case .ended = state.phase { return .some(nil) }
@@ -147,7 +148,9 @@ extension BatchRun {
 
     /// Runs one upload in a separate task, so that it can be cancelled alone.
     private func upload(_ index: Int, _ events: @escaping MakeEvents) async -> UploadOutcome {
+        let isCancelled = Task.isCancelled
         let task = state.withLock { state -> Task<UploadResponse, any Error>? in
+            if isCancelled { return nil }
             if case .cancelled = state.uploads[index] { return nil }
             let task = Task { try await self.response(of: index, events) }
             state.uploads[index] = .running(task)

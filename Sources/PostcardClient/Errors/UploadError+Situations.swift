@@ -77,9 +77,11 @@ extension UploadError {
             case .waiting: "the whole form was sent, and the server had not responded"
             case .receiving: "the response had begun to arrive"
             }
-        return UploadError(
+        var error = UploadError(
             .deadlinePassed, "The upload to \(url.address) was not finished after \(time.inSeconds): \(waiting)",
             phase: phase)
+        if phase == .connecting { error.delivery = .neverArrived }
+        return error
     }
 
     /// The time for the upload as a whole is over, or will be before another attempt.

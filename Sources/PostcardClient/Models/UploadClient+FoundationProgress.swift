@@ -28,6 +28,8 @@ extension UploadClient {
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
         headerFields: HTTPFields = HTTPFields(), reportingTo progress: Progress
     ) async throws -> UploadResponse {
+        try Task.checkCancellation()
+        if progress.isCancelled { throw CancellationError() }
         let events = events(of: form, to: url, method: method, headerFields: headerFields)
         let task = Task {
             var tree = ProgressTree(progress)

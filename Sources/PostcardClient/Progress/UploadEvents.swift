@@ -81,6 +81,8 @@ public struct UploadEvents: AsyncSequence, Sendable {
         }
 
         func next() async throws -> UploadEvent? {
+            // The upload has a task of its own, which would begin before it learns of an earlier cancellation.
+            if task == nil { try Task.checkCancellation() }
             let task = start()
             return try await withTaskCancellationHandler {
                 try await queue.next()

@@ -29,6 +29,9 @@ struct RedirectFollower: Sendable {
         guard (300..<400).contains(response.status.code), let location = response.headerFields[.location] else {
             throw UploadError.refusedForm(response, by: request.url)
         }
+        let isSeeOther = response.status.code == 303
+        // Also if the page cannot be asked for.
+        isAccepted = isAccepted || isSeeOther
         func refused(_ reason: String) -> UploadError {
             .refused(response, by: request.url, redirectingTo: location, reason)
         }
@@ -48,7 +51,6 @@ struct RedirectFollower: Sendable {
         if request.url.scheme?.lowercased() == "https", url.scheme?.lowercased() == "http" {
             throw refused("Nothing was sent there, because that address is not encrypted.")
         }
-        let isSeeOther = response.status.code == 303
         if !isSeeOther, request.body?.isReplayable == false {
             throw refused("The form was not sent there, because it has a stream that can be read only once.")
         }
@@ -62,7 +64,6 @@ struct RedirectFollower: Sendable {
             throw refused("That is not a web address.")
         }
         count += 1
-        isAccepted = isAccepted || isSeeOther
         hasLeftOrigin = hasLeftOrigin || isElsewhere
     }
 

@@ -13,7 +13,9 @@ extension UploadError {
             self = .connectionFailed(to: url, "there is no such host", underlyingError: error)
         case .cannotConnectToHost:
             self = .connectionFailed(to: url, "nothing is listening there", underlyingError: error)
-        case .notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff, .callIsActive:
+        // In the middle of an upload they are the reason why its connection is gone.
+        case .notConnectedToInternet where bytesSent == 0, .dataNotAllowed where bytesSent == 0,
+            .internationalRoamingOff where bytesSent == 0, .callIsActive where bytesSent == 0:
             self = .connectionFailed(to: url, reason, underlyingError: error)
         case .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateUntrusted,
             .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,

@@ -247,7 +247,7 @@ extension UploadRun {
             log.preparingAgain(within: limits)
         }
         do {
-            let files = try PreparationFolder()
+            let files = try await PreparationFolder.make()
             folder = files
             let prepared = try await withinTotalTimeout(after: refusal) {
                 try await form.prepared(within: limits, in: files.url)

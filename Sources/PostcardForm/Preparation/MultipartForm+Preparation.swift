@@ -25,7 +25,7 @@ extension MultipartForm {
         within limits: FormSizeLimits = FormSizeLimits(), _ use: (MultipartForm) async throws -> Result
     ) async throws -> Result {
         guard needsPreparation else { return try await use(self) }
-        let folder = try PreparationFolder()
+        let folder = try await PreparationFolder.make()
         defer { folder.remove() }
         return try await use(try await prepared(within: limits, in: folder.url))
     }
@@ -35,7 +35,7 @@ extension MultipartForm {
     /// - Parameters:
     ///   - limits: The limits of the server, as far as they are known.
     ///   - folder: The folder for new files. The caller removes it.
-    package func prepared(within limits: FormSizeLimits, in folder: URL) async throws -> MultipartForm {
+    @concurrent package func prepared(within limits: FormSizeLimits, in folder: URL) async throws -> MultipartForm {
         var form = self
         for (preparation, indices) in preparations {
             try Task.checkCancellation()

@@ -41,6 +41,9 @@ package struct PreparationFolder: Sendable {
         }
     }
 
+    /// Creates it on no actor.
+    @concurrent package static func make() async throws(FormError) -> PreparationFolder { try PreparationFolder() }
+
     /// Removes it with its files.
     package func remove() {
         try? FileManager.default.removeItem(at: url)

@@ -172,6 +172,26 @@ import Testing
         }
     }
 
+    @Test func `as many uploads as the caller asks for are sent at a time over AsyncHTTPClient`() async throws {
+        let all = Gate()
+        let arrived = Mutex(0)
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            let count = arrived.withLock { count in
+                count += 1
+                return count
+            }
+            if count == 20 { all.open() }
+            await all.wait()
+            try await connection.respond("201 Created")
+        } while: { server in
+            let client = UploadClient(transport: Carrier.asyncHTTP.transport())
+            for await outcome in client.uploadEach((0..<20).map(Self.form), to: server.url, concurrency: 20) {
+                #expect(throws: Never.self) { try outcome.result.get() }
+            }
+        }
+    }
+
     @Test func `a form that cannot be made is the outcome of its item alone`() async throws {
         struct NoPhoto: Error {}
         try await RawServer.run { connection in

@@ -39,6 +39,15 @@ import FoundationNetworking
         #expect(error.message.contains(description))
     }
 
+    @Test(arguments: [URLError.notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff, .callIsActive])
+    func `without a network nothing was sent, unless it went away during the upload`(code: URLError.Code) throws {
+        let url = try #require(URL(string: "https://example.org/uploads"))
+        let before = UploadError(URLError(code), of: url, bytesSent: 0)
+        #expect(before.code == .connectionFailed && before.delivery == .neverArrived)
+        let during = UploadError(URLError(code), of: url, bytesSent: 1)
+        #expect(during.code == .connectionLost && during.delivery == .responseLost)
+    }
+
     @Test func `nothing is said about encryption once bytes were sent, or without it`() throws {
         let cause = URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: "SSL certificate problem"])
         for (text, bytesSent) in [("https://example.org/", 1), ("http://example.org/", 0)] as [(String, Int64)] {

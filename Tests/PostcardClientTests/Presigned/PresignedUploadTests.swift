@@ -278,6 +278,33 @@ import FoundationNetworking
         }
     }
 
+    @Test func `a form that may have arrived before it expired may have arrived when the new one cannot be sent`()
+        async throws
+    {
+        let count = Mutex(0)
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            // The response to the first is lost, and the second is called expired.
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            if !isFirst {
+                try await connection.respond("403 Forbidden", body: Self.error("AccessDenied", "Policy expired."))
+            }
+        } while: { server in
+            let client = UploadClient(
+                transport: Carrier.asyncHTTP.transport(), retry: .withoutDelays(maximumAttempts: 2))
+            let closed = try #require(URL(string: "http://127.0.0.1:1/"))
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(Self.form(), with: Presigned.form(to: server.url)) {
+                    Presigned.form(to: closed)
+                }
+            }
+            #expect(error.code == .connectionFailed && error.delivery == .responseLost, "\(error)")
+        }
+    }
+
     @Test func `the refusal of a stream that can be read only once is the upload's error`() async throws {
         try await RawServer.run { connection in
             while try await connection.readRequest() != nil {

@@ -48,6 +48,40 @@ import Testing
         }
     }
 
+    enum Way: CaseIterable {
+        case events, batch, progress
+    }
+
+    @Test(arguments: Way.allCases)
+    func `nothing is sent in a task that is cancelled beforehand`(way: Way) async throws {
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        await confirmation(expectedCount: 0) { sends in
+            let client = UploadClient(
+                transport: Scripted {
+                    sends()
+                    return 100
+                })
+            for _ in 0..<100 {
+                let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+                let upload = Task {
+                    for await _ in begun {}
+                    switch way {
+                    case .events: for try await _ in client.events(of: MultipartForm(), to: url) {}
+                    case .batch:
+                        for await _ in client.uploadEach([MultipartForm(), MultipartForm()], to: url) {}
+                    case .progress:
+                        let progress = Progress(totalUnitCount: 1)
+                        progress.cancel()
+                        try await client.upload(MultipartForm(), to: url, reportingTo: progress)
+                    }
+                }
+                upload.cancel()
+                begin.finish()
+                _ = await upload.result
+            }
+        }
+    }
+
     @Test(arguments: Carrier.allReaders)
     func `an upload that waits for its next attempt can be cancelled`(carrier: Carrier) async throws {
         try await Responses.run([("503 Service Unavailable", ["Retry-After": "100"]), ("201 Created", [:])]) { server in

@@ -218,6 +218,16 @@ import Testing
         #expect(error.delivery == .neverArrived)
     }
 
+    @Test func `nothing was sent if the time for the upload ends while it connects`() async throws {
+        var client = UploadClient(transport: Unconnected())
+        client.timeouts.total = .milliseconds(50)
+        let hurried = client
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        let error = try await #require(throws: UploadError.self) { try await hurried.upload(MultipartForm(), to: url) }
+        #expect(error.code == .deadlinePassed && error.phase == .connecting)
+        #expect(error.delivery == .neverArrived)
+    }
+
     @Test func `waiting for a network is reported`() async throws {
         let client = UploadClient(transport: Unconnected(waitsForNetwork: true))
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
