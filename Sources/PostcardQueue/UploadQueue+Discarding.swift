@@ -17,21 +17,23 @@ extension UploadQueue {
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
     @discardableResult
     public func discard(_ id: QueuedUpload.ID, with client: UploadClient) async throws(UploadQueueError) -> Bool {
-        let leftover = try await work { store throws(UploadQueueError) in
-            let (row, leftover) = try store.database.write { db in
+        let (leftover, sessions) = try await work { store throws(UploadQueueError) in
+            let (row, leftover, sessions) = try store.database.write { db in
                 guard let state = try db.state(id) else { throw UploadQueueError.unknown(id) }
                 if state == .done { throw UploadQueueError.state(id, state.rawValue, cannot: "cancelled") }
                 let row: UploadRow?
                 do { row = try db.row(id) } catch is RowDamage { row = nil }
+                let sessions = try db.sessions(of: id)
                 try db.cancelUpload(id)
                 try db.forgetResource(of: id)
-                return (row, row.flatMap(Leftover.init))
+                return (row, row.flatMap(Leftover.init), sessions)
             }
             if let row { store.directory.removeBody(row.uuid) }
             store.notifyChange()
             // The sender has a newer upload resource, and still sends to it.
-            return row?.upload.state == .sending && store.hasSender ? nil : leftover
+            return (row?.upload.state == .sending && store.hasSender ? nil : leftover, sessions)
         }
+        await stopTransfers(of: sessions)
         guard let leftover else { return true }
         return await client.delete([leftover])
     }

@@ -155,6 +155,8 @@ final class BackgroundSender: Sendable {
             }
         }
         state.withLock { $0.isClosed = true }
+        // What the service reports from here on, it keeps for the next queue.
+        if opened != nil { await service.disconnect() }
         let rest = takeInbox()
         for waiter in rest.waiters { waiter.resume(throwing: CancellationError()) }
         let grant = try? opening.activity.begin()

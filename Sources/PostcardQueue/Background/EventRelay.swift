@@ -4,6 +4,9 @@ import Synchronization
 ///
 /// A process has one session for an identifier, and may make several queues with it, one after the other. The session
 /// reports each event once, so it must reach the latest queue, even if an earlier one is connected or closed late.
+///
+/// A queue only keeps what it is passed, so it is called under the lock: in the order of the events, and never once it is
+/// detached.
 final class EventRelay: Sendable {
     /// Identifies a queue. Those of later queues are greater.
     struct Token: Sendable, Comparable {
@@ -42,15 +45,14 @@ final class EventRelay: Sendable {
     /// - Returns: Whether the queue is attached: `false` if a later queue was attached before.
     @discardableResult
     func attach(_ token: Token, _ report: @escaping @Sendable (AttemptEvent) -> Void) -> Bool {
-        let missed = state.withLock { state -> [AttemptEvent]? in
-            if let latest = state.latest, token < latest { return nil }
+        state.withLock { state in
+            if let latest = state.latest, token < latest { return false }
             state.latest = token
             state.listener = (token, report)
-            defer { state.missed = [] }
-            return state.missed
+            for event in state.missed { report(event) }
+            state.missed = []
+            return true
         }
-        for event in missed ?? [] { report(event) }
-        return missed != nil
     }
 
     /// Detaches a queue. Does nothing if another one is attached.
@@ -61,10 +63,8 @@ final class EventRelay: Sendable {
     }
 
     func report(_ event: AttemptEvent) {
-        let report = state.withLock { state in
-            if state.listener == nil { state.keep(event) }
-            return state.listener?.report
+        state.withLock { state in
+            if let listener = state.listener { listener.report(event) } else { state.keep(event) }
         }
-        report?(event)
     }
 }

@@ -169,9 +169,13 @@ extension LocalSender {
             state.withLock { $0.failure = $0.failure ?? error }
             return .stopped
         } catch {
-            // An error of an interceptor says nothing about what became of the form.
             // What an interceptor throws when it is cancelled is up to it.
-            return AttemptOutcome(error) { Task.isCancelled ? .stopped : .unclear("\($0)") }
+            return AttemptOutcome(error) { error in
+                Task.isCancelled
+                    ? .stopped
+                    : .postponed(
+                        QueuedUpload.Failure(.postponed, "An interceptor failed: \(error)", mayHaveArrived: true))
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 import HTTPTypes
 package import PostcardClient
 import PostcardFiles
+import PostcardForm
 import PostcardFoundation
 import PostcardResumption
 
@@ -109,6 +110,8 @@ extension AttemptOutcome {
                 .unreadableBody(
                     "The form is no longer in the queue's directory. Enqueue it again. \(error)",
                     underlyingError: error))
+        case let error as FormError:
+            self = .failed(.unreadableBody(error.message, underlyingError: error), pause: Self.bodyPause)
         default:
             self = other(error)
         }

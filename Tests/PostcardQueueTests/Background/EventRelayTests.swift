@@ -36,6 +36,17 @@ import Testing
         #expect(old.bytes == [1, 2] && new.bytes == [3])
     }
 
+    @Test func `an event that comes while a queue is attached comes after those that waited`() async {
+        for _ in 0..<500 {
+            let (relay, received) = (EventRelay(), Received())
+            for number in Int64(1)...5 { relay.report(Self.event(number)) }
+            async let attached = relay.attach(EventRelay.Token()) { received.add($0) }
+            async let reported: Void = relay.report(Self.event(6))
+            _ = await (attached, reported)
+            #expect(received.bytes == [1, 2, 3, 4, 5, 6])
+        }
+    }
+
     @Test func `of an attempt's progress, only the latest waits for a queue`() {
         let attempt = AttemptID(upload: UUID(), number: 1)
         for bytes in Int64(1)...3 { relay.report(.sent(attempt, bytes: bytes)) }

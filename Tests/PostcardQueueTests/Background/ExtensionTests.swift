@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import PostcardClient
 import PostcardTestSupport
 import Synchronization
 import Testing
@@ -24,16 +25,18 @@ import Testing
         let shareExtension = UploadQueue(
             directory: directory, session: BackgroundSession(identifier: otherName), service: KeepingService(other))
         var ids: [QueuedUpload.ID] = []
-        for _ in 0..<4 { ids.append(try await shareExtension.enqueue(QueuedForms.form(), to: url)) }
+        for _ in 0..<5 { ids.append(try await shareExtension.enqueue(QueuedForms.form(), to: url)) }
         try await shareExtension.handOver()
         await shareExtension.disconnect()
-        #expect(other.handedOver.count == 4)
+        #expect(other.handedOver.count == 5)
 
         let app = UploadQueue(
             directory: directory, session: BackgroundSession(identifier: name), service: KeepingService(own)
         ) { session in
             KeepingService(session.identifier == otherName ? other : own)
         }
+        #expect(try await app.discard(ids[4], with: UploadClient()))
+        #expect(other.handedOver.count == 4)
         try await app.cancel(ids[0])
         #expect(other.handedOver.count == 3)
         try await app.pause(ids[1])
@@ -42,7 +45,7 @@ import Testing
         other.endFirst(1, .response(status: 201, headerFields: HTTPFields(), url: url, method: .post))
         try await app.cancel(ids[3])
         #expect(other.handedOver.isEmpty)
-        #expect(try await app.uploads().map(\.state.name) == ["cancelled", "paused", "done", "cancelled"])
+        #expect(try await app.uploads().map(\.state.name) == ["cancelled", "paused", "done", "cancelled", "cancelled"])
         #expect(own.handedOver.isEmpty)
         await app.disconnect()
     }

@@ -46,6 +46,19 @@ import Testing
         await queue.disconnect()
     }
 
+    @Test func `what the system reports while a queue is closed is not lost`() async throws {
+        let queue = queue()
+        let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        try await queue.handOver()
+        let url = try Self.address()
+        kept.beforeDisconnecting { [kept] in
+            kept.endFirst(1, .response(status: 201, headerFields: HTTPFields(), url: url, method: .post))
+        }
+        await queue.disconnect()
+        let state = try await UploadQueue(directory: folder.url.appending(path: "queue")).upload(id)?.state
+        #expect(state?.name == "done")
+    }
+
     @Test func `all uploads are handed over at once, including those that are due later`() async throws {
         let queue = queue(maximumOpen: 1000)
         // A whole number, which the database stores exactly.

@@ -17,6 +17,7 @@ final class KeptTransfers: Sendable {
         /// Whether the service does not respond, and who waits for it.
         var isSilent = false
         var silenced: [CheckedContinuation<Void, Never>] = []
+        var farewell: @Sendable () -> Void = {}
     }
 
     private let state = Mutex(State())
@@ -80,6 +81,16 @@ final class KeptTransfers: Sendable {
             }
             if !isSilent { continuation.resume() }
         }
+    }
+
+    /// Does something when a queue is about to disconnect.
+    func beforeDisconnecting(_ farewell: @escaping @Sendable () -> Void) {
+        state.withLock { $0.farewell = farewell }
+    }
+
+    fileprivate func disconnect(_ token: EventRelay.Token) {
+        state.withLock { $0.farewell }()
+        relay.detach(token)
     }
 
     /// Refuses the next transfer with the error that the closure throws.
@@ -150,5 +161,5 @@ struct KeepingService: TransferService {
 
     func pause(_ ids: Set<AttemptID>) async -> [AttemptID: Data] { kept.pause(ids) }
 
-    func disconnect() async { kept.relay.detach(token) }
+    func disconnect() async { kept.disconnect(token) }
 }

@@ -235,6 +235,40 @@ import FoundationNetworking
         #expect(upload.state.failure?.contains("127.0.0.1:1") == true && upload.attempts == 1, "\(upload.state)")
     }
 
+    @Test(arguments: ["before the upload", "after it"])
+    func `an upload whose interceptor fails is sent later`(moment: String) async throws {
+        /// Has no network to get a token.
+        struct Offline: UploadInterceptor {
+            let moment: String
+
+            func adapt(_ request: inout UploadRequest, attempt: Int) async throws {
+                if moment == "before the upload" { throw URLError(.notConnectedToInternet) }
+            }
+
+            func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
+                throw URLError(.notConnectedToInternet)
+            }
+        }
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url)
+        let closed = try #require(URL(string: "http://127.0.0.1:1/uploads"))
+        let id = try await queue.enqueue(QueuedForms.form("unsent"), to: closed)
+        var client = Self.client
+        client.interceptors = [Offline(moment: moment)]
+        let running = Task { [client] in try await queue.run(client) }
+        var failure: QueuedUpload.Failure?
+        for try await uploads in queue.updates() {
+            guard let state = uploads.first(where: { $0.id == id })?.state else { continue }
+            if case .retrying(_, let latest) = state { failure = latest }
+            if case .failed(let latest) = state { failure = latest }
+            if failure != nil { break }
+        }
+        running.cancel()
+        _ = await running.result
+        #expect(failure?.message.hasPrefix("An interceptor failed: ") == true, "\(String(describing: failure))")
+        #expect(failure?.code == .postponed)
+    }
+
     @Test func `an upload goes back into the queue when the run is cancelled, whatever its interceptor then throws`()
         async throws
     {
