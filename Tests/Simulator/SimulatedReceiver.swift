@@ -175,6 +175,7 @@ final class SimulatedReceiver: @unchecked Sendable {
         }
         if let length = part.length { try await upload.setLength(length) }
         var appender = try await upload.makeAppender(isRevertible: part.digest.isSent)
+        guard appender.offset == part.offset else { return .mismatch(appender.offset) }
         do {
             do {
                 try await send(part.bytes, pace, on: process) { try await appender.append($0) }

@@ -29,7 +29,7 @@ func fail(_ text: String) -> Never {
 var seeds: ClosedRange<UInt64> = 1...100
 var leastSteps = 200
 var plant: Plant?
-var purpose = Trace.Purpose.none
+var purpose: Trace.Purpose = []
 var words = Array(CommandLine.arguments.dropFirst())[...]
 while let word = words.popFirst() {
     switch word {
@@ -49,8 +49,8 @@ while let word = words.popFirst() {
     case "--plants":
         for plant in Plant.all { print("\(plant.name): \(plant.what)") }
         exit(0)
-    case "--trace": purpose = .lines
-    case "--hash": purpose = .hash
+    case "--trace": purpose.insert(.lines)
+    case "--hash": purpose.insert(.hash)
     default: fail(usage)
     }
 }
@@ -61,7 +61,7 @@ for seed in seeds {
     let result = Simulation(seed: seed, plant: plant, leastSteps: leastSteps, trace: purpose).run()
     steps += result.steps
     count += 1
-    if purpose == .hash { print("seed \(seed): \(result.steps) steps, \(String(result.hash, radix: 16))") }
+    if purpose.contains(.hash) { print("seed \(seed): \(result.steps) steps, \(String(result.hash, radix: 16))") }
     if let broken = result.broken {
         failures += 1
         print("seed \(seed): \(broken.promise.rawValue): \(broken.what)")

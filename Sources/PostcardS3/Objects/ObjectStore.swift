@@ -85,17 +85,20 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// Removes all objects whose keys begin with a prefix, several at a time.
-    func deleteAll(_ prefix: String) async throws {
-        try await listAll(prefix) { page in
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for (index, object) in page.objects.enumerated() {
-                    if index >= 8 { try await group.next() }
-                    group.addTask { try await delete(object.key) }
-                }
-                try await group.waitForAll()
+    /// Removes objects, several at a time, until one cannot be removed.
+    func delete(_ keys: [String]) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (index, key) in keys.enumerated() {
+                if index >= 8 { try await group.next() }
+                group.addTask { try await delete(key) }
             }
+            try await group.waitForAll()
         }
+    }
+
+    /// Removes all objects whose keys begin with a prefix.
+    func deleteAll(_ prefix: String) async throws {
+        try await listAll(prefix) { page in try await delete(page.objects.map(\.key)) }
     }
 
     // MARK: - Reading
@@ -103,6 +106,12 @@ struct ObjectStore: Sendable {
     func head(_ key: String) async throws -> ObjectHead? {
         try await found {
             let response = try await connection.response(to: S3Request(method: .HEAD, key: prefix + key))
+            // An empty object is a mark: that of a deleted record, or of a key that is free again.
+            guard response.headers.first(name: "content-length").flatMap({ Int64($0) }) != nil else {
+                throw S3Error.unexpected(
+                    "The answer to a HEAD of \(address(of: key)) does not say the object's size.",
+                    status: response.status)
+            }
             return Self.head(response)
         }
     }
@@ -177,7 +186,12 @@ struct ObjectStore: Sendable {
             else { throw S3Error.unexpected("An entry of a listing of \(endpoint) is not complete.") }
             return ListedObject(key: String(key.dropFirst(self.prefix.count)), size: size, modified: modified)
         }
-        return ObjectPage(objects: objects, isTruncated: root.text(of: "IsTruncated") == "true", time: time)
+        let isTruncated = root.text(of: "IsTruncated") == "true"
+        // What is not listed would be taken for removed.
+        if isTruncated, objects.isEmpty {
+            throw S3Error.unexpected("A listing of \(endpoint) has no entries, and says that there are more.")
+        }
+        return ObjectPage(objects: objects, isTruncated: isTruncated, time: time)
     }
 
     /// Lists all objects of a prefix, page by page.

@@ -143,7 +143,7 @@ public struct PresignedForms: Sendable {
             key: UploadKey(key, scope: "presigned-form"), etag: etag?.unquoted, size: size)
         if let known = try await known(report) { return known }
         do {
-            return try await newRecord(of: report)
+            return try await store.copies.withBlock { try await newRecord(of: report) }
         } catch let problem as UploadProblem where problem == .formUsed {
             throw problem
         } catch {
@@ -184,9 +184,6 @@ public struct PresignedForms: Sendable {
 
     private func newRecord(of report: Report) async throws -> CommittedUpload {
         let name = report.name
-        let turn = try await store.copies.take {}
-        turn.isSending()
-        defer { withExtendedLifetime(turn) {} }
         guard let head = try await storing({ try await store.objects.head(name) }) else {
             throw UploadProblem.objectNotFound
         }

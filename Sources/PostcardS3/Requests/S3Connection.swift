@@ -273,11 +273,14 @@ final class S3Connection: Sendable {
         outgoing.method = HTTPMethod(rawValue: request.method)
         outgoing.headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
         do {
-            let response = try await client.execute(outgoing, timeout: .seconds(2))
-            guard response.status == .ok else {
-                throw S3Error.unusableCredentials("\(request.url) answered \(response.status.code).")
+            // The client's own deadline ends with the head of the response, and all requests wait for the credentials.
+            return try await within(.seconds(2), or: HTTPClientError.deadlineExceeded) { [outgoing] in
+                let response = try await client.execute(outgoing, timeout: .seconds(2))
+                guard response.status == .ok else {
+                    throw S3Error.unusableCredentials("\(request.url) answered \(response.status.code).")
+                }
+                return Array(try await response.body.collect(upTo: 1 << 16).readableBytesView)
             }
-            return Array(try await response.body.collect(upTo: 1 << 16).readableBytesView)
         } catch let error as S3Error {
             throw error
         } catch {

@@ -73,6 +73,16 @@ final class MemoryBudget: Sendable {
         }
     }
 
+    /// Waits for a free block, and holds it while it does something that needs as much memory.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled meanwhile, and errors of the work.
+    func withBlock<Value>(_ work: () async throws -> Value) async throws -> Value {
+        let block = try await take {}
+        block.isSending()
+        defer { withExtendedLifetime(block) {} }
+        return try await work()
+    }
+
     /// Waits for a free block.
     ///
     /// - Parameter reclaim: Called if the block is not being sent after a while and others wait for one.

@@ -146,13 +146,18 @@ final class ObjectWriter {
         for task in sending { task.cancel() }
         for task in sending { _ = try? await task.value }
         sending = []
-        if let parts { try? await objects?.abortParts(of: key, parts) }
-        parts = nil
-        for piece in gathering.giveUp() {
-            piece.storing.cancel()
-            _ = try? await piece.storing.value
-            try? await objects?.delete(piece.key)
-        }
+        let (parts, aside) = (self.parts, gathering.giveUp())
+        self.parts = nil
+        guard let objects, parts != nil || !aside.isEmpty else { return }
+        // The requests of a cancelled task fail.
+        await Task(executorPreference: objects.surroundings.executor) { [key] in
+            if let parts { try? await objects.abortParts(of: key, parts) }
+            for piece in aside {
+                piece.storing.cancel()
+                _ = try? await piece.storing.value
+            }
+            try? await objects.delete(aside.map(\.key))
+        }.value
     }
 }
 

@@ -93,7 +93,7 @@ public final class S3Upload: PendingUpload {
                 }
             } catch {
                 // It may be large, and the sweep waits for a day.
-                await remove(copy)
+                await remove([copy])
                 throw error
             }
         }
@@ -219,15 +219,13 @@ public final class S3Upload: PendingUpload {
         // If there may be a record, its files stay; if there is none, the sweep removes them.
         guard isKept, case .open = outcome else { return }
         outcome = .settled
-        for (index, content) in contents.enumerated() where content.size > 0 {
-            await remove(ObjectName.file(index, of: draft))
-        }
+        await remove(contents.indices.filter { contents[$0].size > 0 }.map { ObjectName.file($0, of: draft) })
     }
 
-    /// Removes an object, also for a client that is gone. If that fails, the sweep does it.
-    private func remove(_ name: String) async {
+    /// Removes objects, also for a client that is gone, until that fails: the sweep does the rest.
+    private func remove(_ names: [String]) async {
         let objects = store.objects
         // The requests of a cancelled task fail.
-        await Task(executorPreference: objects.surroundings.executor) { try? await objects.delete(name) }.value
+        await Task(executorPreference: objects.surroundings.executor) { try? await objects.delete(names) }.value
     }
 }

@@ -70,10 +70,16 @@ public struct S3UploadAppender: UploadAppender {
     }
 
     public mutating func finish() async throws {
-        try await sticking { appender in
-            try await appender.showHeld()
-            appender.chunks.send()
-            try await appender.chunks.stored()
+        do {
+            try await sticking { appender in
+                try await appender.showHeld()
+                appender.chunks.send()
+                try await appender.chunks.stored()
+            }
+        } catch {
+            // The request that comes next must not be told an offset that a chunk of this one still changes.
+            try? await chunks.stored()
+            throw error
         }
     }
 

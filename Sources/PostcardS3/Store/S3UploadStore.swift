@@ -26,6 +26,9 @@ public final class S3UploadStore: MaintainedUploadStore {
     let budget: MemoryBudget
     /// The turns of files that are copied within the store. Others wait, and hold no memory meanwhile.
     let copies: MemoryBudget
+    /// The turns of records that are too large to be read by all requests at once: of 8 MiB of text, each needs up to
+    /// 150 MB while it is decoded.
+    private let largeRecords: MemoryBudget
     let identifiers: UploadIDSource
     let unfinished = UnfinishedTable()
     let readiness = Readiness()
@@ -45,6 +48,7 @@ public final class S3UploadStore: MaintainedUploadStore {
         budget = MemoryBudget(
             blocks: max(memoryBytes / objects.surroundings.partBytes, 1), surroundings: objects.surroundings)
         copies = MemoryBudget(blocks: Self.maximumConcurrentCopies, surroundings: objects.surroundings)
+        largeRecords = MemoryBudget(blocks: 1, surroundings: objects.surroundings)
         identifiers = UploadIDSource(after: newest.map { [$0] } ?? [])
     }
 
@@ -100,8 +104,16 @@ public final class S3UploadStore: MaintainedUploadStore {
     }
 
     public func record(_ id: UploadID) async throws -> UploadRecord? {
-        guard let (head, json) = try await storing({ try await objects.get(ObjectName.record(id)) }), head.size > 0
-        else { return nil }
+        guard let (size, beginning) = try await beginning(ofRecord: id) else { return nil }
+        if size == Int64(beginning.readableBytes) { return try decoded(beginning, id) }
+        return try await largeRecords.withBlock {
+            guard let (head, json) = try await storing({ try await objects.get(ObjectName.record(id)) }), head.size > 0
+            else { return nil }
+            return try decoded(json, id)
+        }
+    }
+
+    private func decoded(_ json: ByteBuffer, _ id: UploadID) throws -> UploadRecord {
         do {
             let record = try UploadRecord(json: Data(json.readableBytesView))
             guard record.id == id else { throw UploadStoreError(.damaged, "It is another upload's.") }
@@ -113,22 +125,26 @@ public final class S3UploadStore: MaintainedUploadStore {
         }
     }
 
-    /// Opens the JSON of a record. A long one is read piece by piece.
-    public func openRecord(_ id: UploadID) async throws -> (any StoredFile)? {
-        let name = ObjectName.record(id)
-        return try await storing {
+    /// The size of a record and its first bytes, which are all of most records; `nil` if there is none.
+    private func beginning(ofRecord id: UploadID) async throws -> (size: Int64, bytes: ByteBuffer)? {
+        try await storing {
             do {
-                // Most records are read by this request.
-                guard let (head, beginning) = try await objects.get(name, range: 0..<Self.smallRecordBytes),
-                    head.size > 0
+                let range = 0..<Self.smallRecordBytes
+                guard let (head, bytes) = try await objects.get(ObjectName.record(id), range: range), head.size > 0
                 else { return nil }
-                let isWhole = head.size == Int64(beginning.readableBytes)
-                return isWhole ? BytesInMemory(bytes: beginning) : file(name, size: head.size)
+                return (head.size, bytes)
             } catch let error as S3Error where error.status == 416 {
                 // The mark of a deleted record has no bytes.
                 return nil
             }
         }
+    }
+
+    /// Opens the JSON of a record. A long one is read piece by piece.
+    public func openRecord(_ id: UploadID) async throws -> (any StoredFile)? {
+        guard let (size, beginning) = try await beginning(ofRecord: id) else { return nil }
+        let isWhole = size == Int64(beginning.readableBytes)
+        return isWhole ? BytesInMemory(bytes: beginning) : file(ObjectName.record(id), size: size)
     }
 
     private static let smallRecordBytes: Int64 = 64 << 10

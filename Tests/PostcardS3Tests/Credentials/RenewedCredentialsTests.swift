@@ -1,5 +1,7 @@
 import Foundation
 import Logging
+import NIOCore
+import NIOPosix
 import PostcardTestSupport
 import Synchronization
 import Testing
@@ -39,6 +41,35 @@ struct RenewedCredentialsTests {
         _ = try folder.file("credentials", Data())
         #expect(await current.value(insteadOf: unchanged) == nil)
         #expect(try await current.value() == second)
+    }
+
+    /// Begins each response, and sends no more of it.
+    private final class Stalling: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            let head = ByteBuffer(string: "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+            context.writeAndFlush(wrapOutboundOut(head), promise: nil)
+        }
+    }
+
+    @Test func `credentials whose response stalls are not waited for`() async throws {
+        let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Stalling()) }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        var environment = Self.environment("/nonexistent")
+        environment["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = "http://127.0.0.1:\(server.localAddress?.port ?? 0)/"
+        var bucket = try S3Bucket("s3://bucket")
+        bucket.endpoint = "http://127.0.0.1:1"
+        bucket.credentials = .automatic(environment: environment)
+        bucket.retryTime = .zero
+        let objects = try ObjectStore(bucket, logger: Logger(label: "test"))
+        let error = await #expect(throws: S3Error.self) { try await objects.list("") }
+        #expect(error?.message.contains("does not answer") == true, "\(String(describing: error))")
+        try await server.close()
     }
 
     @Test(
