@@ -185,7 +185,10 @@ public struct Receiver: Sendable {
         }
         router.add(middleware: LiveMiddleware(live: live))
         let keeper = retention.map { policy in
-            RetentionKeeper(of: store, by: policy, meter: meter, logger: logger) { live.publish(.deleted($0)) }
+            RetentionKeeper(of: store, by: policy, meter: meter, logger: logger) { id in
+                inspector?.forget(id)
+                live.publish(.deleted(id))
+            }
         }
         let webhooks = try self.webhooks(of: store, meter)
         router.add(

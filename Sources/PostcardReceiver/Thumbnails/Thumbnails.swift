@@ -44,7 +44,9 @@ struct Thumbnails: Sendable {
             throw UploadProblem.fileNotFound
         }
         let tag = "\"\(file.sha256)-thumbnail\""
-        if request.headers[.ifNoneMatch] == tag { return Response(status: .notModified, headers: [.eTag: tag]) }
+        if request.headers[.ifNoneMatch] == tag {
+            return Response(status: .notModified, headers: [.eTag: tag, .cacheControl: "no-cache"])
+        }
         let entry = try await entry(for: file, index, of: id, on: connection, logger: logger)
         guard case .picture(let bytes) = entry else {
             throw UploadProblem.noThumbnail

@@ -83,11 +83,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        // Otherwise, the end of the connection would look like the end of the body to its reader.
-        if state.silence == .inBody {
-            fail(.disconnected(ChannelError.eof), original: ChannelError.eof, context: context)
-        }
-        state.closes()
+        endInput(context: context)
         silenceCheck?.cancel()
         for promise in closePromises { promise.succeed() }
         closePromises.removeAll()
@@ -110,9 +106,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if !state.isLingering { quietSince = context.eventLoop.now }
-        wire.partRead()
+        let part = unwrapInboundIn(data)
+        if case .end = part { wire.partRead(isEnd: true) } else { wire.partRead(isEnd: false) }
         let action =
-            switch unwrapInboundIn(data) {
+            switch part {
             case .head(let head): headRead(head)
             case .body(let bytes): bodyRead(bytes.readableBytes)
             case .end: state.endRead()
@@ -219,6 +216,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func writeHead(_ head: HTTPResponse, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         var head = head
+        // Hummingbird gives every response without a body this length. A 204 has none, and a 304 that of the file (RFC
+        // 9110 §8.6).
+        if head.status == .noContent || head.status == .notModified { head.headerFields[.contentLength] = nil }
         switch state.responseBegins(isLast: endsWithResponse || head.headerFields.askForClose) {
         case .drop:
             promise?.succeed()
@@ -307,7 +307,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             closePromises.append(promise ?? context.eventLoop.makePromise())
             checkSilence(context: context, after: options.drainTimeout)
         case .all:
-            state.closes()
+            endInput(context: context)
             context.close(mode: .all, promise: promise)
         }
     }
@@ -323,8 +323,16 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func closeNow(context: ChannelHandlerContext) {
-        state.closes()
+        endInput(context: context)
         context.close(mode: .all, promise: nil)
+    }
+
+    /// Nothing is read from here on. To the reader of a body, the end of the connection would look like the end of the body.
+    private func endInput(context: ChannelHandlerContext) {
+        if state.silence == .inBody {
+            fail(.disconnected(ChannelError.eof), original: ChannelError.eof, context: context)
+        }
+        state.closes()
     }
 
     private func checkSilence(context: ChannelHandlerContext, after delay: Duration) {

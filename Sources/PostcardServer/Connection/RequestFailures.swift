@@ -76,6 +76,9 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundOut = ByteBuffer
 
     private var latest: ByteBuffer?
+    private var isBetweenRequests = true
+    /// Whether the latest bytes are the beginning of a request. Others may be the middle of a form.
+    private var beginRequest = true
     /// The time of the first bytes after the last complete part of a request; `nil` if there were none.
     private(set) var incompleteSince: NIODeadline?
 
@@ -84,18 +87,23 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         latest = unwrapInboundIn(data)
+        beginRequest = isBetweenRequests && incompleteSince == nil
         incompleteSince = incompleteSince ?? context.eventLoop.now
         context.fireChannelRead(data)
         latest = nil
     }
 
     /// A part of a request was decoded.
-    func partRead() {
+    func partRead(isEnd: Bool) {
         incompleteSince = nil
+        isBetweenRequests = isEnd
     }
 
-    /// The first of the bytes being parsed.
-    var beginning: [UInt8] { latest.map { Array($0.readableBytesView.prefix(Self.maximumBytes)) } ?? [] }
+    /// The first of the bytes being parsed, if a request begins with them.
+    var beginning: [UInt8] {
+        guard beginRequest, let latest else { return [] }
+        return Array(latest.readableBytesView.prefix(Self.maximumBytes))
+    }
 }
 
 @available(*, unavailable)

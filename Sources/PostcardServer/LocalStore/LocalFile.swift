@@ -82,3 +82,17 @@ struct EmptyFile: StoredFile {
 
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer { ByteBuffer() }
 }
+
+/// A file of an upload that is screened. It is open only while it is read: a form may have a thousand files, and many forms
+/// may wait for their screening.
+struct ClosedFile: StoredFile {
+    let path: FilePath
+    let size: Int64
+
+    func read(at offset: Int64, count: Int) async throws -> ByteBuffer {
+        try await onFileThread {
+            guard let file = try LocalFile(path) else { throw FileError("open", path, Errno.noSuchFileOrDirectory) }
+            return try file.bytes(at: offset, count: count)
+        }
+    }
+}

@@ -98,19 +98,17 @@ public final class LocalUpload: PendingUpload {
         let rest = takeSteps()
         return try await onFileThread { [folder, files] in
             try folder.use { folder in
-                try folder.perform(rest)
+                // Screening may take long.
+                try folder.perform(rest, isLast: false)
                 guard folder.isKept else { return [] }
-                var finished: [FinishedFile] = []
-                for (index, head) in files.enumerated() {
+                return files.enumerated().map { index, head in
                     let path = folder.path(ofFile: index)
-                    var content: any StoredFile = EmptyFile()
-                    if let path, let file = try LocalFile(path) { content = file }
-                    finished.append(
-                        FinishedFile(
-                            name: head.name, filename: head.filename, contentType: head.contentType,
-                            sha256: folder.contents[index].sha256, content: content, path: path))
+                    let content: any StoredFile =
+                        path.map { ClosedFile(path: $0, size: folder.contents[index].size) } ?? EmptyFile()
+                    return FinishedFile(
+                        name: head.name, filename: head.filename, contentType: head.contentType,
+                        sha256: folder.contents[index].sha256, content: content, path: path)
                 }
-                return finished
             }
         }
     }

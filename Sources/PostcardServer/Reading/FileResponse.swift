@@ -14,7 +14,7 @@ struct FileResponse {
 
     func response(to request: Request) -> Response {
         if let known = request.headers[.ifNoneMatch], Self.matches(known, etag) {
-            return Response(status: .notModified, headers: [.eTag: etag])
+            return Response(status: .notModified, headers: [.eTag: etag, .cacheControl: "no-cache"])
         }
         switch range(of: request) {
         case .notSatisfiable:

@@ -85,6 +85,8 @@ extension ResumableReception {
         }
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
         var appender = try await upload.makeAppender(isRevertible: digestCheck != nil)
+        // Bytes of an earlier request may have been stored since the offset was compared.
+        guard appender.offset == append.offset else { throw UploadStoreError.overtaken }
         var checker = upload.lock.takeChecker(at: append.offset)
         let interruption: (any Error)?
         var formProblem: FormProblem?

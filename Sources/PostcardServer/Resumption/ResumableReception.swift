@@ -124,7 +124,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                     let length = try append.length(
                         known: known, maximum: reception.options.limits.maximumBodyBytes)
                     if let length, known == nil {
-                        try uploads.announce(length, of: upload)
+                        try await uploads.announce(length, of: upload)
                         try await upload.setLength(length)
                     }
                     return try await receive(

@@ -31,6 +31,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Table {
         var entries: [ResumptionID: Entry] = [:]
         var isLoaded = false
+        /// When it was last looked for uploads that other processes have ended.
+        var lastLook: ContinuousClock.Instant?
 
         /// How many bytes an address has announced and not sent.
         func missing(of peer: PeerAddress?, except id: ResumptionID) -> Int64 {
@@ -56,6 +58,9 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private let shares: ShareAccount
     private let options: ResumptionOptions
     private let table = Mutex(Table())
+
+    private static var lookInterval: Duration { .seconds(10) }
+    private static var maximumLooks: Int { 200 }
 
     init(store: Store, shares: ShareAccount, options: ResumptionOptions) {
         self.store = store
@@ -94,9 +99,11 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     /// Counts the length of an upload for its client's share, before its bytes arrive.
     ///
     /// - Throws: ``UploadProblem`` if there is no room for so many bytes.
-    func announce(_ length: Int64, of upload: Store.Unfinished) throws(UploadProblem) {
+    func announce(_ length: Int64, of upload: Store.Unfinished) async throws {
         guard let entry = table.withLock({ $0.entries[upload.id] }), length > entry.held else { return }
-        try check(length - entry.held, missingElsewhere(entry.peer, except: upload.id), entry.bytes)
+        try await withRoom(for: entry.peer, isOwn: true) { () throws(UploadProblem) in
+            try check(length - entry.held, missingElsewhere(entry.peer, except: upload.id), entry.bytes)
+        }
         table.withLock { $0.entries[upload.id]?.announced = length }
     }
 
@@ -182,9 +189,44 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
                 return try take()
             } catch {
                 if !table.withLock({ $0.removeEnded(now: Date()) }).isEmpty { continue }
-                guard let upload = worthless(for: peer, isOwn: isOwn), await giveWay(upload) else { throw error }
+                if let upload = worthless(for: peer, isOwn: isOwn), await giveWay(upload) { continue }
+                guard await forgetEndedElsewhere() else { throw error }
             }
         }
+    }
+
+    /// Forgets uploads that another process has finished or discarded.
+    ///
+    /// - Returns: Whether there were any.
+    private func forgetEndedElsewhere() async -> Bool {
+        let now = ContinuousClock.now
+        let uploads = table.withLock { table -> [Store.Unfinished] in
+            guard table.lastLook.map({ $0.duration(to: now) > Self.lookInterval }) ?? true else { return [] }
+            table.lastLook = now
+            return table.entries.values.map(\.upload).filter(\.lock.isIdle)
+        }
+        // The store may be far away, and the uploads many.
+        let chosen = uploads.shuffled().prefix(Self.maximumLooks)
+        return await withTaskGroup(of: Bool.self) { group in
+            var isAny = false
+            for (index, upload) in chosen.enumerated() {
+                if index >= 8, let hasEnded = await group.next() { isAny = isAny || hasEnded }
+                group.addTask { await self.forgetIfEnded(upload) }
+            }
+            return await group.reduce(isAny) { $0 || $1 }
+        }
+    }
+
+    private func forgetIfEnded(_ upload: Store.Unfinished) async -> Bool {
+        let hasEnded = try? await upload.lock.withLockIfIdle {
+            switch try await upload.durableProgress() {
+            case .unfinished: false
+            case .finished, .gone: true
+            }
+        }
+        guard hasEnded == true else { return false }
+        ended(upload)
+        return true
     }
 
     /// The upload that gives way, if there is one: of the addresses that have more than this one, or of this one, the

@@ -227,6 +227,7 @@ struct SharePool<Owner: Sendable>: Sendable {
             holder.queue.removeAll { waiters[$0] == nil }
         }
         holders[waiter.peer] = holder
+        if waiters.isEmpty { isBlocked = false }
     }
 
     /// Takes room for requests that wait, as long as there is any.

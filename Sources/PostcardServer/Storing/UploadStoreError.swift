@@ -85,12 +85,17 @@ extension UploadStoreError {
 
     /// A file or directory of the store could not be read, for a reason that may not be the system's.
     static func unreadable(_ action: String, _ path: FilePath, _ error: any Error) -> UploadStoreError {
-        UploadStoreError(.unavailable, "Could not \(action) \(path.shown): \(error)", underlyingError: error)
+        UploadStoreError(.unavailable, "Could not \(action) \(path.shown): \(shown(error))", underlyingError: error)
     }
 
     /// What was read is not what the store wrote.
     static func damaged(_ path: FilePath, _ error: any Error) -> UploadStoreError {
-        UploadStoreError(.damaged, "\(path.shown) is not as it was written: \(error)", underlyingError: error)
+        UploadStoreError(.damaged, "\(path.shown) is not as it was written: \(shown(error))", underlyingError: error)
+    }
+
+    /// An error, with paths as messages may have them.
+    private static func shown(_ error: any Error) -> String {
+        (error as? FileError).map { UploadStoreError($0).message } ?? "\(error)"
     }
 
     /// The upload has the key of a record with other fields or files.

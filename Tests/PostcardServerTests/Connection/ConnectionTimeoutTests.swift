@@ -64,6 +64,18 @@ struct ConnectionTimeoutTests {
         }
     }
 
+    @Test func `a connection that the server closes in the middle of a body is not the end of the body`() throws {
+        let connection = try TimedConnection()
+        try connection.send(TimedConnection.head + String(repeating: "x", count: 20_000))
+        connection.channel.close(promise: nil)
+        connection.wait(seconds: 0)
+        #expect(!connection.isOpen)
+        guard case .disconnected = connection.interruption else {
+            Issue.record("\(String(describing: connection.interruption))")
+            return
+        }
+    }
+
     @Test(arguments: [(500, true), (499, false)])
     func `a client that sends constantly has to reach the minimum rate in each grace period`(
         bytesPerSecond: Int, isFastEnough: Bool

@@ -26,6 +26,28 @@ struct SecureConnectionTests {
     }
 
     @Test(arguments: ["--http1.1", "--http2"])
+    func `responses without content do not say its length`(version: String) async throws {
+        try await withSecureReceiver { receiver, certificate in
+            func head(_ option: String, _ value: String, _ path: String) async throws -> String {
+                let url = receiver.url + path
+                return try await receiver.curl(version, "--cacert", certificate, "-i", option, value, url).text
+                    .lowercased()
+            }
+            let file = receiver.directory.appending("..").appending("small.bin").string
+            try Data("content".utf8).write(to: URL(filePath: file))
+            let response = try await receiver.curl(
+                version, "--cacert", certificate, "-F", "f=@\(file)", "\(receiver.url)/uploads")
+            let record = try UploadRecord(json: response.output)
+            let tag = "If-None-Match: \"\(record.files[0].sha256)\""
+            let unchanged = try await head("-H", tag, record.files[0].url)
+            #expect(unchanged.contains(" 304") && unchanged.contains("cache-control: no-cache"))
+            let deleted = try await head("-X", "DELETE", record.url)
+            #expect(deleted.contains(" 204"))
+            for text in [unchanged, deleted] { #expect(!text.contains("content-length"), "\(text)") }
+        }
+    }
+
+    @Test(arguments: ["--http1.1", "--http2"])
     func `an early refusal reaches a client that keeps sending`(version: String) async throws {
         try await withSecureReceiver {
             $0.uploads.limits.maximumFileBytes = 1000

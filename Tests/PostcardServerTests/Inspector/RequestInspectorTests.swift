@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import PostcardTestSupport
 import Testing
 
@@ -182,6 +183,26 @@ struct RequestInspectorTests {
             #expect(kept.map { "\($0["method"] ?? "") \($0["path"] ?? "")" } == ["POST /uploads"])
             let headers = try #require(described["headers"] as? [[String]])
             #expect(headers.contains(["X-Token", "***"]))
+        }
+    }
+
+    @Test func `bytes from the middle of a form are not taken for the beginning of a request`() async throws {
+        let log = CapturedLog.Lines()
+        try await withReceiver {
+            $0.logger = Logger(label: "test") { _ in CapturedLog(lines: log) }
+        } _: { receiver in
+            // Wherever the server reads, it reads in the middle of the secrets.
+            let secrets = String(repeating: "s3cret /s3cret ", count: 4000)
+            let form = "--b\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n\(secrets)\r\n--b--\r\n"
+            let request = Form.request(body: form).replacing("Connection: close\r\n", with: "")
+            let socket = try RawSocket(port: receiver.port)
+            try await socket.send(request + "--b--\r\n\r\n")
+            try await eventually {
+                try await receiver.curl("\(receiver.url)/status").text.contains("malformed-request")
+            }
+            #expect(try await !receiver.curl("\(receiver.url)/requests").text.contains("s3cret"))
+            #expect(log.all.allSatisfy { !"\($0)".contains("s3cret") })
+            socket.abort()
         }
     }
 

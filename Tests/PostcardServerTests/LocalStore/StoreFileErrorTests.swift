@@ -40,8 +40,13 @@ struct StoreFileErrorTests {
             UploadStoreError(FileError("write to", path, Errno.noSpace)),
             UploadStoreError(FileError("write to", path, Errno.ioError)),
             .unreadable("read", path, CancellationError()), .damaged(path, CancellationError()),
+            .unreadable("read", path, FileError("open", path, Errno.tooManyOpenFiles)),
+            .damaged(path, FileError("open", path, Errno.ioError)),
         ]
-        for error in errors { #expect(error.message.contains("/a/.unfinished/012345…/body")) }
+        for error in errors {
+            #expect(error.message.contains("/a/.unfinished/012345…/body"))
+            #expect(!error.message.contains("0123456789"))
+        }
         #expect(FilePath("/a/.unfinished").shown == "/a/.unfinished")
         #expect(FilePath("relative/body").shown == "relative/body")
     }

@@ -175,6 +175,17 @@ struct ResumptionLimitTests {
         }
     }
 
+    @Test func `a length that is announced later makes uploads of its address give way too`() async throws {
+        let configure: (inout Receiver) -> Void = { $0.uploads.resumption?.maximumUnfinishedBytes = 100_000 }
+        try await withCurlSender(.newest, configure) { sender, _ in
+            let abandoned = try await sender.create([], isComplete: false, fields: ["Upload-Length: 20000"])
+            let location = try Self.location(of: try await sender.create([], isComplete: false))
+            let form = LargeForm(bytes: 15_000).bytes
+            #expect(try await sender.append(form, at: 0, isComplete: true, to: location).status == 201)
+            #expect(try await sender.head(try Self.location(of: abandoned)).status == 404)
+        }
+    }
+
     @Test func `as many uploads are kept as may be, and a form that needs no keeping is taken all the same`()
         async throws
     {

@@ -312,6 +312,20 @@ struct RetentionKeeperTests {
 
 @Suite(.timeLimit(.minutes(10)))
 struct RetentionReceiverTests {
+    @Test func `the request of an upload that makes room for another is not shown any more`() async throws {
+        try await withReceiver {
+            $0.retention = RetentionPolicy()
+            $0.retention?.maximumBytes = 150_000
+        } _: { receiver in
+            let form = Form.fileHeader + String(repeating: "x", count: 100_000) + Form.end
+            let first = try await receiver.exchange(Form.request(body: form))
+            let id = try #require(first.headers["location"]?.split(separator: "/").last)
+            #expect(try await receiver.curl("\(receiver.url)/requests").text.contains(id))
+            #expect(try await receiver.exchange(Form.request(body: form)).status == 201)
+            try await eventually { try await !receiver.curl("\(receiver.url)/requests").text.contains(id) }
+        }
+    }
+
     @Test func `a download goes on while its upload makes room for another`() async throws {
         let log = CapturedLog.Lines()
         try await withReceiver {

@@ -35,6 +35,24 @@ struct ScreeningTests {
         }
     }
 
+    #if os(Linux)
+    @Test func `the files of a form that waits for its screening are closed`() async throws {
+        let open = Mutex<[Int?]>([])
+        try await withReceiver {
+            let directory = URL(filePath: $0.directory.string)
+            $0.uploads.screen = { _ in
+                let count = try? OpenDescriptors.files(in: directory.appending(path: ".incoming"))
+                open.withLock { $0.append(count) }
+                return .accepted
+            }
+        } _: { receiver in
+            let response = try await receiver.exchange(Form.request(body: Self.twoFiles))
+            #expect(response.status == 201)
+            #expect(open.withLock(\.self) == [0, 0])
+        }
+    }
+    #endif
+
     @Test func `a file that a hook refuses is refused with its reason, and leaves nothing behind`() async throws {
         try await withReceiver {
             let directory = $0.directory

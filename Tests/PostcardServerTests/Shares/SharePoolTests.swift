@@ -145,6 +145,17 @@ struct SharePoolTests {
         #expect(pool.isEmpty)
     }
 
+    @Test func `a request that waits no longer keeps nothing from others`() throws {
+        var pool = Pool(total: 1, share: 1)
+        let first = try Self.taken(&pool, for: Self.peers[0])
+        let number = pool.nextNumber()
+        pool.wait(number, for: 1...1, peer: Self.peers[1], owner: 0)
+        #expect(pool.serve(at: Self.now).isEmpty)
+        pool.leave(number)
+        pool.giveBack(first)
+        #expect(throws: Never.self) { try Self.taken(&pool, for: Self.peers[2]) }
+    }
+
     @Test func `the oldest item of the address that has most gives way, once, and none that is new`() throws {
         var pool = Pool(total: 8, share: 0.9)
         // The owners are in the order in which they took.
