@@ -38,7 +38,9 @@ public struct AsyncHTTPTransport: UploadTransport {
     }
 
     /// The configuration that ``init(connectTimeout:)`` uses, to be changed for ``init(configuration:eventLoopGroup:)``.
-    /// A refused connection fails at once, because the client's retry policy decides whether to try again.
+    /// A refused connection fails at once, because the client's retry policy decides whether to try again, and there are
+    /// up to 1,000 connections to a host. With a configuration of your own there are 8: further uploads wait, and time out
+    /// after the connect timeout.
     ///
     /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public static func configuration(connectTimeout: Duration = .seconds(30)) -> HTTPClient.Configuration {

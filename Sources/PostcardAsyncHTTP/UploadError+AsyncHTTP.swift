@@ -16,8 +16,8 @@ extension UploadError {
     /// `CancellationError` and an ``UploadError`` pass unchanged. The errors of the form's own streams, which can be of
     /// any type, do not get here.
     ///
-    /// - Parameter isBegun: Whether some of the request was sent. A network that is gone is then the reason why the
-    ///   connection was lost, and not why there was none.
+    /// - Parameter isBegun: Whether some of the request was sent. If so, a missing network means that the connection was
+    ///   lost, and not that none was made.
     static func mapping(_ error: any Error, of url: URL, afterSending isBegun: Bool) -> any Error {
         let mapped = mapping(error, of: url)
         guard isBegun, let failure = mapped as? UploadError, failure.code == .connectionFailed else { return mapped }

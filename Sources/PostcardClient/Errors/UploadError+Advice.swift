@@ -18,6 +18,9 @@ extension UploadError {
                 + "early, set responses.acceptsEarly."
         case .connectionFailed, .connectTimedOut:
             "Nothing was sent. Check the address and the network; a retry policy covers short interruptions."
+        case .interceptorFailed:
+            delivery == .responseLost
+                ? Self.asking : "See why the interceptor fails. It may return .giveUp to have no other attempt made."
         case .form: formError?.advice
         case .formExpired:
             "Get a new form from the server that signed it, by the closure that refreshes it, or correct the clock. "

@@ -32,6 +32,23 @@ extension UploadError {
         UploadError(.tls, "No secure connection to \(url.address): \(reason)", underlyingError: underlyingError)
     }
 
+    /// An interceptor failed.
+    ///
+    /// - Parameters:
+    ///   - url: The URL of the upload.
+    ///   - failure: The failure of an attempt that the interceptor was asked about. Defaults to `nil`: nothing was sent yet.
+    ///   - cause: The error of the interceptor.
+    package static func interceptorFailed(
+        for url: URL, after failure: UploadError? = nil, underlyingError cause: any Error
+    ) -> UploadError {
+        let message = failure.map(\.message) ?? "Nothing was sent to \(url.address)"
+        var error = UploadError(
+            .interceptorFailed, "\(message). An interceptor failed: \(cause)", response: failure?.response,
+            underlyingError: cause)
+        error.delivery = failure?.delivery ?? .neverArrived
+        return error
+    }
+
     /// Time ran out while waiting for something.
     ///
     /// - Parameters:

@@ -58,6 +58,9 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         /// The server accepted the form, but received something else than was sent, as
         /// ``ResponseOptions/verification`` found. ``UploadError/response`` is the response.
         public static let altered = Code(rawValue: "altered")
+        /// An interceptor failed, for an upload of a queue, which is tried again: the message says with which error. A
+        /// client throws the interceptor's error itself.
+        public static let interceptorFailed = Code(rawValue: "interceptor-failed")
         /// The response is not the expected JSON; ``UploadError/response`` is the response.
         public static let decoding = Code(rawValue: "decoding")
 

@@ -19,8 +19,8 @@ public final class BearerTokenInterceptor: UploadInterceptor {
     /// - Parameters:
     ///   - token: The first token. Defaults to `nil`: the first upload gets one.
     ///   - refresh: Gets a new token to replace the one that the server refused, which is `nil` if there was none. An
-    ///     error that it throws fails the uploads waiting for the token. It is cancelled when no upload waits any
-    ///     longer.
+    ///     error that it throws fails the uploads waiting for the token; those of a queue are tried again. It is
+    ///     cancelled when no upload waits any longer.
     public init(token: String? = nil, refresh: @escaping @Sendable (_ refused: String?) async throws -> String) {
         tokens = TokenRefresh(token, refresh)
     }

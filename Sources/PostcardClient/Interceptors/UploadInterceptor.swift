@@ -28,7 +28,8 @@ public protocol UploadInterceptor: Sendable {
     /// - Parameters:
     ///   - request: The request. To change the URL, make another request.
     ///   - attempt: The number of the attempt, from 1.
-    /// - Throws: Any error fails the upload with that error, unchanged.
+    /// - Throws: Any error fails the upload with that error, unchanged. A queue tries such an upload again, see
+    ///   ``UploadError/Code/interceptorFailed``.
     func adapt(_ request: inout UploadRequest, attempt: Int) async throws
 
     /// Decides what to do after a failed attempt. The first interceptor that does not pass on decides; if all pass on,
@@ -39,7 +40,8 @@ public protocol UploadInterceptor: Sendable {
     /// - Parameters:
     ///   - error: The error that the attempt failed with.
     ///   - attempt: The attempt, and the errors before it.
-    /// - Throws: Any error fails the upload with that error, unchanged.
+    /// - Throws: Any error fails the upload with that error, unchanged. A queue tries such an upload again, see
+    ///   ``UploadError/Code/interceptorFailed``.
     func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision
 }
 

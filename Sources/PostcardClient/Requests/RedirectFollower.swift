@@ -26,12 +26,12 @@ struct RedirectFollower: Sendable {
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/refused`` if the response is no redirect, or one that
     ///   is not followed.
     mutating func follow(_ response: UploadResponse) throws(UploadError) {
+        let isSeeOther = response.status.code == 303
+        // Even if the redirect is not followed.
+        isAccepted = isAccepted || isSeeOther
         guard (300..<400).contains(response.status.code), let location = response.headerFields[.location] else {
             throw UploadError.refusedForm(response, by: request.url)
         }
-        let isSeeOther = response.status.code == 303
-        // Also if the page cannot be asked for.
-        isAccepted = isAccepted || isSeeOther
         func refused(_ reason: String) -> UploadError {
             .refused(response, by: request.url, redirectingTo: location, reason)
         }
@@ -39,7 +39,10 @@ struct RedirectFollower: Sendable {
             throw refused("This status is not followed. Send the form there if that is right.")
         }
         guard case .follow(let maximum) = policy else {
-            throw refused("Redirects are not followed. Send the form there if that is right.")
+            throw refused(
+                isSeeOther
+                    ? "The server has the form, and redirects are not followed."
+                    : "Redirects are not followed. Send the form there if that is right.")
         }
         if let unfollowed = Self.unfollowed[response.status.code] { throw refused(unfollowed) }
         guard count < maximum else {

@@ -28,7 +28,8 @@ public struct RetryPolicy: Sendable, Hashable {
     /// RFC 6585 §4, RFC 8470 §5.2). Defaults to 408, 425, 429, 500, 502, 503 and 504.
     public var statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
 
-    /// Whether a connection that failed, broke or timed out is tried again. Defaults to `true`.
+    /// Whether a connection that failed, broke or timed out is tried again, and in a queue an upload whose interceptor
+    /// failed. Defaults to `true`.
     public var retriesConnectionFailures = true
 
     /// The maximum delay before the second attempt, which doubles with each further attempt. Defaults to 0.5 seconds.
@@ -82,7 +83,8 @@ public struct RetryPolicy: Sendable, Hashable {
     /// Whether a failure may pass by itself, so that another attempt may succeed.
     func mayPass(_ error: UploadError) -> Bool {
         switch error.code {
-        case .connectionFailed, .connectionLost, .timedOut, .connectTimedOut: retriesConnectionFailures
+        case .connectionFailed, .connectionLost, .timedOut, .connectTimedOut, .interceptorFailed:
+            retriesConnectionFailures
         case .refused:
             error.response.map { response in
                 statuses.contains(response.status.code) || response.isDigestMismatch

@@ -8,7 +8,7 @@
 /// Another origin gets only the header fields that describe what is sent and what is accepted, and the
 /// `Idempotency-Key`; interceptors are not called for it. A redirect from `https` to `http` is not followed.
 public enum RedirectPolicy: Sendable, Hashable {
-    /// No redirect is followed: each is a refusal like any other.
+    /// No redirect is followed: each is a refusal. After a 303 the server has the form nevertheless.
     case never
     /// Up to this many redirects are followed in a row.
     case follow(maximum: Int)

@@ -9,7 +9,8 @@ public import HTTPTypes
 /// - The body is read while it is sent, and never held in memory as a whole.
 /// - A body that cannot be read to its end is never ended as if it were complete; the connection is closed.
 /// - A response that arrives while the body is still being sent is returned like any other, once all bytes sent so far
-///   have been reported. If a transport reports nothing, the body counts as sent.
+///   have been reported. If a transport reports nothing, the body counts as sent once there is a response.
+/// - `.sent(bytes: 0)` is reported when the connection is made. An upload that times out before that counts as never sent.
 /// - Redirects are not followed; a 3xx is a response like any other.
 /// - If the task is cancelled, the connection is closed and ``send(_:reporting:)`` returns soon.
 public protocol UploadTransport: Sendable {

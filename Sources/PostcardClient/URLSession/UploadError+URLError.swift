@@ -13,9 +13,8 @@ extension UploadError {
             self = .connectionFailed(to: url, "there is no such host", underlyingError: error)
         case .cannotConnectToHost:
             self = .connectionFailed(to: url, "nothing is listening there", underlyingError: error)
-        // In the middle of an upload they are the reason why its connection is gone.
-        case .notConnectedToInternet where bytesSent == 0, .dataNotAllowed where bytesSent == 0,
-            .internationalRoamingOff where bytesSent == 0, .callIsActive where bytesSent == 0:
+        // In the middle of an upload, a missing network means that its connection was lost.
+        case .some(let code) where bytesSent == 0 && Self.missingNetwork.contains(code):
             self = .connectionFailed(to: url, reason, underlyingError: error)
         case .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateUntrusted,
             .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
@@ -29,6 +28,10 @@ extension UploadError {
             self = .connectionLost(to: url, reason, underlyingError: error)
         }
     }
+
+    private static let missingNetwork: Set<URLError.Code> = [
+        .notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff, .callIsActive,
+    ]
 
     /// Whether a description by libcurl is about the encryption, rather than about a connection that was lost.
     ///

@@ -41,7 +41,7 @@ package struct PreparationFolder: Sendable {
         }
     }
 
-    /// Creates it on no actor.
+    /// Creates the folder without blocking the caller's actor.
     @concurrent package static func make() async throws(FormError) -> PreparationFolder { try PreparationFolder() }
 
     /// Removes it with its files.

@@ -165,8 +165,6 @@ struct BackgroundCarrier: AttemptCarrier {
         sender.callHandlers()
     }
 
-    func disconnect() async { await service.disconnect() }
-
     func notifyChange() { store.notifyChange() }
 }
 

@@ -5,8 +5,8 @@ import Synchronization
 /// A process has one session for an identifier, and may make several queues with it, one after the other. The session
 /// reports each event once, so it must reach the latest queue, even if an earlier one is connected or closed late.
 ///
-/// A queue only keeps what it is passed, so it is called under the lock: in the order of the events, and never once it is
-/// detached.
+/// Calls the queue while it holds the lock, so that events arrive in order, and none after ``detach(_:)``. The queue must
+/// only store the event.
 final class EventRelay: Sendable {
     /// Identifies a queue. Those of later queues are greater.
     struct Token: Sendable, Comparable {

@@ -69,7 +69,7 @@ extension UploadError.Code {
     public static let insufficientResources = UploadError.Code(rawValue: "insufficient-resources")
     /// The system does not carry the background session's uploads: another process uses it, or it is set up wrongly.
     public static let sessionUnavailable = UploadError.Code(rawValue: "session-unavailable")
-    /// The upload could not be handed to the system, or an interceptor postponed it.
+    /// The upload could not be handed to the system, or its attempt was cancelled.
     public static let postponed = UploadError.Code(rawValue: "postponed")
     /// Nothing says what became of the form, because the system followed a redirect without it or to another server.
     public static let unclear = UploadError.Code(rawValue: "unclear")

@@ -30,6 +30,7 @@ final class LocalSender: Sendable {
         client.retry = options.retryPolicy
         client.retry.maximumAttempts = 1
         client.resumption = options.resumption
+        client.interceptors = client.interceptors.map(QueuedInterceptor.init)
         self.client = client
     }
 
@@ -146,8 +147,6 @@ extension LocalSender: AttemptCarrier {
 
     func callHandlers() {}
 
-    func disconnect() {}
-
     func notifyChange() { store.updates.notify() }
 }
 
@@ -162,20 +161,19 @@ extension LocalSender {
                 ? .stopped
                 : .postponed(
                     QueuedUpload.Failure(
-                        .postponed, "An interceptor cancelled the attempt.", mayHaveArrived: true))
+                        .postponed, "The attempt was cancelled, and not by the queue.", mayHaveArrived: true))
         } catch let error as RefreshError {
             return .postponed(QueuedUpload.Failure(error.failure))
+        } catch let error as InterceptorError {
+            // What an interceptor throws when it is cancelled is up to it.
+            if Task.isCancelled { return .stopped }
+            return .failed(
+                .interceptorFailed(for: row.upload.url, after: error.failure, underlyingError: error.cause))
         } catch let error as UploadQueueError {
             state.withLock { $0.failure = $0.failure ?? error }
             return .stopped
         } catch {
-            // What an interceptor throws when it is cancelled is up to it.
-            return AttemptOutcome(error) { error in
-                Task.isCancelled
-                    ? .stopped
-                    : .postponed(
-                        QueuedUpload.Failure(.postponed, "An interceptor failed: \(error)", mayHaveArrived: true))
-            }
+            return AttemptOutcome(error) { Task.isCancelled ? .stopped : .unclear("\($0)") }
         }
     }
 
@@ -254,6 +252,38 @@ extension LocalSender {
             let sent = progress.bytesSent == total ? upload.totalBytes : min(progress.bytesSent, upload.totalBytes)
             store.progress.note(upload.id, bytesSent: sent)
             store.updates.notify()
+        }
+    }
+}
+
+/// An error of an interceptor, which says nothing about the form.
+private struct InterceptorError: Error {
+    let cause: any Error
+    /// The failure of the attempt about which the interceptor was asked; `nil` before the attempt.
+    var failure: UploadError?
+}
+
+/// An interceptor of the app, whose errors can be told from those of attempts.
+private struct QueuedInterceptor: UploadInterceptor {
+    let interceptor: any UploadInterceptor
+
+    init(_ interceptor: any UploadInterceptor) {
+        self.interceptor = interceptor
+    }
+
+    func adapt(_ request: inout UploadRequest, attempt: Int) async throws {
+        do {
+            try await interceptor.adapt(&request, attempt: attempt)
+        } catch {
+            throw InterceptorError(cause: error)
+        }
+    }
+
+    func decide(after failure: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
+        do {
+            return try await interceptor.decide(after: failure, of: attempt)
+        } catch {
+            throw InterceptorError(cause: error, failure: failure)
         }
     }
 }

@@ -78,8 +78,8 @@ extension UploadQueue {
     ///
     /// - Parameters:
     ///   - client: The client, with its transport, timeouts, rules and interceptors. Its total timeout counts from the
-    ///     upload's first attempt, also while no process is running. Its retry policy and its resumption policy are not
-    ///     used.
+    ///     upload's first attempt, also while no process is running. An upload whose interceptor throws an error is tried
+    ///     again by the policy of the options. The client's retry policy and its resumption policy are not used.
     ///   - options: How the uploads are sent, such as how many at a time.
     /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the
     ///   queue, and with other codes if the database fails; `CancellationError` if the task is cancelled.

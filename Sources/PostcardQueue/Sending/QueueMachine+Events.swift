@@ -70,7 +70,6 @@ extension QueueMachine {
         case list
         /// Call the system's completion handlers. The system suspends the app when they have been called.
         case callHandlers
-        case disconnect
         /// Wait for news.
         ///
         /// - Parameter until: When the next round is due without any, or `nil` for never.

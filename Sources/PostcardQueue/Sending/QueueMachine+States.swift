@@ -24,7 +24,6 @@ extension QueueMachine {
         case beginning(UploadRow, then: [UploadRow])
         case listing
         case calling(then: Action)
-        case disconnecting
     }
 
     /// What follows when all ends are recorded.

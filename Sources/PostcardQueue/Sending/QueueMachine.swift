@@ -20,7 +20,6 @@ import PostcardFoundation
 /// | `begin`: begin an attempt | `done` or `refused` |
 /// | `list`: read which attempts the carrier has | `listed` |
 /// | `callHandlers`: call the system's completion handlers | `done` |
-/// | `disconnect`: disconnect from the carrier | `done` |
 /// | `rest`, `giveUp` or `end`: the round is over | |
 ///
 /// If an action fails, the event is `failed`.
@@ -78,7 +77,7 @@ struct QueueMachine: Sendable {
         case (_, .woken(let news)): return wake(news, at: now)
         case (_, .closed(let events)):
             self.events += events
-            return connection == .disconnected ? close() : settle(then: .close, at: now)
+            return connection == .disconnected ? callHandlers(then: .end) : settle(then: .close, at: now)
         case (_, .failed(let mayPass)): return fail(mayPass: mayPass, at: now)
         case (.connecting, .done):
             connection = .connected
@@ -118,11 +117,8 @@ struct QueueMachine: Sendable {
             awaited = Set(carried.filter(\.value).keys)
             return settle(then: .work, at: now)
         case (.calling(let action), .done):
-            state = if case .disconnect = action { .disconnecting } else { .resting }
-            return action
-        case (.disconnecting, .done):
             state = .resting
-            return .end
+            return action
         default:
             state = .resting
             return .rest(until: nil)
@@ -186,7 +182,7 @@ extension QueueMachine {
             return .cancel(unknown.sorted { "\($0)" < "\($1)" }, of: [])
         case .begin(let rows): return begin(rows[...], at: now)
         case .giveUp(let problem): return callHandlers(then: .giveUp(problem))
-        case .close: return close()
+        case .close: return callHandlers(then: .end)
         }
     }
 
@@ -351,13 +347,9 @@ extension QueueMachine {
         return .rest(until: due)
     }
 
-    private mutating func close() -> Action {
-        callHandlers(then: connection == .disconnected ? .end : .disconnect)
-    }
-
     private mutating func fail(mayPass: Bool, at now: Date) -> Action {
         switch state {
-        case .settling(_, then: .close): return close()
+        case .settling(_, then: .close): return callHandlers(then: .end)
         case .settling(_, then: let step):
             // These uploads are claimed, but the carrier does not have them.
             if case .begin(let rows) = step, !rows.isEmpty { connection = .connected }

@@ -30,8 +30,6 @@ protocol AttemptCarrier: Sendable {
     /// Calls the system's completion handlers.
     func callHandlers()
 
-    func disconnect() async
-
     /// Signals that states of uploads have changed.
     func notifyChange()
 }
@@ -108,7 +106,6 @@ struct QueueRun<Carrier: AttemptCarrier> {
             let carried = try await carrier.attempts()
             return .listed(carried, events: carrier.takeEvents())
         case .callHandlers: carrier.callHandlers()
-        case .disconnect: await carrier.disconnect()
         case .rest, .giveUp, .end: break
         }
         return .done

@@ -106,7 +106,7 @@ struct ObjectStore: Sendable {
     func head(_ key: String) async throws -> ObjectHead? {
         try await found {
             let response = try await connection.response(to: S3Request(method: .HEAD, key: prefix + key))
-            // An empty object is a mark: that of a deleted record, or of a key that is free again.
+            // A missing length must not count as 0: an empty object marks a deleted record or a free key.
             guard response.headers.first(name: "content-length").flatMap({ Int64($0) }) != nil else {
                 throw S3Error.unexpected(
                     "The answer to a HEAD of \(address(of: key)) does not say the object's size.",
@@ -187,7 +187,7 @@ struct ObjectStore: Sendable {
             return ListedObject(key: String(key.dropFirst(self.prefix.count)), size: size, modified: modified)
         }
         let isTruncated = root.text(of: "IsTruncated") == "true"
-        // What is not listed would be taken for removed.
+        // Callers treat objects that are not listed as removed.
         if isTruncated, objects.isEmpty {
             throw S3Error.unexpected("A listing of \(endpoint) has no entries, and says that there are more.")
         }

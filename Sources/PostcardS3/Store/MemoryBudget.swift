@@ -73,7 +73,7 @@ final class MemoryBudget: Sendable {
         }
     }
 
-    /// Waits for a free block, and holds it while it does something that needs as much memory.
+    /// Waits for a turn and keeps it while the work runs: at most as many run at once as there are blocks.
     ///
     /// - Throws: `CancellationError` if the task is cancelled meanwhile, and errors of the work.
     func withBlock<Value>(_ work: () async throws -> Value) async throws -> Value {

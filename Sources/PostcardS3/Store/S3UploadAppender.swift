@@ -77,7 +77,7 @@ public struct S3UploadAppender: UploadAppender {
                 try await appender.chunks.stored()
             }
         } catch {
-            // The request that comes next must not be told an offset that a chunk of this one still changes.
+            // The next request asks for the offset, so no chunk of this one may still be in flight.
             try? await chunks.stored()
             throw error
         }

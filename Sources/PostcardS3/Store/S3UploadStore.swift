@@ -26,9 +26,9 @@ public final class S3UploadStore: MaintainedUploadStore {
     let budget: MemoryBudget
     /// The turns of files that are copied within the store. Others wait, and hold no memory meanwhile.
     let copies: MemoryBudget
-    /// The turns of records that are too large to be read by all requests at once: of 8 MiB of text, each needs up to
-    /// 150 MB while it is decoded.
-    private let largeRecords: MemoryBudget
+    /// The turns of records that are not read at once by all who ask: of a mebibyte of text, a record needs 4 MB while it
+    /// is decoded, and of 8 MiB up to 150 MB.
+    private let records: (medium: MemoryBudget, large: MemoryBudget)
     let identifiers: UploadIDSource
     let unfinished = UnfinishedTable()
     let readiness = Readiness()
@@ -48,7 +48,10 @@ public final class S3UploadStore: MaintainedUploadStore {
         budget = MemoryBudget(
             blocks: max(memoryBytes / objects.surroundings.partBytes, 1), surroundings: objects.surroundings)
         copies = MemoryBudget(blocks: Self.maximumConcurrentCopies, surroundings: objects.surroundings)
-        largeRecords = MemoryBudget(blocks: 1, surroundings: objects.surroundings)
+        records = (
+            MemoryBudget(blocks: 8, surroundings: objects.surroundings),
+            MemoryBudget(blocks: 1, surroundings: objects.surroundings)
+        )
         identifiers = UploadIDSource(after: newest.map { [$0] } ?? [])
     }
 
@@ -106,7 +109,8 @@ public final class S3UploadStore: MaintainedUploadStore {
     public func record(_ id: UploadID) async throws -> UploadRecord? {
         guard let (size, beginning) = try await beginning(ofRecord: id) else { return nil }
         if size == Int64(beginning.readableBytes) { return try decoded(beginning, id) }
-        return try await largeRecords.withBlock {
+        let turns = size > Self.largeRecordBytes ? records.large : records.medium
+        return try await turns.withBlock {
             guard let (head, json) = try await storing({ try await objects.get(ObjectName.record(id)) }), head.size > 0
             else { return nil }
             return try decoded(json, id)
@@ -148,6 +152,7 @@ public final class S3UploadStore: MaintainedUploadStore {
     }
 
     private static let smallRecordBytes: Int64 = 64 << 10
+    private static let largeRecordBytes: Int64 = 1 << 20
 
     public func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
         guard let described = try await describedFile(index, of: id) else { return nil }

@@ -216,8 +216,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func writeHead(_ head: HTTPResponse, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         var head = head
-        // Hummingbird gives every response without a body this length. A 204 has none, and a 304 that of the file (RFC
-        // 9110 §8.6).
+        // Hummingbird adds `Content-Length: 0` to every response without a body. A 204 must have none, and that of a 304
+        // would be the file's (RFC 9110 §8.6).
         if head.status == .noContent || head.status == .notModified { head.headerFields[.contentLength] = nil }
         switch state.responseBegins(isLast: endsWithResponse || head.headerFields.askForClose) {
         case .drop:

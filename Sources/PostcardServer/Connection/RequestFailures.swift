@@ -5,7 +5,7 @@ import NIOHTTP1
 /// A request that was refused while it was being parsed, before any handler saw it.
 package struct EarlyRefusal: Sendable {
     package let problem: UploadProblem
-    /// The first of the bytes received last, which usually are those of the request.
+    /// The first of the bytes received last; empty unless they begin with the request.
     package let bytes: [UInt8]
     /// The other end of the connection. Header fields that were not read cannot say more.
     package var client: IPAddress?
@@ -77,8 +77,8 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
 
     private var latest: ByteBuffer?
     private var isBetweenRequests = true
-    /// Whether the latest bytes are the beginning of a request. Others may be the middle of a form.
-    private var beginRequest = true
+    /// Whether the latest bytes begin with the request that is being parsed. Others may be the middle of a form.
+    private var startsWithRequest = true
     /// The time of the first bytes after the last complete part of a request; `nil` if there were none.
     private(set) var incompleteSince: NIODeadline?
 
@@ -87,7 +87,7 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         latest = unwrapInboundIn(data)
-        beginRequest = isBetweenRequests && incompleteSince == nil
+        startsWithRequest = isBetweenRequests && incompleteSince == nil
         incompleteSince = incompleteSince ?? context.eventLoop.now
         context.fireChannelRead(data)
         latest = nil
@@ -97,11 +97,12 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
     func partRead(isEnd: Bool) {
         incompleteSince = nil
         isBetweenRequests = isEnd
+        startsWithRequest = false
     }
 
     /// The first of the bytes being parsed, if a request begins with them.
     var beginning: [UInt8] {
-        guard beginRequest, let latest else { return [] }
+        guard startsWithRequest, let latest else { return [] }
         return Array(latest.readableBytesView.prefix(Self.maximumBytes))
     }
 }

@@ -98,7 +98,7 @@ public final class LocalUpload: PendingUpload {
         let rest = takeSteps()
         return try await onFileThread { [folder, files] in
             try folder.use { folder in
-                // Screening may take long.
+                // No file stays open while the form is screened.
                 try folder.perform(rest, isLast: false)
                 guard folder.isKept else { return [] }
                 return files.enumerated().map { index, head in

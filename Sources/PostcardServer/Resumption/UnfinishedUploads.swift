@@ -31,7 +31,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Table {
         var entries: [ResumptionID: Entry] = [:]
         var isLoaded = false
-        /// When it was last looked for uploads that other processes have ended.
+        /// When this process last checked for uploads that others have ended.
         var lastLook: ContinuousClock.Instant?
 
         /// How many bytes an address has announced and not sent.

@@ -196,8 +196,8 @@ import FoundationNetworking
                 + "Send the form there if that is right."),
         Unfollowed(
             status: "303 See Other", policy: .never,
-            message: "Redirects are not followed. "
-                + "Send the form there if that is right."),
+            message: "The server has the form, and redirects are not followed."),
+        Unfollowed(status: "303 See Other", location: nil, message: "responded with 303 See Other"),
         Unfollowed(status: "303 See Other", location: "ftp://example.org/", message: "That is not a web address."),
         Unfollowed(status: "307 Temporary Redirect", location: nil, message: "responded with 307 Temporary Redirect"),
         Unfollowed(

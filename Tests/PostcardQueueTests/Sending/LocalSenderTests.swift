@@ -260,13 +260,12 @@ import FoundationNetworking
         for try await uploads in queue.updates() {
             guard let state = uploads.first(where: { $0.id == id })?.state else { continue }
             if case .retrying(_, let latest) = state { failure = latest }
-            if case .failed(let latest) = state { failure = latest }
-            if failure != nil { break }
+            guard failure == nil, !state.isEnded else { break }
         }
         running.cancel()
         _ = await running.result
-        #expect(failure?.message.hasPrefix("An interceptor failed: ") == true, "\(String(describing: failure))")
-        #expect(failure?.code == .postponed)
+        #expect(failure?.message.contains(". An interceptor failed: ") == true, "\(String(describing: failure))")
+        #expect(failure?.code == .interceptorFailed && failure?.mayHaveArrived == false)
     }
 
     @Test func `an upload goes back into the queue when the run is cancelled, whatever its interceptor then throws`()

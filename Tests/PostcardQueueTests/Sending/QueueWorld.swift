@@ -188,10 +188,10 @@ struct QueueWorld {
             advance(to: carried.values.map(\.end).max() ?? now)
         }
         if isConnected { deliver() }
+        isConnected = false
         _ = play(.closed(takeInbox()))
         #expect(handlers == 0)
         machine = QueueMachine(rules)
-        isConnected = false
     }
 
     /// When the next attempt ends.
@@ -309,7 +309,6 @@ struct QueueWorld {
         case .callHandlers:
             calls += handlers
             handlers = 0
-        case .disconnect: isConnected = false
         case .rest, .giveUp, .end: break
         }
         return .done
@@ -317,7 +316,7 @@ struct QueueWorld {
 
     private mutating func fails(_ action: QueueMachine.Action) -> Bool {
         switch action {
-        case .begin, .cancel, .callHandlers, .disconnect: return false
+        case .begin, .cancel, .callHandlers: return false
         default: break
         }
         guard !faults.isEmpty else { return odds(60) }
