@@ -41,10 +41,9 @@ extension UploadError {
     package static func interceptorFailed(
         for url: URL, after failure: UploadError? = nil, underlyingError cause: any Error
     ) -> UploadError {
-        let message = failure.map(\.message) ?? "Nothing was sent to \(url.address)"
-        var error = UploadError(
-            .interceptorFailed, "\(message). An interceptor failed: \(cause)", response: failure?.response,
-            underlyingError: cause)
+        let sentence = "An interceptor failed: \(cause)"
+        let message = failure?.adding(sentence).message ?? "Nothing was sent to \(url.address). \(sentence)"
+        var error = UploadError(.interceptorFailed, message, response: failure?.response, underlyingError: cause)
         error.delivery = failure?.delivery ?? .neverArrived
         return error
     }
