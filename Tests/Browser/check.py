@@ -51,20 +51,18 @@ def all_uploads(url):
     return records
 
 
-def keys(url):
-    """The Idempotency-Keys of the requests that posted something, oldest first."""
-    requests = reversed(json.loads(fetch(url + "/requests"))["requests"])
-    described = [json.loads(fetch(f"{url}/requests/{request['id']}")) for request in requests]
-    fields = [{name.lower(): value for name, value in request["headers"]} for request in described]
-    return [each["idempotency-key"] for each in fields if "idempotency-key" in each]
-
-
-async def first_keys(url, count):
-    """The same once there are so many: a request is recorded when its response has ended, which the page may see first."""
+async def keys(url, count):
+    """The Idempotency-Keys of the requests that posted something, oldest first, once there are so many: a request is
+    recorded when its response has ended, which the page may see first."""
     async with asyncio.timeout(120):
-        while len(found := keys(url)) < count:
+        while True:
+            requests = reversed(json.loads(fetch(url + "/requests"))["requests"])
+            described = [json.loads(fetch(f"{url}/requests/{request['id']}")) for request in requests]
+            fields = [{name.lower(): value for name, value in request["headers"]} for request in described]
+            found = [each["idempotency-key"] for each in fields if "idempotency-key" in each]
+            if len(found) >= count:
+                return found
             await asyncio.sleep(0.05)
-    return found
 
 
 def expect(condition, what):
@@ -133,12 +131,12 @@ async def cancelling(browser, url, pictures):
     await page.slow_down(-1)
     await page.click("#send")
     await page.expect("document.querySelectorAll('.card').length === 1", "What was chosen can be sent again")
-    sent = await first_keys(url, 2)
+    sent = await keys(url, 2)
     expect(len(sent) == 2 and sent[0] == sent[1], f"The key stays with the form: {sent}")
     await page.choose("#files", pictures)
     await page.click("#send")
     await page.expect("document.querySelectorAll('.card').length === 2", "Another choice is another form")
-    expect((await first_keys(url, 3))[-1] != sent[0], "Another choice has a key of its own")
+    expect((await keys(url, 3))[-1] != sent[0], "Another choice has a key of its own")
 
 
 # Sends a form, cancels it after this many milliseconds, or as soon as all of it is sent, and sends it again.
@@ -199,7 +197,7 @@ async def reused(browser, url, pictures):
     await page.click("#cancel")
     await page.expect("document.getElementById('outcome').textContent.startsWith('Cancelled')", "It says so")
     await page.expect("document.querySelectorAll('.requests > li').length === 1", "The request is known")
-    sent = keys(url)
+    sent = await keys(url, 1)
     expect(len(sent) == 1, f"The form is sent under a key: {sent}")
     other = part('name="a"', "first") + b"--XX--\r\n"
     expect(post(url, other, **{"Idempotency-Key": sent[0]}) == 201, "The receiver has another form under it")

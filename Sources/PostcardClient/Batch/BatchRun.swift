@@ -148,9 +148,8 @@ extension BatchRun {
 
     /// Runs one upload in a separate task, so that it can be cancelled alone.
     private func upload(_ index: Int, _ events: @escaping MakeEvents) async -> UploadOutcome {
-        let isCancelled = Task.isCancelled
+        if Task.isCancelled { cancel(index) }
         let task = state.withLock { state -> Task<UploadResponse, any Error>? in
-            if isCancelled { return nil }
             if case .cancelled = state.uploads[index] { return nil }
             let task = Task { try await self.response(of: index, events) }
             state.uploads[index] = .running(task)

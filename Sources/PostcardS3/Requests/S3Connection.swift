@@ -68,10 +68,11 @@ final class S3Connection: Sendable {
     init(_ bucket: S3Bucket, logger: Logger) throws {
         self.bucket = bucket
         self.logger = logger
-        var environment: [String: String] {
-            if case .automatic(let environment) = bucket.credentials.kind { return environment }
-            return ProcessInfo.processInfo.environment
-        }
+        // Read only if the bucket leaves something open.
+        lazy var environment: [String: String] =
+            if case .automatic(let environment) = bucket.credentials.kind {
+                environment
+            } else { ProcessInfo.processInfo.environment }
         let region =
             bucket.region ?? CredentialChain(environment: environment, fetch: { _ in [] }).region ?? "us-east-1"
         self.region = region

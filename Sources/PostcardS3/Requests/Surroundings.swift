@@ -38,6 +38,11 @@ package final class Surroundings: Sendable {
     /// The network, the clock and the threads of this process.
     package static let real = Surroundings()
 
+    /// Does something also if the caller's task is cancelled, whose own requests would fail.
+    func evenIfCancelled(_ work: @escaping @Sendable () async -> Void) async {
+        await Task(executorPreference: executor, operation: work).value
+    }
+
     var generator: some RandomNumberGenerator { Generator(random: random) }
 
     private struct Generator: RandomNumberGenerator {

@@ -149,15 +149,14 @@ final class ObjectWriter {
         let (parts, aside) = (self.parts, gathering.giveUp())
         self.parts = nil
         guard let objects, parts != nil || !aside.isEmpty else { return }
-        // The requests of a cancelled task fail.
-        await Task(executorPreference: objects.surroundings.executor) { [key] in
+        await objects.surroundings.evenIfCancelled { [key] in
             if let parts { try? await objects.abortParts(of: key, parts) }
             for piece in aside {
                 piece.storing.cancel()
                 _ = try? await piece.storing.value
             }
             try? await objects.delete(aside.map(\.key))
-        }.value
+        }
     }
 }
 

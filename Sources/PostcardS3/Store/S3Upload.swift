@@ -225,7 +225,6 @@ public final class S3Upload: PendingUpload {
     /// Removes objects, also for a client that is gone, until that fails: the sweep does the rest.
     private func remove(_ names: [String]) async {
         let objects = store.objects
-        // The requests of a cancelled task fail.
-        await Task(executorPreference: objects.surroundings.executor) { try? await objects.delete(names) }.value
+        await objects.surroundings.evenIfCancelled { try? await objects.delete(names) }
     }
 }

@@ -11,8 +11,8 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct StoreFollowerTests {
     /// A store that several receivers share.
-    private struct SharedStore: MaintainedUploadStore {
-        private let memory: MemoryStore
+    private struct SharedStore: ForwardingUploadStore, MaintainedUploadStore {
+        let base: MemoryStore
         private let isFailing: Box
 
         private final class Box: Sendable {
@@ -20,7 +20,7 @@ struct StoreFollowerTests {
         }
 
         init() {
-            memory = MemoryStore(disk: MemoryStore.Disk())
+            base = MemoryStore(disk: MemoryStore.Disk())
             isFailing = Box()
         }
 
@@ -38,18 +38,6 @@ struct StoreFollowerTests {
             if isFailing.value.withLock({ $0 }) { throw UploadStoreError(.unavailable, "It fails.") }
             return NewestRecords(identifiers: identifiers, oldest: nil)
         }
-
-        func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending MemoryStore.Upload {
-            try await memory.beginUpload(under: key, announcedBytes: announcedBytes)
-        }
-        func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
-            try await memory.identifiers(limit: limit, after: id)
-        }
-        func record(_ id: UploadID) async throws -> UploadRecord? { try await memory.record(id) }
-        func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
-            try await memory.openFile(index, of: id)
-        }
-        func delete(_ id: UploadID) async throws -> Bool { try await memory.delete(id) }
     }
 
     private static func withTwoReceivers(

@@ -64,21 +64,9 @@ private struct SharedUpload: UnfinishedUpload {
     func discard() async throws { try await base.discard() }
 }
 
-private struct SharedStore: ResumableUploadStore {
+private struct SharedStore: ForwardingUploadStore, ResumableUploadStore {
     let base: LocalUploadStore
     let elsewhere: Elsewhere
-
-    func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
-        try await base.beginUpload(under: key, announcedBytes: announcedBytes)
-    }
-    func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
-        try await base.identifiers(limit: limit, after: id)
-    }
-    func record(_ id: UploadID) async throws -> UploadRecord? { try await base.record(id) }
-    func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
-        try await base.openFile(index, of: id)
-    }
-    func delete(_ id: UploadID) async throws -> Bool { try await base.delete(id) }
 
     func createUnfinishedUpload(
         _ id: ResumptionID, of form: UnfinishedForm, expires: Date

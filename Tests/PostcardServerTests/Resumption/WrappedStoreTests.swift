@@ -5,7 +5,7 @@ import PostcardServer
 import Testing
 
 /// A store that forwards everything to a local one.
-private struct ForwardingStore: ResumableUploadStore {
+private struct ForwardingStore: ForwardingUploadStore, ResumableUploadStore {
     let base: LocalUploadStore
     /// Called before an upload begins.
     var beforeUpload: @Sendable (UploadKey?) async -> Void = { _ in }
@@ -14,14 +14,6 @@ private struct ForwardingStore: ResumableUploadStore {
         await beforeUpload(key)
         return try await base.beginUpload(under: key, announcedBytes: announcedBytes)
     }
-    func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
-        try await base.identifiers(limit: limit, after: id)
-    }
-    func record(_ id: UploadID) async throws -> UploadRecord? { try await base.record(id) }
-    func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
-        try await base.openFile(index, of: id)
-    }
-    func delete(_ id: UploadID) async throws -> Bool { try await base.delete(id) }
 
     func createUnfinishedUpload(
         _ id: ResumptionID, of form: UnfinishedForm, expires: Date
@@ -35,20 +27,8 @@ private struct ForwardingStore: ResumableUploadStore {
 }
 
 /// A store that keeps no unfinished uploads.
-private struct PlainStore: UploadStore {
+private struct PlainStore: ForwardingUploadStore {
     let base: LocalUploadStore
-
-    func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
-        try await base.beginUpload(under: key, announcedBytes: announcedBytes)
-    }
-    func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
-        try await base.identifiers(limit: limit, after: id)
-    }
-    func record(_ id: UploadID) async throws -> UploadRecord? { try await base.record(id) }
-    func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
-        try await base.openFile(index, of: id)
-    }
-    func delete(_ id: UploadID) async throws -> Bool { try await base.delete(id) }
 }
 
 @Suite(.timeLimit(.minutes(10)))
