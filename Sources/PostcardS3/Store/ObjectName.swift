@@ -28,6 +28,10 @@ enum ObjectName {
 
     static func file(_ index: Int, of id: UploadID) -> String { "\(folder(of: id))\(index)" }
 
+    /// The object of bytes of a file that are set aside while it arrives, counted from 0.
+    static func aside(_ number: Int, ofFile key: String) -> String { "\(key).\(number)" }
+    static func isAside(_ key: String) -> Bool { key.contains(".") }
+
     /// The random part of the identifier of a file's upload.
     static func randomText(ofFile key: String) -> Substring? {
         key.split(separator: "/").dropFirst().first

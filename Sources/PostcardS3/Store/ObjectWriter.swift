@@ -232,7 +232,7 @@ extension ObjectWriter {
         private func setAside(_ state: inout State) {
             guard let objects, state.gathered.count > 0 else { return }
             let (bytes, block) = state.gathered.take()
-            let name = "\(key).\(state.asideCount)"
+            let name = ObjectName.aside(state.asideCount, ofFile: key)
             state.asideCount += 1
             let storing = Task(executorPreference: objects.surroundings.executor) {
                 defer { withExtendedLifetime(block) {} }

@@ -53,15 +53,21 @@ extension S3UploadStore {
         func contains(_ random: Substring) -> Bool { hashes.contains(random.hashValue) }
     }
 
-    /// Removes the files of uploads that no record names, if all of them are old. The files of an upload follow each other
-    /// in a listing.
+    /// Removes the files of uploads that no record names, if all of them are old, and what is left of the arrival of those
+    /// that records name. The files of an upload follow each other in a listing.
     private func sweepFiles(writtenBefore limit: Date, but named: NamedUploads) async throws {
         var files: [ListedObject] = []
         func removeOld() async throws {
-            guard let random = files.first.flatMap({ ObjectName.randomText(ofFile: $0.key) }), !named.contains(random),
-                files.allSatisfy({ $0.modified < limit })
-            else { return }
-            try await removeOrphans(files.map(\.key), of: random)
+            guard let random = files.first.flatMap({ ObjectName.randomText(ofFile: $0.key) }) else { return }
+            if named.contains(random) {
+                // Their bytes are in the file. The request that removes them may have failed, or have been overtaken by a
+                // repetition of the one that stored them.
+                for file in files where ObjectName.isAside(file.key) && file.modified < limit {
+                    try await objects.delete(file.key)
+                }
+            } else if files.allSatisfy({ $0.modified < limit }) {
+                try await removeOrphans(files.map(\.key), of: random)
+            }
         }
         try await objects.listAll(ObjectName.files) { page in
             for object in page.objects {
