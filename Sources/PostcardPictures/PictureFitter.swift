@@ -105,6 +105,8 @@ public struct PictureFitter: Sendable {
         _ source: PictureSource, _ head: inout PictureHead, to limit: PictureLimit,
         keeping keep: (Data) throws -> FormPart.Content
     ) async throws -> FittedPicture {
+        // No codec is asked for a size that does not matter.
+        if limit.maximumEdge == .max, head.fits(limit) { return original(source, head) }
         if head.storedSize == nil { head = try codec.complete(head, of: source) }
         guard let size = head.size else { throw PictureFitError.unsupported(head.type) }
         var fit: PictureFit

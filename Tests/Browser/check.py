@@ -400,6 +400,23 @@ async def tokens(browser, url, pictures):
     await page.expect("[...document.querySelectorAll('.pictures img')].filter((image) => image.naturalWidth > 0)"
                       ".length === 3", "The pictures are fetched with the token")
     expect(not await page.run("document.body.innerText.includes('to-post')"), "A token is not shown")
+    # What is opened belongs to the page, so its type is one that can run no code.
+    await page.run("""
+        window.fetchedTypes = [];
+        const makeAddress = URL.createObjectURL.bind(URL);
+        URL.createObjectURL = (data) => { window.fetchedTypes.push(data.type); return makeAddress(data); };
+        const mixed = new FormData();
+        const picture = new Uint8Array([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 0]);
+        mixed.append("f", new Blob([picture], { type: "application/pdf" }), "mixed.pdf");
+        fetch("/uploads", { method: "POST", headers: { Authorization: "Bearer to-post" }, body: mixed });
+        0""")
+    link = "[...document.querySelectorAll('.pictures a')].find((link) => link.ariaLabel.includes('mixed.pdf'))"
+    await page.expect(link + " !== undefined", "A file that begins as a picture is shown as one")
+    await page.run(f"({link}.click = () => {{ window.isFollowed = true; }}, 0)")
+    await page.run(link + ".dispatchEvent(new MouseEvent('click', { cancelable: true }))")
+    await page.expect("window.isFollowed", "It is fetched when it is opened")
+    types = await page.run("window.fetchedTypes.join()")
+    expect("image/png" in types and "pdf" not in types, f"It is opened as what it begins as: {types}")
 
 
 # Holds the events back as a proxy does that buffers them, until they are released. Timers run 20 times as fast.

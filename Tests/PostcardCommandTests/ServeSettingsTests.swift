@@ -77,7 +77,25 @@ struct ServeSettingsTests {
         Case(
             name: "a value that begins with a dash", environment: ["POSTCARD_SCREEN": "-x"],
             arguments: ["--screen=-x"]),
-        Case(name: "null sets nothing", file: #"{"port": null}"#, arguments: []),
+        Case(
+            name: "a directory on the command line replaces a bucket, and what belongs to it",
+            commandLine: ["--directory", "x"],
+            environment: ["POSTCARD_STORE": "s3://a", "POSTCARD_S3_ENDPOINT": "http://b"],
+            file: #"{"s3-region": "c"}"#, arguments: ["--directory", "x"]),
+        Case(
+            name: "without resumption its options have no meaning", commandLine: ["--no-resume"],
+            environment: ["POSTCARD_UPLOAD_EXPIRY": "60"], file: #"{"interim-responses": "never"}"#,
+            arguments: ["--no-resume"]),
+        Case(
+            name: "with resumption they do", environment: ["POSTCARD_RESUME": "true"], file: #"{"upload-expiry": 60}"#,
+            arguments: ["--resume", "--upload-expiry=60"]),
+        Case(
+            name: "a token replaces the file of tokens in a later source", commandLine: ["--token", "new"],
+            environment: ["POSTCARD_READ_TOKEN_FILE": "r"], file: #"{"token-file": "old", "read-token": "old"}"#,
+            arguments: ["--token", "new", "--read-token-file=r"]),
+        Case(
+            name: "a secret replaces those of a later source", environment: ["POSTCARD_WEBHOOK_SECRET": "a,b"],
+            file: #"{"webhook-secret-file": "old"}"#, arguments: ["--webhook-secret=a", "--webhook-secret=b"]),
         Case(
             name: "what tests use is no option", environment: ["POSTCARD_KILLS": "3", "POSTCARD_HELP": "true"],
             arguments: []),
@@ -119,6 +137,7 @@ struct ServeSettingsTests {
         ("a file that is no object", [:], "[1]", "is not a JSON object of options"),
         ("a file that is no JSON", [:], "port = 1", "is not a JSON object of options"),
         ("an object in the object", [:], #"{"port": {"a": 1}}"#, "'port' in FILE must be a single value"),
+        ("null", [:], #"{"token": null}"#, "'token' in FILE must be a single value"),
         ("a list of lists", [:], #"{"allow-host": [["a"]]}"#, "The file FILE of --config cannot be used"),
         (
             "two that need each other", ["POSTCARD_CERTIFICATE": "a"], nil,

@@ -367,6 +367,8 @@ struct ServeTests {
             ["--store", "s3://uploads", "--directory", folder.path], ["--s3-endpoint", "http://127.0.0.1:1"],
             ["--s3-region", "us-east-1"], ["--store", "s3://uploads", "--keep-free", "0"], ["--store", "uploads"],
             ["--allow-origin", "app.example"], ["--allow-origin", "https://app.example/"], ["--allow-origin", "null"],
+            ["--allow-host", "files.example:8080"], ["--allow-host", "https://files.example"],
+            ["--allow-host", "[::1]"],
         ]
         for arguments in wrong {
             #expect(try await Program.run(["serve"] + arguments).status == 64)

@@ -113,11 +113,13 @@ final class UploadRun: Sendable {
         }
         var machine = machine(within: limits)
         var folder: PreparationFolder?
-        defer { folder?.remove() }
         do {
-            return try await response(&machine, preparingIn: &folder)
-        } catch let error as CancellationError {
-            if let deletion = machine.deletion { await delete(deletion) }
+            let response = try await response(&machine, preparingIn: &folder)
+            await folder?.remove()
+            return response
+        } catch {
+            await folder?.remove()
+            if error is CancellationError, let deletion = machine.deletion { await delete(deletion) }
             throw error
         }
     }
@@ -165,7 +167,7 @@ final class UploadRun: Sendable {
             saved = resource
             switch action {
             case .prepare(let limits, let refusal):
-                folder?.remove()
+                await folder?.remove()
                 let request = try await preparedRequest(within: limits, after: refusal, in: &folder)
                 digest = client.responses.sendsDigests ? request.headerFields.digest(.reprDigest) : .none
                 event = .prepared(request)

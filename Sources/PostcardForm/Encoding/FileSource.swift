@@ -33,7 +33,9 @@ struct FileSource: Sendable {
         }
         try self.init(file, isHeld: false, 0..<length, edits: edits, partIndex: partIndex)
         // What the system makes up while it is read, such as the files of /proc, has no size to lay out.
-        if firstBytes.count > length { throw .sizeUnknown(path, partIndex: partIndex) }
+        if firstBytes.count > length {
+            throw length == 0 ? .sizeUnknown(path, partIndex: partIndex) : .grew(path, partIndex: partIndex)
+        }
     }
 
     /// Some bytes of a file that stays open.

@@ -11,7 +11,7 @@ extension FormLayout {
     /// - Parameter maximumBytes: The maximum size of the body, in bytes. Defaults to 16 MiB.
     /// - Throws: ``FormError``, with the code ``FormError/Code/bodyTooLarge`` if it is larger; a stream's own
     ///   error unchanged.
-    public func data(maximumBytes: Int = 16 << 20) async throws -> Data {
+    @concurrent public func data(maximumBytes: Int = 16 << 20) async throws -> Data {
         if let contentLength, contentLength > maximumBytes { throw FormError.bodyTooLarge(maximumBytes: maximumBytes) }
         var data = Data(capacity: contentLength.map { Int(clamping: $0) } ?? 0)
         for try await chunk in chunks() {
@@ -23,7 +23,7 @@ extension FormLayout {
         return data
     }
 
-    /// The body in chunks, each read when it is requested.
+    /// The body in chunks, each read when it is requested, by the task that requests it: not for the main actor.
     ///
     /// - Parameter size: The bytes of each chunk; the last one, and those of a stream, may have fewer.
     public func chunks(of size: Int = 256 << 10) -> FormChunks {
@@ -32,7 +32,7 @@ extension FormLayout {
 
     /// Writes the body to a file, a pipe or a socket, from its beginning to its end.
     ///
-    /// The call blocks while the descriptor does.
+    /// The call blocks while the descriptor does, but not the caller's actor.
     ///
     /// - Returns: The number of bytes.
     /// - Throws: ``FormError``; a stream's own error unchanged; `Errno` if the descriptor cannot be written to;
@@ -43,7 +43,7 @@ extension FormLayout {
     }
 
     /// Writes the body, and returns where the content of each part is in it.
-    package func writeBody(
+    @concurrent package func writeBody(
         to descriptor: FileDescriptor
     ) async throws -> (length: Int64, contentRanges: [Range<Int64>]) {
         let reader = try reader()

@@ -159,7 +159,7 @@ extension MediaType {
     private static let beginnings: [MediaType: Int] = {
         let kinds: [[MediaType]] = [
             [.jpeg], [.png], [.gif], [.webP], [.tiff, .dng], [.heic, .heif, .avif], [.mp4, .quickTime, .m4a], [.webM],
-            [.pdf], [.wave], [.ogg], [.zip], [.gzip],
+            [.bmp], [.pdf], [.wave], [.ogg], [.zip], [.gzip],
         ]
         return Dictionary(uniqueKeysWithValues: kinds.enumerated().flatMap { kind, types in types.map { ($0, kind) } })
     }()

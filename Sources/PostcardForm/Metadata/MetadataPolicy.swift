@@ -46,10 +46,12 @@ public struct MetadataPolicy: Sendable, Hashable {
     /// persons, serial numbers, and camera makers' own data, which may contain any of these. The camera's model, its
     /// settings, the time, titles, descriptions and copyright notices stay.
     ///
-    /// Data after a picture's end that is neither a picture nor a video is overwritten too.
+    /// Data after a picture's end that is neither a picture nor a video is overwritten too. A JPEG that ends as a picture
+    /// does is taken for one picture if nothing in it announces another; ``none`` reads all of it.
     public static let withoutLocation = MetadataPolicy(.location)
 
-    /// Removes everything but the pixels, the orientation and the color profile. A DNG also keeps how its pixels are
+    /// Removes everything but the pixels, the orientation and the color profile, and of a video everything but pictures
+    /// and sound, so also subtitles. A DNG also keeps how its pixels are
     /// rendered, and its camera's model, without which no program opens it.
     public static let none = MetadataPolicy(.everything)
 

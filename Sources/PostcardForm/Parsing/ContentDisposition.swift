@@ -51,14 +51,12 @@ struct ContentDisposition {
         }
         let filename = try decoder.filename(plain: found.filename, extended: found.extended, in: header)
         self.filename = fieldName == nil ? filename : filename ?? ""
-        if let unknown = found.unknown {
-            // The pieces of RFC 2231. Receivers that join them would read this text field as a file.
-            if filename == nil, header.begins("filename*", in: unknown.name) {
-                throw .malformedParameter(
-                    "A filename is written in pieces.", at: headerOffset + Int64(unknown.start), part: partIndex)
-            }
-            decoder.warn(about: unknown, in: header)
+        // The pieces of RFC 2231. Receivers that join them would read this text field as a file.
+        if filename == nil, let piece = found.piece {
+            throw .malformedParameter(
+                "A filename is written in pieces.", at: headerOffset + Int64(piece.start), part: partIndex)
         }
+        if let unknown = found.unknown { decoder.warn(about: unknown, in: header) }
         if let endingInBackslash { decoder.warn(ofBackslashAtEndOf: endingInBackslash, in: header) }
         warnings = decoder.warnings
     }
@@ -71,6 +69,8 @@ private struct Found {
     var extended: HeaderParameters.Parameter?
     /// The first that is not read.
     var unknown: HeaderParameters.Parameter?
+    /// The first piece of a filename.
+    var piece: HeaderParameters.Parameter?
 
     mutating func take(_ parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
         if header.holds("name", in: parameter.name) {
@@ -79,8 +79,9 @@ private struct Found {
             filename = parameter
         } else if header.holds("filename*", in: parameter.name) {
             extended = parameter
-        } else if unknown == nil {
-            unknown = parameter
+        } else {
+            unknown = unknown ?? parameter
+            if piece == nil, header.begins("filename*", in: parameter.name) { piece = parameter }
         }
     }
 }

@@ -22,14 +22,21 @@ struct FormContentType {
                 .notFormData, at: 0, "The Content-Type is \(found.debugDescription), not multipart/form-data.")
         }
         var boundary: [UInt8]?
+        var isInPieces = false
         let duplicate = FormProblem(.duplicateBoundary, at: 0, "The Content-Type names two boundaries that differ.")
         for parameter in content.parameters {
             // Names of RFC 2231, which some receivers join and others ignore.
-            if header.begins("boundary*", in: parameter.name) { throw duplicate }
+            if header.begins("boundary*", in: parameter.name) { isInPieces = true }
             guard header.holds("boundary", in: parameter.name) else { continue }
             let found = parameter.bytes(in: header)
             guard boundary == nil || boundary == found else { throw duplicate }
             boundary = found
+        }
+        if isInPieces {
+            guard boundary == nil else { throw duplicate }
+            throw FormProblem(
+                .malformedContentType, at: 0,
+                "The Content-Type writes its boundary as boundary*, which many receivers do not read.")
         }
         guard let boundary else {
             throw FormProblem(.missingBoundary, at: 0, "The Content-Type names no boundary.")

@@ -26,8 +26,14 @@ extension MultipartForm {
     ) async throws -> Result {
         guard needsPreparation else { return try await use(self) }
         let folder = try await PreparationFolder.make()
-        defer { folder.remove() }
-        return try await use(try await prepared(within: limits, in: folder.url))
+        do {
+            let result = try await use(try await prepared(within: limits, in: folder.url))
+            await folder.remove()
+            return result
+        } catch {
+            await folder.remove()
+            throw error
+        }
     }
 
     /// The form with prepared parts.

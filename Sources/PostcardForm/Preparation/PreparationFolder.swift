@@ -44,8 +44,8 @@ package struct PreparationFolder: Sendable {
     /// Creates the folder without blocking the caller's actor.
     @concurrent package static func make() async throws(FormError) -> PreparationFolder { try PreparationFolder() }
 
-    /// Removes it with its files.
-    package func remove() {
+    /// Removes it with its files, and not on the caller's actor.
+    @concurrent package func remove() async {
         try? FileManager.default.removeItem(at: url)
         lock?.release()
     }

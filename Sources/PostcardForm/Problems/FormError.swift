@@ -125,6 +125,12 @@ extension FormError {
             path: path, partIndex: partIndex)
     }
 
+    static func grew(_ path: String, partIndex: Int) -> FormError {
+        FormError(
+            .fileChanged, "The file \(path) grew while the form was laid out.", advice: "Send it once it is complete.",
+            path: path, partIndex: partIndex)
+    }
+
     static func reservedHeaderField(_ name: String, partIndex: Int) -> FormError {
         FormError(
             .reservedHeaderField, "Part \(partIndex) has its own header field \(name).",

@@ -62,8 +62,7 @@ extension FormProblem {
         private init(_ rawValue: String, ofReceiver status: Int, fix: String) {
             self.init(
                 rawValue, status: status, .receiver, rawValue, cause: "A limit or a rule of this receiver.",
-                example: "",
-                fix: "Ask the receiver for its rules.")
+                example: "", fix: fix)
         }
 
         /// The parser's or a receiver's code with a raw value; `nil` for any other text.

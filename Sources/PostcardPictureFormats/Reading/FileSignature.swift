@@ -5,15 +5,27 @@ package enum FileSignature {
 
     /// The media type that a file's first bytes show; `nil` if they match no known format.
     package static func mediaType(of start: [UInt8]) -> String? {
-        if let brand = isoBrand(of: start) { return typeByBrand[brand] ?? "video/mp4" }
+        if let brands = isoBrands(of: start) { return type(of: brands) }
         return signatures.first { $0.matches(start) }?.type
     }
 
-    /// The major brand of an ISO base media file (ISO/IEC 14496-12 §4.3): HEIC, AVIF, MP4 and QuickTime share
-    /// the container and differ only in it.
-    private static func isoBrand(of start: [UInt8]) -> String? {
+    /// The brands of an ISO base media file (ISO/IEC 14496-12 §4.3), the major one first: HEIC, AVIF, MP4 and QuickTime
+    /// share the container and differ only in them.
+    private static func isoBrands(of start: [UInt8]) -> [String]? {
         guard start.count >= 12, start[4..<8].elementsEqual("ftyp".utf8) else { return nil }
-        return String(decoding: start[8..<12], as: UTF8.self)
+        let end = start[..<4].bigEndian
+        // Between the first and the others there is a version.
+        let others = stride(from: 16, through: start.count - 4, by: 4).filter { Int64($0) + 4 <= end }
+        return ([8] + others).map { String(decoding: start[$0..<($0 + 4)], as: UTF8.self) }
+    }
+
+    private static func type(of brands: [String]) -> String {
+        let major = brands.first.flatMap { typeByBrand[$0] }
+        if let major, major != "image/heif" { return major }
+        // A picture's structure may be the major brand, and how it is coded a further one.
+        let others = brands.dropFirst().compactMap { typeByBrand[$0] }
+        if let avif = others.first(where: { $0 == "image/avif" }) { return avif }
+        return major ?? others.first { $0.hasPrefix("image/") } ?? "video/mp4"
     }
 
     private static let typeByBrand = [

@@ -81,11 +81,12 @@ package struct ItemDirectory {
         for entry in try Self.boxes(in: reader) where entry.type == "infe" {
             var reader = entry.content
             let version = try reader.number(1)
-            guard version >= 2 else { continue }
             try reader.skip(3)
-            let number = try reader.number(version == 2 ? 2 : 4)
+            let number = try reader.number(version < 3 ? 2 : 4)
             try reader.skip(2)
-            items.append((number, Self.kind(try reader.bytes(4), &reader)))
+            // The first versions had media types alone.
+            let type = version < 2 ? ArraySlice("mime".utf8) : try reader.bytes(4)
+            items.append((number, Self.kind(type, &reader)))
         }
     }
 
@@ -112,6 +113,9 @@ package struct ItemDirectory {
         let sizes = try reader.number(2)
         let (offsetSize, lengthSize) = (sizes >> 12, sizes >> 8 & 0xF)
         let (baseSize, indexSize) = (sizes >> 4 & 0xF, version == 0 ? 0 : sizes & 0xF)
+        for size in [offsetSize, lengthSize, baseSize, indexSize] where ![0, 4, 8].contains(size) {
+            throw BlockFault(at: reader.position - 2, "the places of the items have numbers of \(size) bytes")
+        }
         let count = try reader.number(version < 2 ? 2 : 4)
         for _ in 0..<count {
             let number = try reader.number(version < 2 ? 2 : 4)
@@ -161,10 +165,10 @@ private struct NumberReader {
     var rest: Int { bytes.count }
     var isAtEnd: Bool { bytes.isEmpty }
 
-    /// The number in the next bytes, of which there may be none.
+    /// The number in the next bytes, of which there may be none, and at most eight. It is not negative.
     mutating func number(_ count: Int64) throws(BlockFault) -> Int64 {
         let found = try bytes(count)
-        guard count < 8 || found.first.map({ $0 < 0x80 }) == true else {
+        guard count < 8 || count == 8 && found.first.map({ $0 < 0x80 }) == true else {
             throw BlockFault(at: position, "the directory of the items has a number that is too large")
         }
         return found.bigEndian

@@ -11,6 +11,8 @@ extension MetadataScan {
 
     /// What a file of boxes says, put together.
     private struct BoxFile {
+        /// Where the file begins that the places in tracks count from.
+        let start: Int64
         /// The ranges of the boxes that hold pixels, sound and the metadata of pictures.
         var data: [Range<Int64>] = []
         var hasFragments = false
@@ -36,7 +38,7 @@ extension MetadataScan {
     }
 
     private mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
-        var file = BoxFile()
+        var file = BoxFile(start: range.lowerBound)
         for box in try boxes(in: range) {
             switch box.type {
             case "mdat", "imda":
@@ -68,9 +70,7 @@ extension MetadataScan {
             throw PictureFault(at: range.lowerBound, "a video in fragments has a track of metadata")
         }
         for directory in file.itemDirectories { try scanItems(directory, in: range, data: file.data) }
-        for place in file.chunks {
-            // A video in a picture counts from its own start.
-            let chunk = (range.lowerBound + place.lowerBound)..<(range.lowerBound + place.upperBound)
+        for chunk in file.chunks {
             guard file.data.contains(where: { $0.contains(chunk) }) else {
                 throw PictureFault(at: chunk.lowerBound, "a track of metadata is declared outside the data")
             }
@@ -80,6 +80,18 @@ extension MetadataScan {
 
     private static let topLevelBoxes: Set<String> = [
         "ftyp", "styp", "pdin", "mfra", "sidx", "ssix", "prft", "pnot", "emsg", "ctab", "junk", "etyp",
+    ]
+
+    /// What boxes of movies may hold. The rest says nothing about pictures and sound, and may say anything else.
+    private static let boxesOfMovie: [String: Set<String>] = [
+        "moov": [
+            "mvhd", "iods", "mvex", "pssh", "ctab", "clip", "ainf", "rmra", "prfl", "pdin", "trgr", "grpl",
+        ],
+        "trak": [
+            "tkhd", "tref", "trgr", "load", "imap", "tapt", "clip", "matt", "crop", "txas", "kmat", "msrc", "ttyp",
+        ],
+        "mdia": ["mdhd", "hdlr", "elng", "imap"],
+        "minf": ["vmhd", "smhd", "hmhd", "sthd", "nmhd", "gmhd", "hdlr", "dinf", "stbl", "hint"],
     ]
 
     // MARK: - Boxes
@@ -140,6 +152,10 @@ extension MetadataScan {
                 try scanUUID(child)
             case "free", "skip":
                 clear(child.content)
+            case "cmov":
+                throw PictureFault(at: child.start, "the description of the video is compressed")
+            case _ where Self.boxesOfMovie[box.type].map { !$0.contains(child.type) } ?? false:
+                wipe(child)
             default:
                 break
             }
@@ -254,22 +270,24 @@ extension MetadataScan {
             let information = inMedia.first(where: { $0.type == "minf" }),
             let table = try boxes(in: information.content).first(where: { $0.type == "stbl" })
         else { return }
-        let kind = try bytes(at: handler.content.lowerBound + 8, count: 4)
+        let kind = String(decoding: try bytes(at: handler.content.lowerBound + 8, count: 4), as: UTF8.self)
         let tables = try boxes(in: table.content)
-        switch String(decoding: kind, as: UTF8.self) {
+        switch kind {
         case "meta":
             guard let entries = tables.first(where: { $0.type == "stsd" }) else { return }
             if removal == .location, try !isSensitive(entries) { return }
         case "text", "sbtl", "subt", "camm", "gpmd":
             break
-        default:
+        case "vide", "soun", "pict", "auxv", "hint", "tmcd", "clcp":
             return
+        default:
+            if removal == .location { return }
         }
-        let chunks = try chunks(of: tables, at: table.start)
-        if ["text", "sbtl", "subt"].contains(String(decoding: kind, as: UTF8.self)) {
+        let chunks = try chunks(of: tables, from: file.start, at: table.start)
+        if ["text", "sbtl", "subt"].contains(kind) {
             // Drones write their positions as subtitles.
-            var isSensitive = false
-            for chunk in chunks.prefix(4) where removal == .location && !isSensitive {
+            var isSensitive = removal == .everything
+            for chunk in chunks.prefix(4) where !isSensitive {
                 isSensitive = try hasPosition(chunk)
             }
             guard isSensitive else { return }
@@ -295,8 +313,12 @@ extension MetadataScan {
         return SensitiveName.matches(try bytes(at: chunk.lowerBound, upTo: count)[...])
     }
 
-    /// The ranges of a track's chunks in the file (ISO/IEC 14496-12 §8.7).
-    private mutating func chunks(of tables: [Box], at place: Int64) throws(PictureFault) -> [Range<Int64>] {
+    /// The ranges of a track's chunks (ISO/IEC 14496-12 §8.7).
+    ///
+    /// - Parameter start: What their offsets count from: a video in a picture counts from its own start.
+    private mutating func chunks(
+        of tables: [Box], from start: Int64, at place: Int64
+    ) throws(PictureFault) -> [Range<Int64>] {
         let fault = PictureFault(at: place, "a track of metadata cannot be located")
         func box(_ types: String...) -> Box? { tables.first { types.contains($0.type) } }
         guard let sizes = box("stsz"), let runs = box("stsc"), let offsets = box("stco", "co64") else { throw fault }
@@ -327,8 +349,9 @@ extension MetadataScan {
                 }
             }
             sample += samples
-            guard !isTooLong, length <= self.length, offset <= self.length - length else { throw fault }
-            chunks.append(offset..<(offset + length))
+            let rest = self.length - start
+            guard !isTooLong, length <= rest, offset <= rest - length else { throw fault }
+            chunks.append((start + offset)..<(start + offset + length))
         }
         return chunks
     }

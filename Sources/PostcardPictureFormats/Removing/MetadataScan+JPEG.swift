@@ -45,6 +45,8 @@ extension MetadataScan {
         // Where the picture ends is only known from reading all of it, which is for those files alone in which
         // something seems to follow.
         if pictures == nil, !segments.announcesMore, try hasEnd(at: range.upperBound) { end = range.upperBound }
+        // Nobody has to announce what follows.
+        if removal == .everything { end = nil }
         if end == nil {
             offset = scan
             _ = try scanSegments(&segments, from: &offset, in: range, readsPixels: true)

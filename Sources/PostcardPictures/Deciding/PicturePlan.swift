@@ -14,6 +14,12 @@ struct PictureHead: Equatable {
 
     /// The size as it is shown.
     var size: PictureSize? { storedSize.map { orientation.size(of: $0) } }
+
+    /// Whether the type and the bytes are within a limit.
+    func fits(_ limit: PictureLimit) -> Bool {
+        guard let type else { return false }
+        return limit.acceptedTypes.union([.jpeg]).contains(type) && bytes <= limit.maximumBytes
+    }
 }
 
 /// What is done with a picture.
@@ -30,8 +36,7 @@ enum PicturePlan: Equatable {
     ///   - limit: What it must fit into.
     init(for head: PictureHead, size: PictureSize, limit: PictureLimit) {
         let maximumEdge = max(limit.maximumEdge, 1)
-        let isAccepted = head.type.map { limit.acceptedTypes.union([.jpeg]).contains($0) } ?? false
-        if isAccepted, head.bytes <= limit.maximumBytes, size.longerEdge <= maximumEdge {
+        if head.fits(limit), size.longerEdge <= maximumEdge {
             self = .original
         } else if size.width < 1 || size.height < 1 {
             self = .refuse(.damaged)

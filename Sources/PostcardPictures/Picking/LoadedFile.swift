@@ -57,7 +57,7 @@ final class ReceivedFile: Sendable {
 
     init(at url: URL) throws {
         self.url = url
-        let options: FileDescriptor.OpenOptions = [.create, .exclusiveCreate]
+        let options: FileDescriptor.OpenOptions = [.create, .exclusiveCreate, .closeOnExec]
         let descriptor = try FileDescriptor.open(
             FilePath(url.path), .writeOnly, options: options, permissions: [.ownerRead, .ownerWrite])
         state = Mutex(.open(descriptor))

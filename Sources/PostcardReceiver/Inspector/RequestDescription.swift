@@ -232,6 +232,8 @@ struct RequestSummary: Encodable, Sendable {
 struct RequestReading: Sendable {
     let inspector: RequestInspector
     let budget: ResponseBudget
+    /// The store, if other receivers may delete its uploads.
+    let shared: (any UploadStore)?
 
     private struct Listing: Encodable {
         let requests: [RequestSummary]
@@ -241,8 +243,13 @@ struct RequestReading: Sendable {
         try respond(with: Listing(requests: inspector.requests.map(RequestSummary.init)), on: connection)
     }
 
-    func request(id: String?, showsValues: Bool, on connection: UploadConnection?) throws -> Response {
+    /// - Throws: ``UploadProblem`` if it is no longer recorded, and ``UploadStoreError``.
+    func request(id: String?, showsValues: Bool, on connection: UploadConnection?) async throws -> Response {
         guard let request = id.flatMap({ Int($0) }).flatMap(inspector.request) else {
+            throw UploadProblem.requestNotFound
+        }
+        if let shared, let upload = request.upload, try await shared.record(upload) == nil {
+            inspector.forget(upload)
             throw UploadProblem.requestNotFound
         }
         return try respond(with: RequestDescription(request, showsValues: showsValues), on: connection)

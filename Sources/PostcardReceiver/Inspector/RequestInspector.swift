@@ -7,7 +7,11 @@ final class RequestInspector: Sendable {
         var requests: [RecordedRequest] = []
         var lastID = 0
         var bytes = 0
+        /// The uploads that were deleted last, oldest first. One can be deleted before the request that brought it ends.
+        var deleted: [UploadID] = []
     }
+
+    private static let maximumDeleted = 1000
 
     let options: InspectionOptions
     private let onRecorded: @Sendable (RequestSummary) -> Void
@@ -31,7 +35,8 @@ final class RequestInspector: Sendable {
     func recordingEnds() { captures.subtract(1, ordering: .relaxed) }
 
     func keep(_ request: RecordedRequest) {
-        let kept = state.withLock { state in
+        let kept: RecordedRequest? = state.withLock { state in
+            if let upload = request.upload, state.deleted.contains(upload) { return nil }
             var request = request
             state.lastID += 1
             request.id = state.lastID
@@ -44,12 +49,14 @@ final class RequestInspector: Sendable {
             }
             return request
         }
-        onRecorded(RequestSummary(kept))
+        if let kept { onRecorded(RequestSummary(kept)) }
     }
 
     /// Removes the request of a deleted upload: nothing of it may be left.
     func forget(_ upload: UploadID) {
         state.withLock { state in
+            if !state.deleted.contains(upload) { state.deleted.append(upload) }
+            if state.deleted.count > Self.maximumDeleted { state.deleted.removeFirst() }
             state.requests.removeAll { request in
                 guard request.upload == upload else { return false }
                 state.bytes -= request.bytes

@@ -13,7 +13,8 @@ final class LiveEvents: Sendable {
         /// A browser opens one for each of its tabs.
         var listeners: [Int: (listener: LiveListener, hold: ShareAccount.Hold)] = [:]
         var lastID = 0
-        /// What was published last, oldest first. What this receiver did is seen in its store too.
+        /// What was published last, oldest first: the last event of each upload. What this receiver did is seen in its
+        /// store too, and an upload can be deleted before the request that brought it has ended.
         var published: [LiveEvent.Subject] = []
         /// How far behind the events are, for new listeners.
         var behind: ByteBuffer?
@@ -53,23 +54,29 @@ final class LiveEvents: Sendable {
     }
 
     func publish(_ event: LiveEvent) {
-        let listeners = state.withLock { state in
-            guard !state.listeners.isEmpty else { return state.listeners }
+        let listeners: [LiveListener] = state.withLock { state in
             if let subject = event.subject {
-                guard !state.published.contains(subject) else { return [:] }
+                if case .deleted(let id) = subject {
+                    // Also without a listener: one that begins now may still be told of the upload.
+                    state.published.removeAll { $0 == .uploaded(id) }
+                } else if state.listeners.isEmpty {
+                    return []
+                }
+                guard !state.published.contains(where: { $0.id == subject.id }) else { return [] }
                 state.published.append(subject)
                 if state.published.count > Self.maximumPublished { state.published.removeFirst() }
             }
+            guard !state.listeners.isEmpty else { return [] }
             if case .behind = event {
-                guard let message = event.message, message != state.behind else { return [:] }
+                guard let message = event.message, message != state.behind else { return [] }
                 state.behind = message
             }
-            return state.listeners
+            return state.listeners.values.map(\.listener)
         }
         guard !listeners.isEmpty else { return }
         // Not encoded if it would be too long.
         let message = event.isLonger(than: Self.maximumEventBytes) ? nil : event.message
-        for (listener, _) in listeners.values {
+        for listener in listeners {
             guard let message, message.readableBytes <= Self.maximumEventBytes, listener.send(message) else {
                 listener.finish()
                 continue
@@ -148,6 +155,12 @@ enum LiveEvent {
     enum Subject: Hashable {
         case uploaded(UploadID)
         case deleted(UploadID)
+
+        var id: UploadID {
+            switch self {
+            case .uploaded(let id), .deleted(let id): id
+            }
+        }
     }
 
     var subject: Subject? {

@@ -10,6 +10,8 @@ actor StoreFollower {
     private let interval: Duration
     private let live: LiveEvents
     private let logger: Logger
+    /// Called for each upload that is gone from the store.
+    private let onDeletion: @Sendable (UploadID) -> Void
     /// What the store had when it was last asked; `nil` while no one listens.
     private var known: Known?
     private var beginning: Task<Known, any Error>?
@@ -25,12 +27,16 @@ actor StoreFollower {
     }
 
     /// - Returns: `nil` if no other receiver uses the store.
-    init?(_ store: any MaintainedUploadStore, _ live: LiveEvents, logger: Logger) {
+    init?(
+        _ store: any MaintainedUploadStore, _ live: LiveEvents, logger: Logger,
+        onDeletion: @escaping @Sendable (UploadID) -> Void = { _ in }
+    ) {
         guard let interval = store.followingInterval else { return nil }
         self.store = store
         self.interval = interval
         self.live = live
         self.logger = logger
+        self.onDeletion = onDeletion
     }
 
     /// Begins to follow the store, unless it is followed already. A listener that was added before misses nothing from
@@ -86,6 +92,7 @@ actor StoreFollower {
             if let record = try await store.record(id) { live.publish(.uploaded(record)) }
         }
         for id in last.records.subtracting(records) where newest.oldest.map({ id >= $0 }) ?? true {
+            onDeletion(id)
             live.publish(.deleted(id))
         }
     }

@@ -20,9 +20,15 @@ struct RetentionKeeper: Service {
     private enum Event {
         case recorded(UploadID, bytes: Int64)
         case deleted(UploadID)
+        /// Time to look at the sizes.
+        case sizesDue
         /// Time to look at everything.
         case due
     }
+
+    /// How long a store that other receivers use may exceed the limit before it is listed: a listing of all uploads costs
+    /// as many requests as there are thousands.
+    private static let sharedInterval = Duration.seconds(60)
 
     init(
         of store: any MaintainedUploadStore, by policy: RetentionPolicy, meter: UploadMeter, logger: Logger,
@@ -64,16 +70,29 @@ struct RetentionKeeper: Service {
                         try? await Task.sleep(for: store.sweepInterval)
                     }
                 }
+                let isShared = store.followingInterval != nil
+                if isShared {
+                    tasks.addTask {
+                        while !Task.isCancelled {
+                            try? await Task.sleep(for: Self.sharedInterval)
+                            continuation.yield(.sizesDue)
+                        }
+                    }
+                }
                 var clock: RetentionClock?
                 var ledger = RetentionLedger()
                 for await event in events where !Task.isCancelled {
                     switch event {
-                    case .recorded(let id, let bytes): ledger.insert(id, bytes: bytes)
-                    case .deleted(let id): ledger.remove(id)
-                    case .due: await removeOld(&clock, &ledger)
-                    }
-                    if case .due = event {
-                        await learnSizes(&ledger)
+                    case .recorded(let id, let bytes):
+                        ledger.insert(id, bytes: bytes)
+                        if isShared { continue }
+                    case .deleted(let id):
+                        ledger.remove(id)
+                        if isShared { continue }
+                    case .sizesDue: break
+                    case .due:
+                        await removeOld(&clock, &ledger)
+                        guard await learnSizes(&ledger) else { continue }
                         await retryExcess(&ledger)
                     }
                     await removeExcess(&ledger)
@@ -117,15 +136,19 @@ struct RetentionKeeper: Service {
     static let fewUploads = 100
 
     /// Learns the sizes of all uploads.
-    func learnSizes(_ ledger: inout RetentionLedger) async {
-        guard policy.maximumBytes != nil, let listed = await identifiers(olderThan: nil) else { return }
+    ///
+    /// - Returns: Whether the ledger has the uploads of the store.
+    @discardableResult
+    func learnSizes(_ ledger: inout RetentionLedger) async -> Bool {
+        guard policy.maximumBytes != nil, let listed = await identifiers(olderThan: nil) else { return false }
         let unknown = ledger.reconcile(with: listed)
         var sizes: [UploadID: Int64] = [:]
         if unknown.count > Self.fewUploads {
             do {
                 sizes = try await store.sizes() ?? [:]
             } catch {
-                return report(error, "Could not list the sizes of the uploads", of: nil, .read)
+                report(error, "Could not list the sizes of the uploads", of: nil, .read)
+                return true
             }
         }
         for id in unknown where !Task.isCancelled {
@@ -140,6 +163,7 @@ struct RetentionKeeper: Service {
                 report(error, "Could not read the size of an upload", of: id, .read)
             }
         }
+        return true
     }
 
     /// Tries to remove those again that could not be removed.
@@ -150,6 +174,11 @@ struct RetentionKeeper: Service {
 
     func removeExcess(_ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumBytes else { return }
+        // The ledger may have uploads that are gone: a client can delete one before its request has ended and is noted,
+        // and other receivers delete too. What fits must not be removed for them.
+        if !ledger.excess(over: maximum, but: ledger.failed).isEmpty {
+            guard await learnSizes(&ledger) else { return }
+        }
         await remove(ledger.excess(over: maximum, but: ledger.failed), because: .quota, &ledger)
         meter.stores(bytes: ledger.totalBytes)
     }

@@ -171,7 +171,7 @@ public struct Receiver: Sendable {
             // requests has to be one of connections.
             limits[.requests] = min(limits[.requests], limits[.connections])
         }
-        let shares = ShareAccount(limits, logger: logger)
+        let shares = ShareAccount(limits, meter: meter, logger: logger)
         let live = LiveEvents(shares: shares)
         let inspector = inspection.map { options in
             RequestInspector(options: options) { live.publish(.request($0)) }
@@ -210,8 +210,8 @@ public struct Receiver: Sendable {
         var routes = Routes<BasicRequestContext>()
         routes.addUploads(to: store, options: uploads, meter: meter, shares: shares)
         addPages(
-            to: &routes, live: live, follower: StoreFollower(store, live, logger: logger), inspector: inspector,
-            budget: ResponseBudget(shares), hasThumbnails: local != nil && thumbnailCommand != nil)
+            to: &routes, of: store, live: live, inspector: inspector, budget: ResponseBudget(shares),
+            hasThumbnails: local != nil && thumbnailCommand != nil)
         if let local { addThumbnails(of: local, shares, to: &routes) }
         addStatus(of: store, meter, to: &routes)
         let page = MetricsPage(collector: metrics, shares: shares, local: local, webhooks: webhooks, started: Date())
@@ -278,7 +278,7 @@ public struct Receiver: Sendable {
     }
 
     private func addPages(
-        to routes: inout Routes<BasicRequestContext>, live: LiveEvents, follower: StoreFollower?,
+        to routes: inout Routes<BasicRequestContext>, of store: any MaintainedUploadStore, live: LiveEvents,
         inspector: RequestInspector?, budget: ResponseBudget, hasThumbnails: Bool
     ) {
         let canRead = uploads.access.contains(.reading)
@@ -289,16 +289,18 @@ public struct Receiver: Sendable {
         routes.addReading("/") { request, _, _ in page.response(to: request) }
         routes.addReading("/assets/{name}") { _, context, _ in try WebPage.asset(context.parameters.get("name")) }
         if canRead {
+            let follower = StoreFollower(store, live, logger: logger) { inspector?.forget($0) }
             let events = EventStream(live: live, follower: follower)
             routes.add("/events", .get) { _, context, connection in
                 try await events.response(on: connection, logger: context.logger)
             }
         }
         if canRead, let inspector {
-            let reading = RequestReading(inspector: inspector, budget: budget)
+            let reading = RequestReading(
+                inspector: inspector, budget: budget, shared: store.followingInterval == nil ? nil : store)
             routes.addReading("/requests") { _, _, connection in try reading.list(on: connection) }
             routes.addReading("/requests/{id}") { request, context, connection in
-                try reading.request(
+                try await reading.request(
                     id: context.parameters.get("id"), showsValues: request.uri.queryParameters["values"] == "shown",
                     on: connection)
             }

@@ -219,6 +219,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         // Hummingbird adds `Content-Length: 0` to every response without a body. A 204 must have none, and that of a 304
         // would be the file's (RFC 9110 §8.6).
         if head.status == .noContent || head.status == .notModified { head.headerFields[.contentLength] = nil }
+        if head.status.kind != .informational { head.headerFields.dateIfMissing() }
         switch state.responseBegins(isLast: endsWithResponse || head.headerFields.askForClose) {
         case .drop:
             promise?.succeed()
@@ -231,6 +232,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             onEarlyRefusal(refusal)
             head = refusal.problem.head
             head.headerFields[.connection] = "close"
+            head.headerFields.dateIfMissing()
             context.write(wrapOutboundOut(.head(head)), promise: nil)
             context.write(wrapOutboundOut(.body(refusal.problem.body)), promise: promise)
         }

@@ -124,7 +124,7 @@ public final class LocalUpload: PendingUpload {
     ) async throws -> CommittedUpload {
         try await finishWriting()
         let texts = Texts(fields: fields, parts: parts)
-        guard let key else { return CommittedUpload(try await makeRecord(texts).record) }
+        guard let key else { return CommittedUpload(try await makeRecord(texts)) }
         while true {
             switch await store.keys.claim(key) {
             case .granted:
@@ -142,9 +142,7 @@ public final class LocalUpload: PendingUpload {
 
     private func makeRecord(_ texts: Texts, under key: UploadKey) async throws -> UploadRecord {
         do {
-            let (record, digest) = try await makeRecord(texts)
-            store.keys.settle(key, with: digest.map { KeyedRecord(id: record.id, digest: $0) })
-            return record
+            return try await makeRecord(texts)
         } catch {
             // Before the key is free for another upload.
             await discard()
@@ -153,20 +151,24 @@ public final class LocalUpload: PendingUpload {
         }
     }
 
-    /// - Returns: The record, and its digest if it has a key.
-    private func makeRecord(_ texts: Texts) async throws -> (record: UploadRecord, digest: String?) {
+    private func makeRecord(_ texts: Texts) async throws -> UploadRecord {
         let rest = takeSteps()
         return try await onFileThread {
-            [folder, identifiers = store.identifiers, index = store.index, outbox = store.outboxIndex, files] in
+            [
+                folder, identifiers = store.identifiers, keys = store.keys, index = store.index,
+                outbox = store.outboxIndex, key, files
+            ] in
             try folder.use { folder in
                 try folder.perform(rest)
                 let (id, received) = identifiers.next()
                 let record = Self.record(id, received, texts, files, folder.contents)
                 let isAnnounced = outbox.isKept
                 let digest = try folder.commit(record, inOutbox: isAnnounced)
-                index.insert(id)
+                if let key { keys.settle(key, with: digest.map { KeyedRecord(id: id, digest: $0) }) }
                 if isAnnounced { outbox.insert(id) }
-                return (record, digest)
+                // Last, because it can be deleted from now on.
+                index.insert(id)
+                return record
             }
         }
     }

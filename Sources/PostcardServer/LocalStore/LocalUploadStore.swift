@@ -27,7 +27,11 @@ public import SystemPackage
 ///
 /// The identifiers and keys of all records are in memory, so a listing does not read the directory. You can remove
 /// folders by hand while the store is open; their records are no longer listed. Folders that are added by hand are
-/// listed after the store is opened again. If `.incoming` is removed, the store makes it again.
+/// listed, and can be deleted by ``delete(_:)``, after the store is opened again. If `.incoming` is removed, the store
+/// makes it again.
+///
+/// Back up the directory by copies, not by hard links (`cp -l`): a file that has a second name may be one from elsewhere,
+/// and is not read.
 ///
 /// Only one store at a time can open a directory, which a lock on `.lock` ensures. The memory for an upload does not
 /// depend on the size of its files: at most 1 MiB waits to be written, and less if there are many uploads.
@@ -245,6 +249,8 @@ public final class LocalUploadStore: ResumableUploadStore, MaintainedUploadStore
     }
 
     public func delete(_ id: UploadID) async throws -> Bool {
+        // A record whose commit has not ended would leave its key behind.
+        guard index.contains(id) else { return false }
         let doomed = directory.incoming.appending(nextFolderName())
         let isDeleted = try await onFileThread { [directory, logger, keys, names, index] in
             do throws(FileError) {

@@ -19,6 +19,13 @@ final class RecordIndex: Sendable {
         }
     }
 
+    func contains(_ id: UploadID) -> Bool {
+        sorted.withLock { sorted in
+            let position = Self.position(of: id, in: sorted)
+            return position < sorted.count && sorted[position] == id
+        }
+    }
+
     func insert(_ id: UploadID) {
         sorted.withLock { sorted in
             // The record is almost always the newest.

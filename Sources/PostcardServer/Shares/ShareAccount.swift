@@ -25,17 +25,22 @@ package final class ShareAccount: Sendable {
 
     package let limits: ShareLimits
     private let state: Mutex<State>
+    private let meter: UploadMeter?
     private let logger: Logger?
     /// The minimum time that a client keeps what it holds while newcomers have no room.
     private let patience: Duration
 
     /// - Parameters:
     ///   - limits: How much there is of each resource.
+    ///   - meter: Counts refusals of requests that send no form. Defaults to none.
     ///   - logger: Logs refusals, one line a minute for each code. Defaults to none.
     ///   - patience: How long a client keeps what it has, at least, while newcomers have no room. Defaults to 10
     ///     seconds.
-    package init(_ limits: ShareLimits, logger: Logger? = nil, patience: Duration = .seconds(10)) {
+    package init(
+        _ limits: ShareLimits, meter: UploadMeter? = nil, logger: Logger? = nil, patience: Duration = .seconds(10)
+    ) {
         self.limits = limits
+        self.meter = meter
         state = Mutex(State(pools: SharedResource.allCases.map { limits.pool(of: $0) }))
         self.logger = logger
         self.patience = patience
@@ -124,7 +129,7 @@ package final class ShareAccount: Sendable {
     /// The refusal of a request that has waited for too long.
     func usedUp(_ resource: SharedResource) -> UploadProblem {
         let problem = resource.usedUp(total: limits[resource])
-        log(problem)
+        note(problem, of: resource)
         return problem
     }
 
@@ -225,7 +230,7 @@ package final class ShareAccount: Sendable {
             let isNewcomer = state.withLock { $0.pools[resource.rawValue].held(by: peer) == 0 }
             if isNewcomer { makeRoom(in: resource) }
         }
-        log(problem)
+        note(problem, of: resource)
         return problem
     }
 
@@ -236,8 +241,9 @@ package final class ShareAccount: Sendable {
         channel??.close(promise: nil)
     }
 
-    /// Logs refusals with a code, at most once a minute.
-    private func log(_ problem: UploadProblem) {
+    /// Counts a refusal, and logs those with its code at most once a minute.
+    private func note(_ problem: UploadProblem, of resource: SharedResource) {
+        if !resource.isForForms { meter?.refused(problem) }
         guard let logger else { return }
         let count = state.withLock { $0.lines[problem.code, default: RepeatedLine()].count(at: .now) }
         guard let count else { return }

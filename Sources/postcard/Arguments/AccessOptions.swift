@@ -45,6 +45,10 @@ struct AccessOptions: ParsableArguments {
         guard (certificate == nil) == (privateKey == nil) else {
             throw ValidationError("--certificate and --private-key must be used together.")
         }
+        for host in allowHost where !Self.isHost(host) {
+            throw ValidationError(
+                "'\(host)' is not a host name. Write it without a scheme, a port and a path, such as files.example.")
+        }
         for origin in allowOrigin where !Self.isOrigin(origin) {
             throw ValidationError(
                 "'\(origin)' is not an origin. Write it without a path, such as "
@@ -95,6 +99,12 @@ struct AccessOptions: ParsableArguments {
         guard let scheme = text.range(of: "://"), scheme.lowerBound > text.startIndex else { return false }
         let host = text[scheme.upperBound...]
         return isToken(text) && !host.isEmpty && !host.contains { "/?#@*".contains($0) }
+    }
+
+    /// Whether the text is a name or an address, as it is compared with the one in `Host`.
+    private static func isHost(_ text: String) -> Bool {
+        // An IPv6 address has more than one colon. In `Host` it has brackets, and here it has none.
+        isToken(text) && text.count { $0 == ":" } != 1 && !text.contains { "/?#@*[]".contains($0) }
     }
 
     private static func isToken(_ text: String) -> Bool {

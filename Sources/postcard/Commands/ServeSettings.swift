@@ -17,11 +17,21 @@ struct ServeSettings {
         /// The flag that means the opposite.
         let opposite: String?
 
-        /// The options that do not go together with it.
-        var rivals: [String] {
+        /// The options of later sources that it takes the place of: those that do not go together with it, and those
+        /// that say the same in another way.
+        ///
+        /// - Parameter arguments: Those that set it, and others.
+        func rivals(setBy arguments: [String]) -> [String] {
             switch name {
-            case "directory": ["store"]
+            case "directory": ["store", "s3-endpoint", "s3-region"]
             case "store": ["directory"]
+            case "resume": arguments.contains("--no-resume") ? ["upload-expiry", "interim-responses"] : []
+            case "token": ["token-file"]
+            case "token-file": ["token"]
+            case "read-token": ["read-token-file"]
+            case "read-token-file": ["read-token"]
+            case "webhook-secret": ["webhook-secret-file"]
+            case "webhook-secret-file": ["webhook-secret"]
             default: []
             }
         }
@@ -51,14 +61,15 @@ struct ServeSettings {
         var sources = [try Self.environment(environment)]
         let path = Self.value(of: "config", in: commandLine) ?? environment["POSTCARD_CONFIG"]
         if let path { sources.append(try await Self.file(path, options)) }
-        var taken = Set(options.filter { Self.has($0, commandLine) }.flatMap { [$0.name] + $0.rivals })
+        var taken = Set(
+            options.filter { Self.has($0, commandLine) }.flatMap { [$0.name] + $0.rivals(setBy: commandLine) })
         var settings: [Setting] = []
         for source in sources {
             var used: [String] = []
             for option in options where !taken.contains(option.name) {
                 guard let arguments = try source.arguments(of: option) else { continue }
                 settings.append(Setting(option: option, arguments: arguments, origin: source.origin(option.name)))
-                used += [option.name] + option.rivals
+                used += [option.name] + option.rivals(setBy: arguments)
             }
             taken.formUnion(used)
         }
@@ -199,7 +210,8 @@ struct ServeSettings {
             throw ValidationError(
                 "'\(unknown)' in \(path) is not an option of serve. postcard serve --help lists them.")
         }
-        if let nested = values.first(where: { $0.value is [String: Any] })?.key {
+        // Null too: a token without a value must not open the receiver.
+        if let nested = values.first(where: { $0.value is [String: Any] || $0.value is NSNull })?.key {
             throw ValidationError("'\(nested)' in \(path) must be a single value, or a list of texts.")
         }
         let provider: FileProvider<JSONSnapshot>

@@ -35,7 +35,11 @@ struct MediaTypeTests {
         ("\u{89}PNG\r\n\u{1A}\n", .png), ("\u{FF}\u{D8}\u{FF}", .jpeg), ("GIF89a", .gif), ("RIFF....WEBP", .webP),
         ("RIFF....WAVE", .wave), ("....ftypheic", .heic), ("....ftypmif1", .heif), ("....ftypavif", .avif),
         ("....ftypisom", .mp4), ("....ftypqt  ", .quickTime), ("%PDF-1.7", .pdf), ("", nil), ("plain", nil),
-        ("\u{FF}\u{D8}", nil), ("RIFF", nil), ("....ftyp", nil),
+        ("\u{FF}\u{D8}", nil), ("RIFF", nil), ("....ftyp", nil), ("....ftypmif1....mif1avif", .avif),
+        ("....ftypmif1....mif1heic", .heif), ("....ftypnew!....mif1heic", .heif), ("....ftypnew!....isommp41", .mp4),
+        ("....ftypnew!....heicmif1", .heic), ("\0\0\0\u{14}ftypmif1....avifavif", .avif),
+        ("\0\0\0\u{10}ftypmif1....avifavif", .heif),
+        ("....ftypheic....avif", .heic), ("BM....\0\0\0\0", .bmp),
     ]
 
     @Test("First bytes tell it", arguments: beginnings)
@@ -46,7 +50,7 @@ struct MediaTypeTests {
     /// Names with the beginning of their files.
     static let files: [(filename: String?, bytes: String, type: MediaType?)] = [
         ("photo.jpg", "....ftypheic", .heic), ("photo.HEIC", "\u{FF}\u{D8}\u{FF}", .jpeg),
-        ("a.heic", "....ftypmif1", .heic),
+        ("a.heic", "....ftypmif1", .heic), ("a.jpg", "BM....\0\0\0\0", .bmp), ("a.bmp", "\u{FF}\u{D8}\u{FF}", .jpeg),
         ("a.heic", "....ftypnew!", .heic), ("a.mov", "....ftypisom", .quickTime), ("a.mp4", "....ftypheic", .heic),
         ("a.dng", "II*\0", .dng), ("a.tif", "\u{89}PNG\r\n\u{1A}\n", .png), ("a.txt", "GIF89a", .plainText),
         ("a.svg", "%PDF-1.7", .svg), ("a.jpg", "plain", .jpeg), ("a", "GIF89a", .gif), (nil, "GIF89a", .gif),

@@ -83,6 +83,28 @@ extension PlantedFile: CustomTestStringConvertible {
         #expect(Array(try policy.applied(to: Data(result))) == result)
     }
 
+    @Test func `nothing that is not pixels or sound stays with the policy none`() throws {
+        let files = [
+            // Nothing in the first picture announces the second one.
+            [0xFF, 0xD8] + JPEG.picture() + JPEG.end + JPEG.file(),
+            [0xFF, 0xD8] + JPEG.picture() + JPEG.segment(0xE1, JPEG.exifMark + EXIF().bytes) + JPEG.end,
+            Movie.file(withTrack: "data", "SECRET"), Movie.file(withTrack: "sbtl", "SECRET words"),
+        ]
+        for file in files {
+            #expect(!PlantedFile.secrets(in: file).isEmpty)
+            let result = Array(try MetadataPolicy.none.applied(to: Data(file)))
+            #expect(PlantedFile.secrets(in: result) == [])
+            #expect(result.count == file.count)
+        }
+        for type in ["vide", "soun"] {
+            let file = Movie.file(withTrack: type, "KEPT")
+            #expect(PlantedFile.has(Array(try MetadataPolicy.none.applied(to: Data(file))), "KEPT"))
+        }
+        // Subtitles that say no position.
+        let words = Movie.file(withTrack: "sbtl", "KEPT words")
+        #expect(PlantedFile.has(Array(try MetadataPolicy.withoutLocation.applied(to: Data(words))), "KEPT"))
+    }
+
     // MARK: - While it is sent
 
     private func form(_ file: URL, _ policy: MetadataPolicy) throws -> MultipartForm {

@@ -96,27 +96,41 @@ enum Movie {
         return box("udta", list + (isQuickTime ? [0, 0, 0, 0] : []))
     }
 
-    /// A track of positions, whose second chunk is behind the picture.
-    private static func positions(_ chunks: [Int], length: Int) -> [UInt8] {
+    /// A track with samples of one length.
+    private static func track(_ type: String, entry: String, _ chunks: [Int], length: Int) -> [UInt8] {
         let zeros = [UInt8](repeating: 0, count: 8)
         let table =
-            box("stsd", [0, 0, 0, 0, 0, 0, 0, 1] + box("gpmd", zeros))
-            + box("stsz", [0, 0, 0, 0] + length.bytes(4) + 2.bytes(4))
+            box("stsd", [0, 0, 0, 0, 0, 0, 0, 1] + box(entry, zeros))
+            + box("stsz", [0, 0, 0, 0] + length.bytes(4) + chunks.count.bytes(4))
             + box("stsc", [0, 0, 0, 0] + 1.bytes(4) + 1.bytes(4) + 1.bytes(4) + 1.bytes(4))
-            + box("stco", [0, 0, 0, 0] + 2.bytes(4) + chunks.flatMap { $0.bytes(4) })
-        return box("trak", box("mdia", handler("meta") + box("minf", box("stbl", table))))
+            + box("stco", [0, 0, 0, 0] + chunks.count.bytes(4) + chunks.flatMap { $0.bytes(4) })
+        let unknown = box("abcd", Array("SECRET".utf8))
+        let media = box("mdia", unknown + handler(type) + box("minf", unknown + box("stbl", table)))
+        return box("trak", unknown + media)
+    }
+
+    /// A video with a track of a type that is not known.
+    static func file(withTrack type: String, _ text: String) -> [UInt8] {
+        let fileType = box("ftyp", Array("isom\0\0\0\0isom".utf8))
+        let track = track(type, entry: "abcd", [fileType.count + 8], length: text.utf8.count)
+        return fileType + box("mdat", Array(text.utf8)) + box("moov", track)
     }
 
     static func file(brand: String = "isom", pixels: [UInt8] = PlantedFile.pixels) -> [UInt8] {
         let isQuickTime = brand == "qt  "
         let fileType = box("ftyp", Array("\(brand)\0\0\0\0\(brand)".utf8))
         let sample = Array("GPS 37.55 SECRET".utf8)
-        let data = box("mdat", sample + pixels + sample)
+        let subtitle = Array("GPS (127.0245, 37.5326) SECRET".utf8)
+        // A track of positions, whose second chunk is behind the picture, and one of subtitles.
+        let data = box("mdat", sample + pixels + sample + subtitle)
         let header = box("mvhd", [0, 0, 0, 0] + Array("TIMETIME".utf8) + [UInt8](repeating: 0, count: 88))
         let first = fileType.count + 8
         let movie = box(
             "moov",
-            header + positions([first, first + sample.count + pixels.count], length: sample.count)
+            header
+                + track("meta", entry: "gpmd", [first, first + sample.count + pixels.count], length: sample.count)
+                + track("text", entry: "tx3g", [first + 2 * sample.count + pixels.count], length: subtitle.count)
+                + box("gps ", Array("SECRET".utf8))
                 + userData(isQuickTime: isQuickTime) + keys(isQuickTime: isQuickTime)
                 + box("uuid", xmpUUID + Array(XMP.packet.utf8)))
         return fileType + data + movie + box("uuid", [UInt8](repeating: 7, count: 16) + Array("SECRET".utf8))

@@ -24,6 +24,9 @@ struct PlantedFile {
             PlantedFile(name: "HEIC, items in the file", bytes: HEIC.file(method: 0)),
             PlantedFile(name: "HEIC, items in the directory", bytes: HEIC.file(method: 1)),
             PlantedFile(name: "HEIC, items in items", bytes: HEIC.file(method: 2)),
+            PlantedFile(
+                name: "HEIC with a video in it",
+                bytes: HEIC.file(method: 0) + box("mpvd", Movie.file(pixels: [9, 9, 9]))),
             PlantedFile(name: "MP4", bytes: Movie.file()),
             PlantedFile(name: "QuickTime", bytes: Movie.file(brand: "qt  ")),
         ] + TIFF.planted

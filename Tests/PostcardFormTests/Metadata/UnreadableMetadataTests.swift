@@ -87,6 +87,19 @@ import Testing
             "an item outside of the data", heic(sizes: 0x44, [0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 9]), 16, "item 2"),
         Unreadable("an item nowhere", heic(sizes: 0x44, []), 16, "item 2"),
         Unreadable(
+            "an offset of fifteen bytes, which would be negative",
+            heic(sizes: 0xF4, [0, 2, 0, 0, 0, 1] + [UInt8](repeating: 0, count: 7) + [0x80, 0, 0, 0, 0, 0, 0, 0]), 77,
+            "15 bytes"),
+        Unreadable(
+            "a length of fifteen bytes, which would be negative",
+            heic(sizes: 0x4F, [0, 2, 0, 0, 0, 1, 0, 0, 0, 9] + [UInt8](repeating: 0xFF, count: 15)), 75, "15 bytes"),
+        Unreadable(
+            "an offset of eight bytes, which would be negative",
+            heic(sizes: 0x84, [0, 2, 0, 0, 0, 1, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]), 93, "too large"),
+        Unreadable(
+            "the description of a video, compressed",
+            box("ftyp", Array("qt  \0\0\0\0".utf8)) + box("moov", box("cmov", [1, 2, 3])), 24, "compressed"),
+        Unreadable(
             "an item constructed in an unknown way", heic(version: 1, sizes: 0x44, [0, 2, 0, 7, 0, 0, 0, 0]), 87,
             "method 7"
         ),

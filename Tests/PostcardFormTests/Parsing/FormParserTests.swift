@@ -154,6 +154,7 @@ struct FormParserTests {
         ("Content-Disposition: form-data; name=a; filename*=utf-8''%zz\r\n", .malformedParameter, 46),
         ("Content-Disposition: form-data; name=a; filename*=utf-8''a%2\r\n", .malformedParameter, 46),
         ("Content-Disposition: form-data; name=a; filename*0=a; filename*1=b\r\n", .malformedParameter, 46),
+        ("Content-Disposition: form-data; name=a; x=y; filename*0=a\r\n", .malformedParameter, 51),
         ("Content-Disposition: form-data; name=a; filename*=utf-8''a.php%00.jpg\r\n", .nulInHeader, 46),
     ]
 
@@ -311,6 +312,7 @@ struct FormParserTests {
         ("multipart/form-data; boundary=X; Boundary=\"X\"", "X", nil),
         ("multipart/form-data; boundary=a@b", "a@b", nil),
         ("multipart/form-data; boundary=X; boundary*=utf-8''Y", nil, .duplicateBoundary),
+        ("multipart/form-data; boundary*=utf-8''Y", nil, .malformedContentType),
         ("multipart/form-data; reply-separator=Y; boundary=X", "X", nil),
         ("multipart/form-data; boundary=é", nil, .invalidBoundary),
         ("multipart/mixed; boundary=XX", nil, .notFormData),

@@ -47,25 +47,25 @@ import Testing
         return layout
     }
 
-    @Test func `forms are prepared in the folder for temporary files, which only its owner can use`() throws {
+    @Test func `forms are prepared in the folder for temporary files, which only its owner can use`() async throws {
         let folder = try PreparationFolder()
-        defer { folder.remove() }
         #expect(folder.url.deletingLastPathComponent().path == FormPart.temporaryFolder.path)
         for url in [folder.url, FormPart.temporaryFolder] {
             let attributes = try FileManager.default.attributesOfItem(atPath: url.path)
             #expect(attributes[.posixPermissions] as? Int == 0o700)
         }
+        await folder.remove()
     }
 
-    @Test func `what a process that is gone has prepared is removed, and nothing that is in use`() throws {
+    @Test func `what a process that is gone has prepared is removed, and nothing that is in use`() async throws {
         let kept = try PreparationFolder()
-        defer { kept.remove() }
         let abandoned = FormPart.temporaryFolder.appending(component: "prepared-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: abandoned, withIntermediateDirectories: true)
         try Data([1]).write(to: abandoned.appending(component: "a.jpg"))
-        try PreparationFolder().remove()
+        try await PreparationFolder().remove()
         #expect(!FileManager.default.fileExists(atPath: abandoned.path))
         #expect(FileManager.default.fileExists(atPath: kept.url.path))
+        await kept.remove()
     }
 
     @Test func `a form that was not prepared is not laid out`() async throws {

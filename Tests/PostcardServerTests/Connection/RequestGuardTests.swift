@@ -1,12 +1,21 @@
 import Foundation
 import PostcardReceiver
-import PostcardServer
 import PostcardTestSupport
 import Testing
+
+@testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))
 struct RequestGuardTests {
     private static let health = "GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+    @Test(arguments: [
+        (784_111_777.0, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+        (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"), (1_767_225_599, "Wed, 31 Dec 2025 23:59:59 GMT"),
+    ])
+    func `times are written as header fields have them`(seconds: Double, text: String) {
+        #expect(Date(timeIntervalSince1970: seconds).httpDate == text)
+    }
 
     @Test(
         "A response to HEAD has no body, so that clients find the next response",
@@ -81,6 +90,7 @@ struct RequestGuardTests {
             let response = try await receiver.exchange(Form.chunked(chunks))
             #expect(response.status == 400)
             #expect(response.problem?.code == "malformed-request")
+            #expect(response.headers["date"]?.hasSuffix(" GMT") == true)
             #expect(try receiver.records.isEmpty)
             #expect(try receiver.incoming.isEmpty)
         }

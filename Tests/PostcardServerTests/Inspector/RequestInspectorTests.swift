@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PostcardTestSupport
+import Synchronization
 import Testing
 
 @testable import PostcardReceiver
@@ -36,6 +37,23 @@ struct RequestInspectorTests {
             #expect(kept.map { $0["id"] as? String } == ["4", "3", "2", "1"])
             #expect(try receiver.records == [kept.last?["upload"] as? String])
         }
+    }
+
+    @Test func `a request whose upload was deleted before it ended is not kept`() throws {
+        let told = Mutex(0)
+        let inspector = RequestInspector(options: InspectionOptions()) { _ in told.withLock { $0 += 1 } }
+        func request(_ upload: UploadID) -> RecordedRequest {
+            RecordedRequest(
+                received: Date(), duration: .zero, client: nil, method: "POST", scheme: "http", host: "a",
+                path: "/uploads", fields: [], contentType: nil, outcome: .answered(status: 201, upload: upload),
+                notes: .none)
+        }
+        let deleted = try #require(UploadID(String(repeating: "0", count: 26)))
+        let kept = try #require(UploadID(String(repeating: "1", count: 26)))
+        inspector.forget(deleted)
+        for upload in [deleted, kept] { inspector.keep(request(upload)) }
+        #expect(inspector.requests.map(\.upload) == [kept])
+        #expect(told.withLock { $0 } == 1)
     }
 
     @Test(arguments: [

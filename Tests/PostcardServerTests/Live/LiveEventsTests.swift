@@ -37,6 +37,24 @@ struct LiveEventsTests {
         }
     }
 
+    @Test func `an upload that was deleted before its request ended is not announced`() async throws {
+        let live = LiveEvents(shares: Self.account())
+        func record(_ number: Int) throws -> UploadRecord {
+            UploadRecord(id: try Self.id(number), received: Date(), fields: [], files: [], parts: [])
+        }
+        // Nobody listens yet.
+        live.publish(.deleted(try Self.id(1)))
+        let (events, listener) = try live.listen(on: nil)
+        live.publish(.deleted(try Self.id(2)))
+        for number in 1...3 { live.publish(.uploaded(try record(number))) }
+        live.publish(.deleted(try Self.id(3)))
+        live.publish(.uploaded(try record(3)))
+        listener.finish()
+        var told: [String] = []
+        for await event in events { told.append(String(String(buffer: event).prefix { $0 != "\n" })) }
+        #expect(told == ["event: deleted", "event: uploaded", "event: deleted"])
+    }
+
     @Test func `a proxy is asked not to buffer events, and what it buffers anyway is filled at once`() async throws {
         try await withReceiver { receiver in
             let port = receiver.port

@@ -72,6 +72,28 @@ struct StoreFollowerTests {
         }
     }
 
+    @Test func `the request of an upload that another receiver deletes is forgotten`() async throws {
+        try await Self.withTwoReceivers { _, first, second in
+            let path = "\(first.url)/requests"
+            func status(_ number: Int) async throws -> Int {
+                try await first.exchange("GET /requests/\(number) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                    .status
+            }
+            // Nobody listens, so it is noticed when someone asks.
+            let record = try await Self.post(to: first)
+            _ = try await second.curl("-X", "DELETE", second.url + record.url)
+            #expect(try await status(1) == 404)
+            #expect(try await !first.curl(path).text.contains(record.id.text))
+            let listener = try await EventListener.listening(to: first)
+            let other = try await Self.post(to: first)
+            _ = try await onThread { try listener.text(until: "event: uploaded\n", and: "\n\n") }
+            #expect(try await status(2) == 200)
+            _ = try await second.curl("-X", "DELETE", second.url + other.url)
+            _ = try await onThread { try listener.text(until: "event: deleted\n", and: "\n\n") }
+            #expect(try await !first.curl(path).text.contains(other.id.text))
+        }
+    }
+
     /// How many seconds late the events may be, by the next event that says so.
     private static func behind(_ listener: EventListener) async throws -> (seconds: Int, told: String) {
         let told = try await onThread { try listener.text(until: "event: behind\n", and: "}\n\n") }

@@ -1,8 +1,9 @@
 import Foundation
 import NIOCore
-import PostcardServer
 import SystemPackage
 import Testing
+
+@testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))
 struct LocalUploadStoreTests {
@@ -190,6 +191,26 @@ struct LocalUploadStoreTests {
             #expect(Set(ids).count == 60)
             let store = try LocalUploadStore(directory: directory)
             #expect(try await store.identifiers(limit: 100, after: nil) == ids.reversed())
+        }
+    }
+
+    @Test func `a record can be deleted once its commit has ended, and its key is then free`() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try LocalUploadStore(directory: directory)
+            for round in 0..<50 {
+                let key = UploadKey("\(round)", scope: "")
+                async let commit = store.beginUpload(under: key).commit(fields: [], parts: [])
+                // As soon as there is something to delete.
+                var isDeleted = false
+                while !isDeleted {
+                    let names = try FileManager.default.contentsOfDirectory(atPath: directory.string)
+                    if let id = names.lazy.compactMap({ UploadID($0) }).first { isDeleted = try await store.delete(id) }
+                    await Task.yield()
+                }
+                _ = try await commit
+                #expect(store.keys.record(under: key) == nil)
+                #expect(try await store.identifiers(limit: 10, after: nil).isEmpty)
+            }
         }
     }
 

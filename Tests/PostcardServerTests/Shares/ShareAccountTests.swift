@@ -48,6 +48,23 @@ struct ShareAccountTests {
         for problem in [own, all] { #expect(problem.response.headers[.retryAfter] != nil) }
     }
 
+    @Test func `refusals are counted, except those that the requests with forms count themselves`() throws {
+        for resource in SharedResource.allCases {
+            let meter = UploadMeter()
+            var limits = ShareLimits(clientShare: 1)
+            limits[resource] = resource.unit
+            let account = ShareAccount(limits, meter: meter)
+            let hold = try account.take(resource.unit, of: resource, for: TestPeers.all[0])
+            for _ in 0..<2 {
+                #expect(throws: UploadProblem.self) { try account.take(of: resource, for: TestPeers.all[1]) }
+            }
+            let isForForms = [.uploads, .textBytes, .unfinishedUploads, .unfinishedBytes, .screenings].contains(
+                resource)
+            #expect(meter.current.refused == (isForForms ? 0 : 2), "\(resource)")
+            withExtendedLifetime(hold) {}
+        }
+    }
+
     @Test func `what is held is given back with its object`() throws {
         let account = Self.account(.uploads, 8)
         do {

@@ -4,7 +4,7 @@ import { extension } from "./compose.js";
 import { bytes, element, offer, time, words } from "./elements.js";
 import { ask, askForJSON, askInTime, token } from "./server.js";
 
-const pictureTypes = /^image\/(jpeg|png|gif|webp|avif|heic|heif|bmp|tiff|x-adobe-dng)\b/i;
+const pictureTypes = /^image\/(jpeg|png|gif|webp|avif|heic|heif|bmp|tiff|x-adobe-dng)\s*(;|$)/i;
 const pictureNames = /\.(jpe?g|png|gif|webp|avif|heic|heif|bmp|tiff?|dng)$/i;
 
 export class Received {
@@ -14,6 +14,7 @@ export class Received {
     this.empty = element("p", { class: "empty", hidden: true }, words("nothingReceived"));
     this.problem = element("p", { class: "problem-line", role: "status" });
     this.older = element("button", { class: "quiet older", hidden: true, onclick: () => this.#loadOlder() }, words("older"));
+    this.list.addEventListener("notfetched", ({ detail }) => this.#say(detail));
     place.append(this.problem, this.list, this.empty, this.older);
   }
 
@@ -35,16 +36,25 @@ export class Received {
       this.problem.textContent = "";
       isLoaded = true;
     } catch (error) {
-      this.problem.textContent = words("failed", { reason: error.message });
+      this.#say(error);
     }
     this.#showWhetherEmpty();
     return isLoaded;
   }
 
+  #say(error) {
+    this.problem.textContent = words("failed", { reason: error.message });
+  }
+
   async #loadOlder() {
-    const { uploads, next } = await askForJSON(`/uploads?after=${this.next}`);
-    for (const record of uploads) this.add(record);
-    this.#offerOlder(next);
+    try {
+      const { uploads, next } = await askForJSON(`/uploads?after=${this.next}`);
+      for (const record of uploads) this.add(record);
+      this.#offerOlder(next);
+      this.problem.textContent = "";
+    } catch (error) {
+      this.#say(error);
+    }
   }
 
   #offerOlder(next) {
@@ -131,12 +141,12 @@ function text({ name, value }) {
 const largestShown = 16 << 20;
 // A smaller picture that browsers can show is as good as a thumbnail of it.
 const largestWhole = 60_000;
-const shownByBrowsers = /^image\/(jpeg|png|gif|webp|avif|bmp)\b/i;
+const shownByBrowsers = /^image\/(jpeg|png|gif|webp|avif|bmp)\s*(;|$)/i;
 
 /** What may show a picture, best first: the receiver's small picture, and the file itself. */
 function sources(entry, tile) {
   const small = offer.hasThumbnails ? [() => thumbnail(entry.url, () => tile.isConnected)] : [];
-  const whole = entry.size <= largestShown ? [() => fetched(entry.url)] : [];
+  const whole = entry.size <= largestShown ? [() => fetched(entry)] : [];
   const isWholeBetter = entry.size <= largestWhole && shownByBrowsers.test(entry.detectedType ?? entry.contentType);
   return isWholeBetter ? [...whole, ...small] : [...small, ...whole];
 }
@@ -160,7 +170,7 @@ function picture(entry) {
       }
     }
   });
-  return fetchedWhenFollowed(link, entry.url);
+  return fetchedWhenFollowed(link, entry);
 }
 
 // The receiver makes one thumbnail at a time, and a browser has few connections for all that the page asks for.
@@ -205,24 +215,33 @@ function file(entry) {
   return element("li", {},
     element("span", { class: "file-name" }, nameOf(entry)),
     element("span", { class: "state" }, typeOf(entry) + ` · ${bytes(entry.size)}`),
-    fetchedWhenFollowed(link, entry.url));
+    fetchedWhenFollowed(link, entry));
 }
 
 /** A link to a file, which is fetched with a token if one is required. */
-function fetchedWhenFollowed(link, url) {
+function fetchedWhenFollowed(link, entry) {
   if (token("reading")) {
     link.addEventListener("click", async (event) => {
       if (link.href.startsWith("blob:")) return;
       event.preventDefault();
-      link.href = await fetched(url);
-      link.click();
+      try {
+        link.href = await fetched(entry);
+        link.click();
+      } catch (error) {
+        link.dispatchEvent(new CustomEvent("notfetched", { bubbles: true, detail: error }));
+      }
     });
   }
   return link;
 }
 
-/** The address of a file. A link sends no token, so a file that requires one is fetched first. */
-async function fetched(url) {
-  if (!token("reading")) return url;
-  return URL.createObjectURL(await (await ask(url)).blob());
+/**
+ * The address of a file. A link sends no token, so a file that requires one is fetched first. It then belongs to this
+ * page, so only what can run no code keeps its type.
+ */
+async function fetched(entry) {
+  if (!token("reading")) return entry.url;
+  const data = await (await ask(entry.url)).blob();
+  const type = entry.detectedType ?? entry.contentType;
+  return URL.createObjectURL(data.slice(0, data.size, pictureTypes.test(type) ? type : "application/octet-stream"));
 }
