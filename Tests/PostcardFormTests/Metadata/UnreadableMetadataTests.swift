@@ -88,7 +88,7 @@ import Testing
         Unreadable("an item nowhere", heic(sizes: 0x44, []), 16, "item 2"),
         Unreadable(
             "an offset of fifteen bytes, which would be negative",
-            heic(sizes: 0xF4, [0, 2, 0, 0, 0, 1] + [UInt8](repeating: 0, count: 7) + [0x80, 0, 0, 0, 0, 0, 0, 0]), 77,
+            heic(sizes: 0xF4, [0, 2, 0, 0, 0, 1] + [UInt8](repeating: 0, count: 7) + [0x80, 0, 0, 0, 0, 0, 0, 0]), 75,
             "15 bytes"),
         Unreadable(
             "a length of fifteen bytes, which would be negative",
