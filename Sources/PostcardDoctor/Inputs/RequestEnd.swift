@@ -57,14 +57,19 @@ package struct RequestEnd: Sendable {
 
     private static func state(withoutEnd head: [UInt8]) -> State {
         // A client that uses TLS or HTTP/2 waits for a reply and sends nothing more.
-        switch ForeignInput(head) {
+        switch beginning(of: head[...]) {
         case .tls, .http2: .complete
         default: head.count < maximumHeadBytes ? .head(head) : .unknown
         }
     }
 
+    /// What the head is instead of one. It may arrive in many small pieces, so no more than needed is read of it again.
+    private static func beginning(of head: ArraySlice<UInt8>) -> ForeignInput? {
+        ForeignInput(Array(head.prefix(ForeignInput.startLength)))
+    }
+
     private mutating func begin(_ head: ArraySlice<UInt8>) {
-        guard ForeignInput(Array(head)) != .http2 else {
+        guard Self.beginning(of: head) != .http2 else {
             state = .complete
             return
         }
