@@ -275,8 +275,15 @@ struct HeaderText {
     /// - Throws: ``FormProblem`` whose offset is an index of ``bytes``.
     func parsed() throws(FormProblem) -> PartHeader? {
         countSteps(bytes.count)
+        return try Self.parsed(bytes)
+    }
+
+    /// Parses the lines of a header with the receiver's parser.
+    ///
+    /// - Throws: ``FormProblem`` whose offset is an index of `lines`.
+    static func parsed(_ lines: [UInt8]) throws(FormProblem) -> PartHeader? {
         var parser = try FormParser(boundary: "B")
-        for piece in [Array("--B\r\n".utf8)[...], bytes[...], Array("\r\n".utf8)[...]] {
+        for piece in [Array("--B\r\n".utf8)[...], lines[...], Array("\r\n".utf8)[...]] {
             var position = 0
             let event: FormEvent?
             do {

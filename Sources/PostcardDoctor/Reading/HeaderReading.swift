@@ -71,8 +71,8 @@ struct HeaderReading {
                 disposition?.parameter(name)?.quotesInName(in: fixed, partIndex)
             }
         } else {
-            name = nameValue.map { String(decoding: $0.bytes, as: UTF8.self) } ?? ""
-            filename = filenameValue.map { String(decoding: $0.bytes, as: UTF8.self) }
+            name = disposition?.decoded("name", in: fixed) ?? ""
+            filename = disposition?.decoded("filename", in: fixed)
             contentType = contentTypeField.map { String(decoding: $0.bytes, as: UTF8.self) }
             fields = fixed.fields.map { (fixed.text($0.name), fixed.text($0.value)) }
         }
@@ -104,6 +104,19 @@ extension HeaderText {
 }
 
 extension DispositionReading {
+    /// A name or filename as the parser decodes it, in a header that the parser refuses.
+    fileprivate func decoded(_ name: String, in text: HeaderText) -> String? {
+        guard let parameter = parameter(name) else { return nil }
+        let value = Array(text.unfoldedBytes[parameter.value])
+        let quote: [UInt8] = parameter.isQuoted ? [.quote] : []
+        // The parser refuses a filename without a name.
+        let start = "Content-Disposition: form-data; \(name == "name" ? "" : "name=a; ")\(name)="
+        let line = Array(start.utf8) + quote + value + quote + Array("\r\n".utf8)
+        countSteps(line.count)
+        guard let header = try? HeaderText.parsed(line) else { return String(decoding: value, as: UTF8.self) }
+        return name == "name" ? header.name : header.filename
+    }
+
     /// The edits that escape every backslash of a name that escapes nothing.
     fileprivate func backslashEdits(in text: HeaderText) -> [Edit] {
         parameters.filter(\.isQuoted).compactMap { parameter in

@@ -193,6 +193,21 @@ struct ExplanationTests {
         #expect(explanation.findings.first?.message.contains("The body uses \"XX\".") == true)
     }
 
+    @Test(
+        "A filename is decoded in a header without a name too",
+        arguments: [
+            (#"filename="a\"b.jpg""#, #"a"b.jpg"#), (#"filename="a%22b.jpg""#, #"a"b.jpg"#),
+            (#"name=""; filename="a%22b.jpg""#, #"a"b.jpg"#), ("filename=a%22b.jpg", "a%22b.jpg"),
+            (#"filename="C:\photos\a.jpg""#, "a.jpg"), (#"filename="100%25.jpg""#, "100%25.jpg"),
+        ])
+    func filenameWithoutName(parameters: String, filename: String) {
+        let body = "--XX\r\nContent-Disposition: form-data; \(parameters)\r\n\r\nhi\r\n--XX--\r\n"
+        let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
+        #expect(!explanation.isValid)
+        #expect(explanation.parts.map(\.name) == [""])
+        #expect(explanation.parts.map(\.filename) == [filename])
+    }
+
     @Test("A line full of what delimiters look like is content, and read as fast as any")
     func lineOfDelimiters() {
         for lookalike in ["--XX--x", "--XX y"] {
