@@ -8,7 +8,7 @@ extension FormExamination {
         switch phase {
         case .content(let format, let start):
             if openPart == nil {
-                if partCount > 0 { noteTruncated(isWhole) }
+                if partCount > 0 { noteTruncated() }
             } else if let foreignClose {
                 add(foreignClose, under: .boundaryMismatch)
                 closePart(isCutOff: true)
@@ -17,7 +17,10 @@ extension FormExamination {
             }
         case .epilogue(_, let start, let content):
             noteEpilogue(from: start, holding: content)
-        case .header, .opening, .lost, .ended:
+        case .header:
+            // Without another error, the parser's own problem is reported, which may be a worse one.
+            if findings.holdsError { noteTruncated() }
+        case .opening, .lost, .ended:
             break
         }
     }
@@ -62,7 +65,7 @@ extension FormExamination {
                     "The body ends after the content of part \(part.index), without a close delimiter.",
                     edits: seemsClosed && content.size > 1 ? nil : [Edit(at: bodySize, lineBreak + close)]))
         } else {
-            noteTruncated(isWhole)
+            noteTruncated()
         }
         closePart(isCutOff: true)
     }
@@ -75,11 +78,13 @@ extension FormExamination {
         }
     }
 
-    private mutating func noteTruncated(_ isWhole: Bool?) {
+    private mutating func noteTruncated() {
         guard case .refused(let problem) = verdict, problem.code == .truncated else {
+            var part = openPart?.index
+            if case .header = phase { part = partCount }
             add(
                 Finding(
-                    .truncated, at: bodySize, part: openPart?.index,
+                    .truncated, at: bodySize, part: part,
                     "The body ends after \(bodySize) bytes, before its close delimiter."),
                 under: .contentLengthMismatch)
             return

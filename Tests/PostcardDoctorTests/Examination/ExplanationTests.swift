@@ -159,6 +159,27 @@ struct ExplanationTests {
         }
     }
 
+    @Test("A body that ends in a part's header is cut off, whatever else is wrong")
+    func cutInHeader() {
+        let part = "Content-Disposition: form-data; name=\"a\"\r\n\r\nhi\r\n"
+        let body = "--XX\r\n\(part)--XX\r\nContent-Disposition: form-da"
+        let type = "multipart/form-data; boundary=XX"
+        let alone = Explanation(contentType: type, body: body.utf8)
+        #expect(alone.problems.map(\.code) == [.truncated])
+        let broken = Explanation(contentType: type, body: "--XX\n\(part)--XX\r\nContent-Disposition: form-da".utf8)
+        #expect(broken.problems.map(\.code) == [.bareLineBreak, .truncated])
+        #expect(broken.fixable.map(\.code) == [.bareLineBreak])
+        #expect(broken.unfixable.map(\.code) == [.truncated])
+        for explanation in [alone, broken] {
+            #expect(explanation.findings.last?.partIndex == 1)
+            #expect(explanation.findings.last?.offset == explanation.bodySize)
+        }
+        let head = "POST / HTTP/1.1\r\nContent-Type: \(type)\r\nContent-Length: 200\r\n\r\n"
+        let short = Explanation(request: (head + body).utf8)
+        #expect(short.findings.map(\.code) == [.contentLengthMismatch])
+        #expect(short.problems.map(\.code) == [.contentLengthMismatch, .truncated])
+    }
+
     @Test("An error that repeats a warning is the root of both")
     func errorAfterWarning() {
         let part = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\nContent-Type: image/jpeg\r\n\r\n"
