@@ -267,7 +267,8 @@ extension FormExamination {
         }
         if let problem = announced.problem {
             var finding = Finding(problem, in: .head, at: contentType.offset, length: contentType.value.count)
-            if cause == nil { finding.edits = edits }
+            // What follows from a cause that is fixed needs no edits of its own.
+            finding.edits = cause == nil ? edits : edits.map { _ in [] }
             add(inView(ofBody: finding), under: cause)
             cause = cause ?? finding.code
         }
@@ -302,7 +303,7 @@ extension FormExamination {
             Finding(
                 code, in: .head, at: contentType.offset + Int64(place), length: boundary.count,
                 "The Content-Type names the boundary \(named.debugDescription), and the body uses \(used.debugDescription).",
-                edits: cause == nil ? edits : nil),
+                edits: cause == nil ? edits : edits.map { _ in [] }),
             under: cause)
     }
 
@@ -320,7 +321,9 @@ extension FormExamination {
         ]
         let causes = boundaryCodes + [.jsonBody, .urlEncodedBody, .base64Body, .percentEncodedBody, .compressedBody]
         if problem.code == .delimiterNotFound, let cause = causes.first(where: { findings.holds($0) }) {
-            add(Finding(problem), under: cause)
+            var finding = Finding(problem)
+            if findings.fixes(cause) { finding.edits = [] }
+            add(finding, under: cause)
         } else if !findings.holdsError {
             add(Finding(problem))
         }

@@ -199,7 +199,7 @@ public struct FormExamination: Sendable {
         noteHead()
         var explanation = Explanation(boundary: usedBoundary, parts: [], findings: findings.sorted)
         // Half a request is not worth fixing.
-        for index in explanation.findings.indices { explanation.findings[index].edits = nil }
+        explanation.findings = explanation.findings.map(\.withoutEdits)
         return explanation
     }
 

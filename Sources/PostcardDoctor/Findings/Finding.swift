@@ -48,6 +48,10 @@ public struct Finding: Sendable, Hashable {
     /// The number of consequences, including those that were not kept.
     public internal(set) var consequenceCount = 0
 
+    /// The consequences that were not kept: of each code, the first with edits and the first without. Each counts the
+    /// others like it as its own consequences.
+    var unkept: [Finding] = []
+
     /// The maximum number of consequences that are kept: enough to show what they have in common.
     public static let maximumConsequences = 20
 

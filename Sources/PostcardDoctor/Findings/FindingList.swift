@@ -41,14 +41,9 @@ struct FindingList: Sendable {
 
     /// Replaces a root with a more serious finding, and makes the root its consequence.
     private mutating func replace(_ root: Int, by finding: Finding) {
-        var finding = finding
-        var former = roots[root]
-        let consequences = former.consequences
-        finding.consequenceCount = former.consequenceCount + 1
-        former.consequences = []
-        former.consequenceCount = 0
-        finding.consequences = Array(([former] + consequences).prefix(Finding.maximumConsequences))
+        let former = roots[root]
         roots[root] = finding
+        for each in former.flattened { roots[root].append(each) }
     }
 
     /// Makes a finding the consequence of a cause that was found later.
@@ -56,18 +51,15 @@ struct FindingList: Sendable {
         guard let index = rootByCode[code], let cause = causes.compactMap({ rootByCode[$0] }).first,
             !roots[index].outweighs(roots[cause])
         else { return }
-        var finding = roots[index]
-        let consequences = finding.consequences
-        let hidden = finding.consequenceCount - consequences.count
-        finding.consequences = []
-        finding.consequenceCount = 0
-        for each in [finding] + consequences { roots[cause].append(each) }
-        roots[cause].consequenceCount += hidden
+        for each in roots[index].flattened { roots[cause].append(each) }
         roots.remove(at: index)
         rootByCode = Dictionary(uniqueKeysWithValues: roots.enumerated().map { ($0.element.code, $0.offset) })
     }
 
     func holds(_ code: FormProblem.Code) -> Bool { rootByCode[code] != nil }
+
+    /// Whether edits fix a root cause, and so its consequences.
+    func fixes(_ code: FormProblem.Code) -> Bool { rootByCode[code].map { roots[$0].edits != nil } ?? false }
 
     var holdsError: Bool { roots.contains { $0.severity == .error } }
 
@@ -87,10 +79,63 @@ struct FindingList: Sendable {
 extension Finding {
     fileprivate func outweighs(_ other: Finding) -> Bool { severity == .error && other.severity != .error }
 
-    /// Adds a consequence.
+    /// The finding without its consequences.
+    private var alone: Finding {
+        var finding = self
+        finding.consequences = []
+        finding.consequenceCount = 0
+        finding.unkept = []
+        return finding
+    }
+
+    /// The finding alone, and its consequences.
+    fileprivate var flattened: [Finding] { [alone] + consequences + unkept }
+
+    /// The finding and its consequences, none of them with edits.
+    var withoutEdits: Finding {
+        var finding = self
+        finding.edits = nil
+        finding.consequences = consequences.map(\.withoutEdits)
+        finding.unkept = unkept.map(\.withoutEdits)
+        return finding
+    }
+
+    /// Adds a consequence, and those like it that it counts.
     mutating func append(_ consequence: Finding) {
-        consequenceCount += 1
-        if consequences.count < Self.maximumConsequences { consequences.append(consequence) }
+        consequenceCount += 1 + consequence.consequenceCount
+        let isKept = consequences.count < Self.maximumConsequences
+        if isKept { consequences.append(consequence.alone) }
+        let count = consequence.consequenceCount + (isKept ? 0 : 1)
+        guard count > 0 else { return }
+        if let index = unkept.firstIndex(where: { $0.code == consequence.code && $0.isFixed == consequence.isFixed }) {
+            unkept[index].consequenceCount += count
+        } else {
+            var first = consequence.alone
+            first.consequenceCount = count - 1
+            unkept.append(first)
+        }
+    }
+
+    /// Removes consequences.
+    mutating func removeConsequences(where isRemoved: (Finding) -> Bool) {
+        let all = consequences + unkept
+        self = alone
+        for consequence in all where !isRemoved(consequence) { append(consequence) }
+    }
+
+    /// Whether edits fix the finding: its own, or those of its cause.
+    private var isFixed: Bool { edits != nil }
+
+    /// Either what is fixed of the finding and its consequences, or what is not. Without the finding itself, the first
+    /// consequence of each code takes its place.
+    func findings(thatAreFixed areFixed: Bool) -> [Finding] {
+        var found: [Finding] = []
+        for finding in flattened where finding.isFixed == areFixed {
+            let cause =
+                isFixed == areFixed ? found.indices.first : found.firstIndex(where: { $0.code == finding.code })
+            if let cause { found[cause].append(finding) } else { found.append(finding) }
+        }
+        return found
     }
 
     /// Whether the finding is about how the body was sent, which may be the cause of what is wrong in the body.

@@ -157,9 +157,13 @@ extension Explanation {
         return isCutOff ? max((head?.contentLength ?? 0) - bodySize, 0) : 0
     }
 
-    /// The findings that ``RequestFixer`` fixes.
-    public var fixable: [Finding] { areEditsComplete ? findings.filter { $0.edits != nil } : [] }
+    /// The findings that ``RequestFixer`` fixes, with those of their consequences that it fixes.
+    ///
+    /// A problem that is fixed at some places only is in ``unfixable`` too, with the other places.
+    public var fixable: [Finding] { areEditsComplete ? findings.flatMap { $0.findings(thatAreFixed: true) } : [] }
 
-    /// The findings that only the sender can fix.
-    public var unfixable: [Finding] { areEditsComplete ? findings.filter { $0.edits == nil } : findings }
+    /// The findings that only the sender can fix, with those of their consequences that are not fixed.
+    public var unfixable: [Finding] {
+        areEditsComplete ? findings.flatMap { $0.findings(thatAreFixed: false) } : findings
+    }
 }

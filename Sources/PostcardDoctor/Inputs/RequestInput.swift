@@ -74,9 +74,7 @@ extension Explanation {
         explanation.findings = findings.flatMap { finding in
             guard isCertain(finding) else { return finding.consequences.filter(isCertain) }
             var finding = finding
-            let all = finding.consequences.count
-            finding.consequences.removeAll { !isCertain($0) }
-            finding.consequenceCount -= all - finding.consequences.count
+            finding.removeConsequences { !isCertain($0) }
             return [finding]
         }
         return explanation

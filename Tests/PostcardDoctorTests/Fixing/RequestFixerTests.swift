@@ -105,6 +105,45 @@ struct RequestFixerTests {
         #expect(Self.fixed(request.bytes) == request.bytes)
     }
 
+    /// Bodies of which something is fixed and something is not, and the kinds of both with the numbers of their places.
+    private static let halves: [(name: String, body: String, fixed: [String], left: [String])] = [
+        (
+            "LF, and then CR in a field", "--XX\n\(header)\"a\"\r\nX-A: b\rc\r\n\r\nhi\r\n--XX--\r\n",
+            ["bare-line-break 1"], ["bare-line-break 1"]
+        ),
+        (
+            "CR in a field, and then LF",
+            "--XX\r\n\(header)\"a\"\r\nX-A: b\rc\r\n\r\nhi\r\n--XX\n\(header)\"b\"\n\r\nhi\r\n--XX--\r\n",
+            ["bare-line-break 2"], ["bare-line-break 1"]
+        ),
+        (
+            "more LF than are kept, and then CR in a field",
+            "--XX\r\n\(header)\"a\"\n" + String(repeating: "X-A: b\n", count: 40)
+                + "X-A: b\rc\r\n\r\nhi\r\n--XX--\r\n",
+            ["bare-line-break 41"], ["bare-line-break 1"]
+        ),
+        (
+            "a line break first, and a part behind the close delimiter",
+            "\r\n--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX--\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+            ["leading-line-break 1"], ["parts-after-close-delimiter 1"]
+        ),
+        (
+            "another boundary, by which the parser finds no delimiter",
+            "--YY\r\n\(header)\"a\"\r\n\r\n1\r\n--YY--\r\n", ["boundary-mismatch 1"], []
+        ),
+    ]
+
+    @Test("What is fixed at some places only is also left, with the others", arguments: halves.indices)
+    func half(index: Int) {
+        let row = Self.halves[index]
+        let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: row.body.utf8)
+        let groups = [explanation.fixable, explanation.unfixable].map { findings in
+            FindingGroup.groups(of: findings).map { "\($0.finding.code) \(1 + $0.repetitions.count)" }
+        }
+        #expect(groups == [row.fixed, row.left], "\(row.name): \(explanation)")
+        #expect([explanation.fixable, explanation.unfixable].map(\.count) == [row.fixed.count, row.left.count])
+    }
+
     @Test(
         "What may be meant is not taken away",
         arguments: [
