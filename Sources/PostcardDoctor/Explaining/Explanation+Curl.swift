@@ -20,11 +20,12 @@ extension Explanation {
 
     /// The URL of the request; that of a receiver on this machine if it is unknown.
     private var url: String {
-        guard let head, let host = head.all("host").first?.value, !host.isEmpty else {
-            return "http://127.0.0.1:8080/uploads"
-        }
-        if head.target.hasPrefix("http://") || head.target.hasPrefix("https://") { return head.target }
-        // Anything else could be an option of curl.
-        return head.target.hasPrefix("/") ? "http://\(host)\(head.target)" : "http://\(host)/"
+        let target = head?.target ?? ""
+        if target.hasPrefix("http://") || target.hasPrefix("https://") { return target }
+        let host = authority ?? head?.all("host").first?.value ?? ""
+        guard !host.isEmpty else { return "http://127.0.0.1:8080/uploads" }
+        let scheme = scheme ?? (host.hasSuffix(":443") ? "https" : "http")
+        // Any other target could be an option of curl.
+        return "\(scheme)://\(host)\(target.hasPrefix("/") ? target : "/")"
     }
 }

@@ -34,6 +34,12 @@ public struct Explanation: Sendable {
     /// The head of a raw request; `nil` for a body without a request.
     var head: RequestHead?
 
+    /// The scheme of the request's URL, `http` or `https`; `nil` if the recording does not show it.
+    package internal(set) var scheme: String?
+
+    /// The host of the request's URL, with its port if it has one; `nil` if only the head may have it.
+    package internal(set) var authority: String?
+
     /// All findings in one list, each root cause followed by its consequences.
     public var problems: [Finding] { findings.flatMap { [$0] + $0.consequences } }
 

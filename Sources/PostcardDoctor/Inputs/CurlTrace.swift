@@ -18,6 +18,11 @@ struct CurlTrace: Sendable {
     private(set) var takenEntry: Int?
     /// Whether lines are missing or were changed, so that the bytes are not certain.
     private(set) var isDamaged = false
+    /// Whether any connection so far uses TLS.
+    private var usesTLS = false
+    /// Whether the returned request or one before it was sent over TLS. If only one before it was, https may fail, but
+    /// no form is sent in clear.
+    private(set) var isSecure = false
 
     private enum Notation { case hexadecimal, characters }
 
@@ -160,6 +165,8 @@ struct CurlTrace: Sendable {
             block = .data(Filling(size: size))
         case .received:
             if case .head(let head, _) = choice { choice = .head(head, hasResponse: true) }
+        case .secureConnection:
+            usesTLS = true
         case .other:
             break
         }
@@ -173,6 +180,7 @@ struct CurlTrace: Sendable {
             choice = .done
         case .searching, .head:
             choice = entry == nil || entry == requestCount ? .head([], hasResponse: false) : .searching
+            isSecure = usesTLS
         }
     }
 
@@ -200,6 +208,8 @@ private struct Title {
         case sentHeader(size: Int)
         case sentData(size: Int)
         case received
+        /// A note that only a connection over TLS has.
+        case secureConnection
         case other
     }
 
@@ -211,7 +221,8 @@ private struct Title {
         let title = line.prefix(100).drop { Self.stamp.contains($0) }
         guard title.first == UInt8(ascii: "=") || title.first == UInt8(ascii: "<") else { return nil }
         if title.starts(with: "== Info".utf8) {
-            kind = .other
+            let note = title.dropFirst(7).drop { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: " ") }
+            kind = Self.notesOnTLS.contains { note.starts(with: $0.utf8) } ? .secureConnection : .other
         } else if title.starts(with: "<= Recv ".utf8) {
             kind = title.dropFirst(8).starts(with: "header,".utf8) ? .received : .other
         } else if title.starts(with: "=> Send ".utf8) {
@@ -229,6 +240,9 @@ private struct Title {
     }
 
     private static let stamp = Array("0123456789:.[]- x".utf8)
+
+    /// Not every TLS library writes the first: that of Windows does not.
+    private static let notesOnTLS = ["SSL connection using", "ALPN"]
 }
 
 /// A line with data: its offset in the block, a colon and a blank, and the data.

@@ -108,7 +108,8 @@ extension HTTPArchive.Entry {
         }
         if !hasLength, hasBody, body.missing == nil { head += "Content-Length: \(body.bytes.count)\r\n" }
         return HTTPArchive.Recording(
-            bytes: Array((head + "\r\n").utf8) + body.bytes, remark: body.remark, missingBody: body.missing)
+            bytes: Array((head + "\r\n").utf8) + body.bytes, remark: body.remark, missingBody: body.missing,
+            origin: request.origin)
     }
 }
 
@@ -120,6 +121,13 @@ extension HTTPArchive {
         let remark: String?
         /// The message if it contains nothing of the body.
         let missingBody: String?
+        let origin: Origin
+    }
+
+    /// The scheme and the host of a request's URL; `nil` if the archive does not have them, or only in the head.
+    struct Origin {
+        let scheme: String?
+        let authority: String?
     }
 
     /// Removes line breaks: some recorders join the values of several fields, one per line.
@@ -152,9 +160,25 @@ extension HTTPArchive.Request {
     private var rawTarget: String {
         guard let url, let scheme = url.firstRange(of: "://") else { return url ?? "/" }
         let rest = url[scheme.upperBound...]
-        guard let path = rest.firstIndex(where: { $0 == "/" || $0 == "?" }) else { return "/" }
+        guard let path = rest.firstIndex(where: { "/?#".contains($0) }) else { return "/" }
         let target = rest[path...].prefix { $0 != "#" }
         return target.hasPrefix("/") ? String(target) : "/" + target
+    }
+
+    /// Without a whole URL, that of HTTP/2's own fields, which are left out of the head.
+    fileprivate var origin: HTTPArchive.Origin {
+        if let url, let separator = url.firstRange(of: "://") {
+            let scheme = url[..<separator.lowerBound].lowercased()
+            // A name and a password before the host are left out, because the line for curl may be shared.
+            let authority = url[separator.upperBound...].prefix { !"/?#".contains($0) }.split(separator: "@").last ?? ""
+            let isVisible = authority.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F }
+            if ["http", "https"].contains(scheme), !authority.isEmpty, isVisible {
+                return HTTPArchive.Origin(scheme: scheme, authority: String(authority))
+            }
+        }
+        return HTTPArchive.Origin(
+            scheme: values(of: ":scheme").first { ["http", "https"].contains($0) },
+            authority: values(of: "host").isEmpty ? values(of: ":authority").first : nil)
     }
 
     /// The body's bytes. HAR stores a body as text. For bytes that are not UTF-8, some recorders write one character

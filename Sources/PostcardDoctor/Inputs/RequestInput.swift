@@ -57,7 +57,10 @@ public struct InputExamination: Sendable {
         try input.finish { examination.read($0) }
         if let foreign = input.foreign { return Explanation(foreign, beginning: input.beginning) }
         if let missingBody = input.missingBody { return examination.finish(withoutBody: missingBody) }
-        return examination.finish().leavingOut(input.uncertainCodes)
+        var explanation = examination.finish().leavingOut(input.uncertainCodes)
+        explanation.scheme = input.scheme
+        explanation.authority = input.authority
+        return explanation
     }
 }
 
@@ -99,6 +102,10 @@ package struct RequestInput: Sendable {
     /// The first bytes that were passed on.
     private(set) var beginning: [UInt8] = []
     private var archiveRemarks: [String] = []
+    /// The scheme of the request's URL; `nil` if the recording does not show it, and before the input's end.
+    private(set) var scheme: String?
+    /// The host of the request's URL; `nil` if only the head may have it, and before the input's end.
+    private(set) var authority: String?
     /// The message if the input has nothing of the request's body; `nil` before its end.
     private(set) var missingBody: String?
 
@@ -221,6 +228,7 @@ package struct RequestInput: Sendable {
             var output: [UInt8] = []
             trace.finish(into: &output)
             state = .trace(trace)
+            scheme = trace.isSecure ? "https" : nil
             if let entry, trace.takenEntry == nil { throw fail(.noEntry(entry, of: trace.requestCount)) }
             guard trace.takenEntry != nil else { throw fail(.noUpload(entries: 0)) }
             let bytes = output[...]
@@ -239,6 +247,8 @@ package struct RequestInput: Sendable {
             let recording = try HTTPArchive(archive).choose(entry).entry.recording()
             archiveRemarks = [recording.remark].compactMap(\.self)
             missingBody = recording.missingBody
+            scheme = recording.origin.scheme
+            authority = recording.origin.authority
             return recording.bytes
         } catch {
             throw fail(error)

@@ -100,6 +100,20 @@ struct CurlCommandTests {
         }
     }
 
+    @Test(
+        "A raw request is sent to the host in its head, over https where its port or its target says so",
+        arguments: [
+            ("/x", "Host: a\r\n", "http://a/x"), ("/x", "Host: a:443\r\n", "https://a:443/x"),
+            ("/x", "Host: a:4430\r\n", "http://a:4430/x"), ("https://b/x", "Host: a\r\n", "https://b/x"),
+            ("https://b/x", "", "https://b/x"), ("/x", "", "http://127.0.0.1:8080/uploads"),
+        ])
+    func address(target: String, host: String, url: String) {
+        let request =
+            "POST \(target) HTTP/1.1\r\n\(host)Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
+            + "Content-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--b--\r\n"
+        #expect(Explanation(request: request.utf8).curl?.url == url)
+    }
+
     @Test("Files and texts with a type are told apart from what curl would read in them")
     func parts() throws {
         var command = CurlCommand(url: "http://a/", method: "POST")

@@ -167,6 +167,49 @@ struct CurlTraceTests {
         #expect(error?.code == .noEntry)
     }
 
+    private static let form = Array("--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--XX--\r\n".utf8)
+
+    private static func formHead(_ host: String) -> [UInt8] {
+        let fields = "Host: \(host)\r\nContent-Type: multipart/form-data; boundary=XX\r\nContent-Length: \(form.count)"
+        return Array("POST /u HTTP/1.1\r\n\(fields)\r\n\r\n".utf8)
+    }
+
+    private static func address(in trace: String, entry: Int? = nil) throws -> String? {
+        var examination = InputExamination(entry: entry)
+        let bytes = Array(trace.utf8)
+        try examination.read(bytes.span.bytes)
+        return try examination.finish().curl?.url
+    }
+
+    @Test(
+        "of a connection over TLS is sent again over TLS",
+        arguments: ["", "11:07:14.386133 ", "11:07:14.386133 [0-0] "])
+    func secure(stamp: String) throws {
+        let notes = ["SSL connection using TLSv1.3 / TLS_AES_256_GCM_SHA384", "ALPN: curl offers http/1.1"]
+        for write in [Self.hexadecimal, Self.characters] {
+            let sent = (write("header", Self.formHead("a.example")) + write("data", Self.form))
+                .replacing("=> ", with: stamp + "=> ")
+            let trying = "\(stamp)== Info:   Trying 127.0.0.1:80...\n"
+            #expect(try Self.address(in: trying + sent) == "http://a.example/u")
+            for note in notes {
+                let trace = "\(trying)\(stamp)== Info: \(note)\n\(sent)"
+                #expect(try Self.address(in: trace) == "https://a.example/u")
+            }
+        }
+    }
+
+    @Test("that changes to TLS between two requests is sent again as each of them was")
+    func redirect() throws {
+        let plain = Self.hexadecimal("header", Self.formHead("a.example")) + Self.hexadecimal("data", Self.form)
+        let secure = Self.hexadecimal("header", Self.formHead("b.example")) + Self.hexadecimal("data", Self.form)
+        let response = "<= Recv header, 12 bytes (0xc)\n0000: 48 54 54 50 2f 31 2e 31 20 33 30 37 HTTP/1.1 307\n"
+        let note = "== Info: SSL connection using TLSv1.3 / TLS_AES_256_GCM_SHA384\n"
+        let trace = plain + response + note + secure + response
+        #expect(try Self.address(in: trace) == "http://a.example/u")
+        #expect(try Self.address(in: trace, entry: 1) == "http://a.example/u")
+        #expect(try Self.address(in: trace, entry: 2) == "https://b.example/u")
+    }
+
     /// Traces that lost something, and whether that is noticed.
     static let damagedTraces = [
         hexadecimal("header", Array(head.utf8)) + "=> Send data, 40 bytes (0x28)\n0000: 41 42 AB\n",

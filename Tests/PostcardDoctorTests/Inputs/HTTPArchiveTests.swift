@@ -63,6 +63,29 @@ struct HTTPArchiveTests {
         #expect(error?.code == .noEntry)
     }
 
+    /// What an archive says of where a request was sent, and where it is sent again.
+    static let addresses: [(url: String, headers: [(String, String)], sentTo: String)] = [
+        ("https://example.com/pets?x=1#top", [], "https://example.com/pets?x=1"),
+        ("https://example.com:8443/pets", [("Host", "other.example")], "https://example.com:8443/pets"),
+        ("https://example.com/pets", [(":authority", "other.example")], "https://example.com/pets"),
+        ("HTTP://example.com", [], "http://example.com/"),
+        ("https://example.com#a/b", [], "https://example.com/"),
+        ("https://name:password@example.com/", [], "https://example.com/"),
+        ("/pets", [(":scheme", "https"), (":authority", "example.com")], "https://example.com/pets"),
+        ("/pets", [(":authority", "other.example"), ("Host", "example.com")], "http://example.com/pets"),
+        ("app://pets/a", [("Host", "example.com:443")], "https://example.com:443/a"),
+        ("/pets", [], "http://127.0.0.1:8080/uploads"),
+    ]
+
+    @Test("says where the request is sent again", arguments: addresses)
+    func address(url: String, headers: [(String, String)], sentTo: String) throws {
+        let fields = headers + [("Content-Type", "multipart/form-data; boundary=XX")]
+        let har = Self.archive(Self.entry(url: url, headers: fields, postData: Self.postData(Self.body)))
+        var examination = InputExamination()
+        try examination.read(har.span.bytes)
+        #expect(try examination.finish().curl?.url == sentTo)
+    }
+
     @Test("may hold a form that was sent under another type")
     func otherType() throws {
         let har = Self.archive(
