@@ -11,7 +11,7 @@ struct HTTPArchive {
             let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
             entries = try JSONDecoder().decode(File.self, from: Data(bytes[start...])).log.entries
         } catch {
-            throw .malformedArchive(Self.reason(error), error)
+            throw .malformedArchive(Self.reason(error, bytes), error)
         }
     }
 
@@ -35,13 +35,45 @@ struct HTTPArchive {
         }
     }
 
-    private static func reason(_ error: any Error) -> String {
+    private static func reason(_ error: any Error, _ bytes: [UInt8]) -> String {
         switch error {
         case DecodingError.keyNotFound(let key, _): "It has no \"\(key.stringValue)\"."
         case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
-            "Its \"\(context.codingPath.map(\.stringValue).joined(separator: "."))\" has another type."
+            "Its \"\(path(context))\" has another type."
+        case DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty:
+            "Its \"\(path(context))\" cannot be read."
+        case _ where isTooDeep(bytes): "Its arrays and objects are nested more than \(maximumDepth) levels deep."
         default: "It is not JSON."
         }
+    }
+
+    private static func path(_ context: DecodingError.Context) -> String {
+        context.codingPath.map(\.stringValue).joined(separator: ".")
+    }
+
+    /// How many arrays and objects within each other Foundation reads. Its error for more is that for broken JSON.
+    private static let maximumDepth = 512
+
+    private static func isTooDeep(_ json: [UInt8]) -> Bool {
+        var depth = 0
+        var isInString = false
+        var isEscaped = false
+        for byte in json {
+            if isEscaped {
+                isEscaped = false
+            } else if isInString {
+                isEscaped = byte == UInt8(ascii: "\\")
+                isInString = byte != UInt8(ascii: "\"")
+            } else if byte == UInt8(ascii: "\"") {
+                isInString = true
+            } else if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "{") {
+                depth += 1
+                if depth > maximumDepth { return true }
+            } else if byte == UInt8(ascii: "]") || byte == UInt8(ascii: "}") {
+                depth -= 1
+            }
+        }
+        return false
     }
 
     private struct File: Decodable {
@@ -61,8 +93,19 @@ struct HTTPArchive {
         let method: String
         let url: String?
         let headers: [Header]?
-        let bodySize: Int?
+        let bodySize: Size?
         let postData: PostData?
+    }
+
+    /// A size in bytes; `nil` if it is not a whole number, which is no reason to refuse the file.
+    struct Size: Decodable {
+        let bytes: Int?
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            let number = try? container.decode(Double.self)
+            bytes = (try? container.decode(Int.self)) ?? number.flatMap { Int(exactly: $0) }
+        }
     }
 
     struct Header: Decodable {
@@ -165,7 +208,7 @@ extension HTTPArchive.Request {
         return target.hasPrefix("/") ? String(target) : "/" + target
     }
 
-    /// Without a whole URL, that of HTTP/2's own fields, which are left out of the head.
+    /// The scheme and the host of the URL. If it has none, HTTP/2's own fields may, which are left out of the head.
     fileprivate var origin: HTTPArchive.Origin {
         if let url, let separator = url.firstRange(of: "://") {
             let scheme = url[..<separator.lowerBound].lowercased()
@@ -186,7 +229,10 @@ extension HTTPArchive.Request {
     fileprivate var body: Body {
         let text = postData?.text ?? ""
         guard let postData, !text.isEmpty else { return Body(bytes: [], missing: missingBody) }
-        if postData.encoding?.lowercased() == "base64", let data = Data(base64Encoded: text) {
+        if postData.encoding?.lowercased() == "base64" {
+            guard let data = Data(base64Encoded: text) else {
+                return Body(bytes: Array(text.utf8), isExact: false, remark: Self.notBase64)
+            }
             return Body(bytes: Array(data))
         }
         let size = sizes.first { $0 > 0 }
@@ -211,7 +257,7 @@ extension HTTPArchive.Request {
 
     /// The size of the body by the archive, in bytes; -1 if its recorder did not know it.
     private var sizes: [Int] {
-        [bodySize, values(of: "content-length").first.flatMap { Int($0) }].compactMap { $0 }
+        [bodySize?.bytes, values(of: "content-length").first.flatMap { Int($0) }].compactMap { $0 }
     }
 
     /// The message about a body without recorded bytes; `nil` if the request had no body.
@@ -222,6 +268,10 @@ extension HTTPArchive.Request {
             ? "The HAR lists the form's fields, but has none of the body's bytes: only the head can be checked."
             : "The HAR has none of the body's bytes: only the head can be checked."
     }
+
+    private static let notBase64 =
+        "The HAR says that the body is in base64, but its text is not. The text is read as the body. Offsets and sizes "
+        + "are those in the HAR."
 
     private static let replaced =
         "The HAR has the body as text, in which bytes that are not UTF-8 were replaced. Offsets and sizes are those "

@@ -6,6 +6,11 @@ import Testing
 struct HTTPArchiveTests {
     private static let body = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nv\r\n--XX--\r\n"
 
+    /// Arrays in each other.
+    private static func nested(_ depth: Int) -> String {
+        String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+    }
+
     /// An entry as a recorder writes one.
     static func entry(
         method: String = "POST", url: String = "https://example.com/pets?x=1#top",
@@ -115,6 +120,7 @@ struct HTTPArchiveTests {
     /// Bodies of which a recorder kept only a part.
     static let lossyBodies: [(postData: String, bodySize: Int?)] = [
         (postData(body), body.utf8.count + 5000), (#"{"text": "a\ufffdb"}"#, nil),
+        (postData(body, encoding: "base64"), nil), (postData("/9j/4A", encoding: "base64"), nil),
     ]
 
     @Test(
@@ -208,12 +214,23 @@ struct HTTPArchiveTests {
         #expect(try examination.finish().findings.first?.code == .contentLengthMismatch)
     }
 
-    @Test(
-        "that is none is refused with a reason",
-        arguments: [
-            (#"{"a": 1}"#, "\"log\""), (#"{"log": {"entries": 3}}"#, "log.entries"), ("{", "not JSON"),
-            (#"{"log": {"entries": []}}"#, "None of the 0 requests"),
-        ])
+    @Test("may have a size that is no whole number", arguments: ["12.5", "1e3", "\"62\"", "{}", "null"])
+    func size(json: String) throws {
+        let har = String(
+            decoding: Self.archive(Self.entry(bodySize: 77, postData: Self.postData(Self.body))), as: UTF8.self)
+        let read = try requestBytes(of: Array(har.replacing("77", with: json).utf8))
+        #expect(read.bytes.suffix(Self.body.utf8.count).elementsEqual(Self.body.utf8))
+    }
+
+    /// Inputs that begin as JSON, and the words that say what is wrong with them.
+    static let noArchives: [(json: String, words: String)] = [
+        (#"{"a": 1}"#, "\"log\""), (#"{"log": {"entries": 3}}"#, "log.entries"), ("{", "not JSON"),
+        (#"{"log": {"entries": []}}"#, "None of the 0 requests"),
+        (#"{"log": {"entries": [{"request": {"method": 3}}]}}"#, "request.method"),
+        (#"{"[": \#(nested(511))}"#, "\"log\""), (#"{"\"[": \#(nested(512))}"#, "512 levels"),
+    ]
+
+    @Test("that is none is refused with a reason", arguments: noArchives)
     func refused(json: String, words: String) throws {
         do {
             _ = try requestBytes(of: Array(json.utf8))
