@@ -8,9 +8,9 @@ import PostcardForm
 /// let explanation = examination.finish()
 /// ```
 ///
-/// All bytes after the head are the body, even those beyond its Content-Length. Offsets in the head count from the
-/// start of the request, and offsets in the body from the body's start, with the lines between chunks (RFC 9112 §7.1)
-/// left out.
+/// All bytes after the head are the body, even those beyond its Content-Length, but not those after the last chunk. Use
+/// ``InputExamination`` if several requests may follow each other. Offsets in the head count from the start of the
+/// request, and offsets in the body from the body's start, with the lines between chunks (RFC 9112 §7.1) left out.
 public struct RequestExamination: Sendable {
     private var state = State.head
     /// The head's bytes. They are not part of the state, which would copy them with every read.
@@ -170,7 +170,8 @@ extension RequestExamination.Framing {
     fileprivate func finding(_ head: RequestHead) -> Finding? {
         switch self {
         case .chunks(let body):
-            return body.problem.map { Finding($0) }
+            if let problem = body.problem { return Finding(problem) }
+            return body.excess > 0 ? .bytesBehindLastChunk(of: body) : nil
         case .end(let received, let contentLength):
             guard let contentLength else {
                 let isMissing = received > 0 && !head.isFramed && head.all("content-length").isEmpty
@@ -196,6 +197,13 @@ extension Finding {
         Finding(
             .missingLength, in: .head, at: Int64(head.end),
             "The head has neither a Content-Length nor a Transfer-Encoding: servers read no body.", edits: [])
+    }
+
+    fileprivate static func bytesBehindLastChunk(of body: ChunkedBody) -> Finding {
+        Finding(
+            .malformedChunk, at: body.length,
+            "\(body.excess) bytes follow the last chunk, which servers read as another request.",
+            fix: "End the request with the chunk of length 0 and its blank line.", edits: [])
     }
 
     fileprivate static var headTooLarge: Finding {

@@ -8,8 +8,9 @@ import PostcardForm
 /// let explanation = try examination.finish()
 /// ```
 ///
-/// Reads raw HTTP/1.1 requests, the output of `curl --trace` and `curl --trace-ascii`, and HAR 1.2 files. For anything
-/// else the explanation says what it is.
+/// Reads raw HTTP/1.1 requests, the output of `curl --trace` and `curl --trace-ascii`, and HAR 1.2 files. Raw requests
+/// may follow each other, as in all bytes that a client sent over a connection. For anything else the explanation says
+/// what it is.
 public struct InputExamination: Sendable {
     /// The formats of a recorded request.
     public enum Format: String, Sendable, Hashable {
@@ -29,8 +30,8 @@ public struct InputExamination: Sendable {
     /// Starts reading an input.
     ///
     /// - Parameters:
-    ///   - entry: The number of the request in a HAR file or a trace, from 1. Defaults to the only upload of a HAR
-    ///     file, or the first request with a body of a trace.
+    ///   - entry: The number of the request, from 1. Defaults to the only upload of a HAR file, or the first request
+    ///     with a body of a trace or of raw requests.
     ///   - format: What the input is. Defaults to what its first bytes suggest.
     public init(entry: Int? = nil, format: Format? = nil) {
         input = RequestInput(entry: entry, format: format)
@@ -99,7 +100,7 @@ package struct RequestInput: Sendable {
     private let knownFormat: InputExamination.Format?
     private let maximumArchiveBytes: Int
     private var state = State.start([])
-    /// The first bytes that were passed on.
+    /// The first bytes of a raw input.
     private(set) var beginning: [UInt8] = []
     private var archiveRemarks: [String] = []
     /// The scheme of the request's URL; `nil` if the recording does not show it, and before the input's end.
@@ -111,7 +112,7 @@ package struct RequestInput: Sendable {
 
     private enum State {
         case start([UInt8])
-        case request
+        case request(RequestSequence)
         case trace(CurlTrace)
         case archive([UInt8])
         case failed(InputError)
@@ -126,8 +127,8 @@ package struct RequestInput: Sendable {
     /// Starts reading an input.
     ///
     /// - Parameters:
-    ///   - entry: The number of the request in a HAR file or a trace, from 1. Defaults to the only upload of a HAR
-    ///     file, or the first request with a body of a trace.
+    ///   - entry: The number of the request, from 1. Defaults to the only upload of a HAR file, or the first request
+    ///     with a body of a trace or of raw requests.
     ///   - format: What the input is. Defaults to what its first bytes suggest.
     package init(entry: Int? = nil, format: InputExamination.Format? = nil) {
         self.init(entry: entry, format: format, maximumArchiveBytes: Self.maximumArchiveBytes)
@@ -158,7 +159,9 @@ package struct RequestInput: Sendable {
     /// What the input lacks of the request, in sentences.
     package var remarks: [String] {
         switch state {
-        case .start, .request, .failed: []
+        case .start, .failed: []
+        case .request(let requests):
+            Self.remarks(onChoiceFrom: "The input", requests.requestCount, requests.takenEntry)
         case .archive: archiveRemarks
         case .trace(let trace): Self.remarks(on: trace)
         }
@@ -193,11 +196,13 @@ package struct RequestInput: Sendable {
             chunk.withUnsafeBytes { start.append(contentsOf: $0) }
             state = .start(start)
             if start.count >= Self.startLength { try begin(handOn: handOn) }
-        case .request:
+        case .request(var requests):
+            state = .start([])
             keepBeginning(chunk)
-            handOn(chunk)
+            requests.read(chunk, handOn: handOn)
+            state = .request(requests)
         case .trace(var trace):
-            state = .request
+            state = .start([])
             var output: [UInt8] = []
             trace.read(chunk, into: &output)
             state = .trace(trace)
@@ -222,8 +227,14 @@ package struct RequestInput: Sendable {
     package mutating func finish(handOn: (RawSpan) -> Void) throws(InputError) {
         if case .start = state { try begin(handOn: handOn) }
         switch state {
-        case .start, .request:
+        case .start:
             break
+        case .request(var requests):
+            requests.finish(handOn: handOn)
+            state = .request(requests)
+            if let entry, requests.takenEntry == nil, foreign == nil {
+                throw fail(.noEntry(entry, of: requests.requestCount))
+            }
         case .trace(var trace):
             var output: [UInt8] = []
             trace.finish(into: &output)
@@ -258,7 +269,7 @@ package struct RequestInput: Sendable {
     private mutating func begin(handOn: (RawSpan) -> Void) throws(InputError) {
         guard case .start(let start) = state else { return }
         switch knownFormat ?? Self.format(of: start) {
-        case .request: state = .request
+        case .request: state = .request(RequestSequence(entry: entry))
         case .curlTrace, .curlTraceASCII: state = .trace(CurlTrace(entry: entry))
         case .httpArchive: state = .archive([])
         }
@@ -296,11 +307,11 @@ package struct RequestInput: Sendable {
             remarks.append(
                 "Lines of the trace are missing or were changed, so bytes of the request are not certain.")
         }
-        if trace.requestCount > 1, let taken = trace.takenEntry {
-            remarks.append(
-                "The trace holds \(trace.requestCount) requests; this is number \(taken). Choose another with "
-                    + "--entry N.")
-        }
-        return remarks
+        return remarks + Self.remarks(onChoiceFrom: "The trace", trace.requestCount, trace.takenEntry)
+    }
+
+    private static func remarks(onChoiceFrom input: String, _ count: Int, _ taken: Int?) -> [String] {
+        guard count > 1, let taken else { return [] }
+        return ["\(input) has \(count) requests; this is number \(taken). Choose another with --entry N."]
     }
 }

@@ -4,7 +4,9 @@ import PostcardForm
 struct ChunkedBody: Sendable {
     private var state = State.size(0, digits: 0)
     /// How many bytes the chunks have held so far.
-    private var length: Int64 = 0
+    private(set) var length: Int64 = 0
+    /// How many bytes followed the last chunk.
+    private(set) var excess: Int64 = 0
 
     private enum State {
         /// The digits that begin a chunk.
@@ -45,6 +47,10 @@ struct ChunkedBody: Sendable {
         var position = 0
         while position < bytes.byteCount {
             countSteps(1)
+            if case .complete = state {
+                excess += Int64(bytes.byteCount - position)
+                return
+            }
             if case .data(let rest) = state {
                 let count = Int(min(rest, Int64(bytes.byteCount - position)))
                 handOn(bytes.extracting(position..<(position + count)))

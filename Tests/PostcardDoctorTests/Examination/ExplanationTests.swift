@@ -256,6 +256,23 @@ struct ExplanationTests {
         #expect(explanation.parts.map(\.name) == ["a", "b"])
     }
 
+    @Test("Bytes behind the last chunk are an error, however they are cut", arguments: [1, 7, 1000])
+    func bytesBehindLastChunk(size: Int) {
+        let length = String(Self.form.utf8.count, radix: 16)
+        let wire =
+            "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + "\(length)\r\n\(Self.form)\r\n0\r\n\r\n"
+        for (excess, count) in [("x", 1), ("\r\n", 2), ("0\r\n\r\n", 5)] {
+            var examination = RequestExamination()
+            for chunk in Array((wire + excess).utf8).chunks(of: size) { examination.read(chunk.span.bytes) }
+            let explanation = examination.finish()
+            #expect(explanation.problems.map(\.code) == [.malformedChunk])
+            #expect(explanation.findings.first?.offset == Int64(Self.form.utf8.count))
+            #expect(explanation.findings.first?.message.hasPrefix("\(count) bytes follow") == true)
+            #expect(explanation.parts.map(\.name) == ["a", "b"])
+        }
+    }
+
     @Test(
         "Chunks that break off or are malformed are the root cause",
         arguments: [

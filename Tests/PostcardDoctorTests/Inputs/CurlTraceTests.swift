@@ -159,7 +159,7 @@ struct CurlTraceTests {
         let bytes = Array(trace.utf8)
         let chosen = try requestBytes(of: bytes)
         #expect(chosen.bytes == second + [1, 2])
-        #expect(chosen.remarks == ["The trace holds 3 requests; this is number 2. Choose another with --entry N."])
+        #expect(chosen.remarks == ["The trace has 3 requests; this is number 2. Choose another with --entry N."])
         #expect(try requestBytes(of: bytes, entry: 1).bytes == first)
         #expect(try requestBytes(of: bytes, entry: 2).bytes == second + [1, 2])
         #expect(try requestBytes(of: bytes, entry: 3).bytes == third + [3])

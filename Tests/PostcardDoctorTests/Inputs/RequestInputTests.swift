@@ -93,6 +93,75 @@ struct RequestInputTests {
         #expect(throws: InputError.self) { try input.finish { _ in } }
     }
 
+    private static let visit = "GET /form HTTP/1.1\r\nHost: x\r\n\r\n"
+    private static let empty = "POST /login HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
+    private static let form = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nhi\r\n--XX--\r\n"
+    private static let type = "Content-Type: multipart/form-data; boundary=XX\r\n"
+    private static let post =
+        "POST /1 HTTP/1.1\r\nHost: x\r\n\(type)Content-Length: \(form.utf8.count)\r\n\r\n\(form)"
+    private static let chunked =
+        "POST /2 HTTP/1.1\r\nHost: x\r\n\(type)Transfer-Encoding: chunked\r\n\r\n"
+        + "\(String(form.utf8.count, radix: 16))\r\n\(form)\r\n0\r\n\r\n"
+    private static let unframed = "POST /3 HTTP/1.1\r\nHost: x\r\n\(type)\r\n\(form)"
+
+    /// Requests that follow each other, and which of them is read.
+    static let sequences: [(requests: [String], entry: Int?, taken: Int)] = [
+        ([visit, post], nil, 2), ([post, chunked], nil, 1), ([chunked, post], nil, 1),
+        ([chunked, visit, visit], nil, 1), ([visit, empty, visit, chunked, post], nil, 4),
+        ([visit, unframed], nil, 2), ([post, unframed], nil, 1),
+        ([visit, visit, empty], nil, 3), ([post, visit], 2, 2), ([visit, post, chunked], 3, 3), ([visit, post], 1, 1),
+        ([visit, "POST /cut HTTP/1.1\r\nHost: x\r\n"], nil, 2), ([post, "POST /cut HTTP/1.1\r\nHost"], nil, 1),
+    ]
+
+    @Test("of several requests gives the first with a form, or the one that is asked for", arguments: sequences)
+    func several(requests: [String], entry: Int?, taken: Int) throws {
+        let bytes = Array(requests.joined().utf8)
+        for piece in [1, 7, 64, 1000] {
+            let read = try requestBytes(of: bytes, entry: entry, piece: piece)
+            #expect(String(decoding: read.bytes, as: UTF8.self) == requests[taken - 1])
+            #expect(
+                read.remarks == [
+                    "The input has \(requests.count) requests; this is number \(taken). Choose another with --entry N."
+                ])
+        }
+    }
+
+    @Test("of several requests is explained as if it had only one")
+    func oneOfSeveral() throws {
+        let wanted = Self.chunked.replacing("\"a\"\r\n\r\n", with: "\"a\"\n\r\n\n")
+        for input in [Self.visit + wanted + Self.post, wanted + Self.visit] {
+            var examination = InputExamination()
+            let bytes = Array(input.utf8)
+            try examination.read(bytes.span.bytes)
+            let explanation = try examination.finish()
+            #expect(explanation.problems.map(\.code) == [.bareLineBreak])
+            #expect(explanation.parts.map(\.size) == [3])
+        }
+        var examination = InputExamination(entry: 3)
+        let bytes = Array((Self.visit + Self.post).utf8)
+        try examination.read(bytes.span.bytes)
+        let error = #expect(throws: InputError.self) { try examination.finish() }
+        #expect(error?.code == .noEntry)
+    }
+
+    @Test(
+        "that goes on without a request line is one request",
+        arguments: [
+            "hello\r\n", "\r\n", "POST /\r\n\r\n", "post / HTTP/1.1\r\n\r\n", "POST / FTP/1.1\r\n\r\n",
+            "POST / HTTP/2\r\n\r\n", "POST / HTTP/1.1", String(repeating: "x", count: 9_000),
+            "POST /\(String(repeating: "x", count: 9_000)) HTTP/1.1\r\n\r\n",
+        ])
+    func excess(bytes: String) throws {
+        for request in [Self.post, Self.chunked, Self.unframed, Self.visit] {
+            let input = Array((request + bytes + Self.post).utf8)
+            for piece in [1, 100, 100_000] {
+                let read = try requestBytes(of: input, piece: piece)
+                #expect(read.bytes == input)
+                #expect(read.remarks.isEmpty)
+            }
+        }
+    }
+
     @Test("that is a request comes out as it went in")
     func request() throws {
         let bytes = Array("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc".utf8)
