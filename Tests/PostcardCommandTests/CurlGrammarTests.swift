@@ -16,6 +16,7 @@ struct CurlGrammarTests {
         _ = try folder.file("c.jpg", [0xFF, 0xD8, 0xFF] + (0...255).map { UInt8($0) })
         for name in ["d,e.txt", "f;g.txt", "h i.txt", "제주.txt"] { _ = try folder.file(name, name.utf8) }
         _ = try folder.file("latin.txt", [0x63, 0x61, 0x66, 0xE9, 0x0A])
+        _ = try folder.file("nul.txt", [0x61, 0, 0x62])
         _ = try folder.file("my; fields", "X-Three: 3\n".utf8)
         _ = try folder.file("fields", "X-One: 1\n# no field\nX-Two: 2\n".utf8)
         _ = try folder.file("long.txt", (String(repeating: "é = \tlong ", count: 40) + "\r\nend \r\n\u{1}").utf8)
@@ -31,7 +32,7 @@ struct CurlGrammarTests {
         #"-F 'f=@a.txt;filename="o;t\"h.txt"'"#, #"-F 'f=@"h i.txt"'"#, #"-F 'f=@h i.txt'"#, #"-F 'f=@"d,e.txt"'"#,
         #"-F 'f=@"f;g.txt"'"#, #"-F f=@제주.txt"#, #"-F f=@a.txt,b.html"#,
         #"-F 'f=@a.txt;type=text/x-a,b.html;filename=z.html'"#, #"-F 'f=@a.txt, c.jpg ,b.html'"#, #"-F 't=<a.txt'"#,
-        #"-F 't=<latin.txt'"#,
+        #"-F 't=<latin.txt'"#, #"-F 't=<nul.txt'"#,
         #"-F 't=<a.txt;type=text/html'"#, #"-F =@a.txt"#, #"-F =hello"#, #"-F 'f=@-;type=text/plain'"#, #"-F 't=<-'"#,
         #"-F -=v"#,
         #"--form-string a=@a.txt"#, #"--form-string 'a=b;type=text/html'"#, #"--form-string 'a="x" <y'"#,
@@ -179,7 +180,7 @@ struct CurlGrammarTests {
         let form =
             #"-F 'title=제주 "x"\y' -F 'j={"a":1};type=application/json' -F f=@c.jpg -F 't=<long.txt' -F e=@empty.txt "#
             + #"-F 'h=x;headers="X-A: b, c"' -F 'f=@"d,e.txt"' -F 'q=@c.jpg;type=text/plain; charset=utf-8' "#
-            + #"-F z= -F l=@empty.txt -F 'o=<latin.txt'"#
+            + #"-F z= -F l=@empty.txt -F 'o=<latin.txt' -F 'n=<nul.txt'"#
         let send = "'\(Program.url.path)' send --metadata as-is"
         let expected = try await output(send, server.address, form)
         let body = try await output("\(send) --dry-run", "http://127.0.0.1:9/x", form)
@@ -237,7 +238,7 @@ struct CurlGrammarTests {
     @Test(arguments: [
         (["-F", "=)"], 64, "-F '=(' did not begin"), (["-F", "a=b;encoder=rot13"], 64, "base64"),
         (["-F", "a=é;encoder=7bit"], 66, "not 7bit"), (["-F", "a=@x,"], 64, "names no file"),
-        (["-F", "a=b;headers=@/no/file"], 66, "/no/file"), (["-F", "a=</bin/sh"], 66, "with @ in place of <"),
+        (["-F", "a=b;headers=@/no/file"], 66, "/no/file"), (["-F", "a=b;headers=@/bin/sh"], 66, "has a NUL"),
         (["-F"], 64, "Missing value"),
         (["-F", "a=(;filename=x"], 64, "only ;type= and ;headers="),
     ])

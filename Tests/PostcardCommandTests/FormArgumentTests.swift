@@ -56,6 +56,21 @@ struct FormArgumentTests {
         #expect(read.parts.map { $0.filename?.text } == [nil, "d", nil])
     }
 
+    @Test("Many blanks in a row are read once", .timeLimit(.minutes(1)))
+    func blanks() throws {
+        let blanks = String(repeating: " ", count: 1_000_000)
+        let rows: [(argument: String, sources: [FormArgument.Source])] = [
+            ("a=x\(blanks)y", [.text(ArgumentText("x\(blanks)y".utf8))]), ("a=x\(blanks);type=text/html", [.text("x")]),
+            ("a=x;\(blanks)type=\(blanks)text/html", [.text("x")]),
+            ("p=@x\(blanks),\(blanks)y", [.file(path: "x"), .file(path: "y")]),
+        ]
+        for (index, row) in rows.enumerated() {
+            // Not in the expectation, which would print a million blanks.
+            let isRead = try FormArgument(row.argument).parts.map(\.source) == row.sources
+            #expect(isRead, "row \(index)")
+        }
+    }
+
     @Test("Values of any bytes pass the argument parser, and so do values that begin with a dash")
     func rawValues() throws {
         let given: [[UInt8]] = [

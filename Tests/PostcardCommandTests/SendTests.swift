@@ -30,6 +30,8 @@ struct SendTests {
         (["http://127.0.0.1:1/", "-F", "a=b", "-v"], 64, "--dry-run"),
         (["http://127.0.0.1:1/", "-F", "a=b", "-o", "response"], 64, "> FILE"),
         (["http://127.0.0.1:1/", "-F", "a=b", "-A", "me"], 64, "-H 'User-Agent: "),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--dry-run", "--json"], 64, "no response for --json"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--dry-run", "--as-curl"], 64, "choose one of them"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--retries", "-1"], 64, "retries"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--limit-rate", "0"], 64, "byte a second"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--limit-rate", "fast"], 64, "rate"),

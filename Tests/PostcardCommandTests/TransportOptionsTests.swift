@@ -74,6 +74,33 @@ struct TransportOptionsTests {
         #expect(other.status == 69, "\(other.messages)")
     }
 
+    /// Redirects each form to the URL of its first argument.
+    private static let redirector = """
+        import http.server, sys
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.wfile.write(b"HTTP/1.1 307 -\\r\\nLocation: %s\\r\\nContent-Length: 0\\r\\n\\r\\n" % sys.argv[1].encode())
+            def log_message(self, *_): pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        print("http://127.0.0.1:%d" % server.server_address[1], flush=True)
+        server.serve_forever()
+        """
+
+    @Test func `a host that a redirect leads to is looked up there too`() async throws {
+        let server = try await RunningServer([
+            "serve", "--port", "0", "--directory", folder.path, "--allow-host", "uploads.test",
+        ])
+        let port = try #require(URL(string: server.address)?.port)
+        let target = "http://uploads.test:\(port)/uploads"
+        let redirector = try await RunningServer(
+            ["python3", "-c", Self.redirector, target], of: URL(filePath: "/usr/bin/env"))
+        let ending = try await Program.run([
+            "send", redirector.address, "-F", "a=b", "--resolve", "uploads.test:\(port):127.0.0.1",
+        ])
+        #expect(ending.status == 0, "\(ending.messages)")
+    }
+
     /// A proxy that prints what it is asked to connect to.
     private static let proxy = """
         import socket, threading

@@ -34,7 +34,7 @@ struct FormArgument {
         case text(ArgumentText)
         /// A file, streamed; `-` is standard input.
         case file(path: ArgumentText)
-        /// A text field whose value is a file's text; `-` is standard input.
+        /// A text field whose value is a file's content; `-` is standard input.
         case textOfFile(path: ArgumentText)
     }
 
@@ -162,12 +162,28 @@ struct FormArgumentScanner {
     mutating func word(before end: UInt8? = nil) -> ArgumentText {
         if end != nil { rest = rest.drop(while: \.isBlank) }
         if let quoted = quotedWord(before: end) { return quoted }
-        let stop = rest.indices.first { rest[$0] == end || attribute(at: $0) != nil } ?? rest.endIndex
+        let stop = endOfWord(before: end)
         var word = rest[..<stop]
         // Blanks before an attribute belong to it; those at the end of a text belong to the text.
-        while stop < rest.endIndex || end != nil, word.last?.isBlank == true { word.removeLast() }
+        if stop < rest.endIndex || end != nil {
+            word = word[..<(word.lastIndex { !$0.isBlank }.map { $0 + 1 } ?? word.startIndex)]
+        }
         rest = rest[stop...]
         return ArgumentText(word)
+    }
+
+    /// Where a word without quotes ends.
+    private func endOfWord(before end: UInt8?) -> Int {
+        var index = rest.startIndex
+        while index < rest.endIndex {
+            if rest[index] == end || attribute(at: index) != nil { return index }
+            let isBlank = rest[index].isBlank
+            index += 1
+            // An attribute is found from the first of the blanks before it. Looking from each of them would take a time
+            // that grows with the square of their number.
+            if isBlank { index = rest[index...].firstIndex { !$0.isBlank } ?? rest.endIndex }
+        }
+        return rest.endIndex
     }
 
     /// The next attribute, and whether its value names a file that holds it; `nil` at the end.

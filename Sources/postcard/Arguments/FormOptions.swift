@@ -45,8 +45,8 @@ struct FormOptions: ParsableArguments {
             "A part of the form. Repeat it for more parts, which are sent in this order.",
             discussion: """
                 name=value is a text field, name=@path[;type=MIME][;filename=NAME] a file, and name=<path a text field \
-                whose value is the file's text. The path - is standard input. name=@a,b sends two files, as two parts \
-                (RFC 7578, section 4.3). ;headers=FIELD or ;headers=@path adds header fields to a part, and \
+                whose value is the file's content. The path - is standard input. name=@a,b sends two files, as two \
+                parts (RFC 7578, section 4.3). ;headers=FIELD or ;headers=@path adds header fields to a part, and \
                 ;encoder=base64, quoted-printable, 8bit, 7bit or binary encodes it. 'name=(;type=multipart/mixed' begins a \
                 multipart within the form, which '=)' ends. A word in quotes may have any of these characters. Unlike curl, \
                 a text keeps its blanks and semicolons.

@@ -91,13 +91,14 @@ struct SentFile {
     }
 }
 
-/// A text that is read from a file or from standard input. It is usually UTF-8, as texts of forms should be.
+/// The content of a file or of standard input that is sent as a text, or that has header fields. It is usually UTF-8,
+/// as texts of forms should be, but `<` sends any bytes, as in curl.
 struct TextFile {
     let bytes: [UInt8]
     private let name: String
 
     /// - Parameter path: The file; `-` is standard input.
-    /// - Throws: ``CommandFailure`` if it cannot be read, or is no text.
+    /// - Throws: ``CommandFailure`` if it cannot be read.
     init(_ path: ArgumentText) throws {
         name = path == "-" ? "Standard input" : path.description
         do {
@@ -110,16 +111,16 @@ struct TextFile {
         } catch {
             throw CommandFailure.input(name, "cannot be read: \(error)")
         }
-        guard !bytes.contains(0) else {
-            throw CommandFailure.input(name, "is not a text. Send it as a file, with @ in place of <.")
-        }
     }
 
     /// The header fields in the file, one in each line. A line that begins with a blank continues the line before it, and
     /// a line that begins with `#` is a comment.
     ///
-    /// - Throws: ``CommandFailure`` if the file is not UTF-8.
+    /// - Throws: ``CommandFailure`` if the file is not UTF-8, or has a NUL.
     func headerLines() throws -> [String] {
+        guard !bytes.contains(0) else {
+            throw CommandFailure.input(name, "has a NUL, which header fields must not have")
+        }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw CommandFailure.input(name, "is not UTF-8, which header fields must be")
         }

@@ -58,6 +58,7 @@ struct TransportOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Connect to this address instead of the one that the host's name has; repeatable.",
+            discussion: "For a host that a redirect leads to, the address is that of all its ports.",
             valueName: "host:port:address"))
     var resolve: [String] = []
 
@@ -138,8 +139,9 @@ struct TransportOptions: ParsableArguments {
             ?? AsyncHTTPTransport.configuration()
         if version == .http1 { configuration.httpVersion = .http1Only }
         configuration.tlsConfiguration = try tls(for: url)
-        for resolution in try resolve.map({ try Resolution($0) }) where resolution.applies(to: url) {
-            configuration.dnsOverride[url?.host() ?? resolution.host] = resolution.address
+        for resolution in try resolve.map({ try Resolution($0) }) {
+            guard let host = resolution.host(for: url) else { continue }
+            configuration.dnsOverride[host] = resolution.address
         }
         let proxy = proxy ?? url.flatMap { ProxyEnvironment().proxy(for: $0) } ?? ""
         if !proxy.isEmpty { configuration.proxy = try Self.proxy(proxy) }
@@ -226,11 +228,12 @@ struct TransportOptions: ParsableArguments {
             address = pieces[2].trimmingCharacters(in: ["[", "]"])
         }
 
-        func applies(to url: URL?) -> Bool {
-            // A queue has uploads to several hosts.
-            guard let url else { return true }
-            guard url.host()?.lowercased() == host.lowercased() else { return false }
-            return (url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)) == port
+        /// The host whose address is replaced, as the client writes it; `nil` if the URL has another port of the host.
+        ///
+        /// A redirect, or a queue, can lead to other hosts than the URL's. The client keeps one address for each host.
+        func host(for url: URL?) -> String? {
+            guard let url, let host = url.host(), host.lowercased() == self.host.lowercased() else { return self.host }
+            return (url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)) == port ? host : nil
         }
     }
 }

@@ -15,7 +15,7 @@ struct Send: AsyncParsableCommand {
             The response's body is written to standard output. Exit status: 0 a 2xx response; 1 another response, a \
             response before the whole form was sent, or the server received something else (--verify); \
             64 usage; 66 a file is missing or unreadable, or a picture cannot be made to fit; 69 no connection, or it \
-            broke; 70 this build cannot change pictures; 75 timed out.
+            broke; 70 this build cannot change pictures; 73 a file or standard output cannot be written; 75 timed out.
             """)
 
     @OptionGroup
@@ -118,6 +118,12 @@ struct Send: AsyncParsableCommand {
         guard (0...10_000).contains(retries) else { throw ValidationError("The retries must be from 0 to 10,000.") }
         if let limitRate, limitRate.bytes < 1 {
             throw ValidationError("The rate must be at least one byte a second.")
+        }
+        if dryRun, asCurl {
+            throw ValidationError("--dry-run writes the body and --as-curl a command line: choose one of them.")
+        }
+        if dryRun, json {
+            throw ValidationError("--dry-run sends nothing, so there is no response for --json to write.")
         }
         _ = try address()
     }
