@@ -6,6 +6,9 @@ import Testing
 struct ExplainTests {
     private static let form = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n초코\r\n--XX--\r\n"
 
+    /// The command for a body, as a shell reads it.
+    private static let explain = "'\(Program.url.path)' explain --content-type 'multipart/form-data; boundary=XX'"
+
     @Test("A valid form ends it with 0, and its parts are mapped")
     func valid() async throws {
         let folder = try TemporaryFolder()
@@ -154,6 +157,86 @@ struct ExplainTests {
         }
     }
 
+    @Test("Standard input is fixed from where its reading began, whatever was read of it before")
+    func fixFromOffset() async throws {
+        let folder = try TemporaryFolder()
+        let output = folder.url.appending(path: "fixed")
+        let input = try folder.file("input", ("0123456789" + Self.form.replacing("\r\n", with: "\n")).utf8)
+        let commands = "dd bs=10 count=1 of=/dev/null 2> /dev/null; \(Self.explain) --fix '\(output.path)'"
+        let ending = try await Program.run("sh", ["-c", "(\(commands)) < '\(input.path)'"])
+        #expect(ending.status == 1, "\(ending.messages)")
+        #expect(try Data(contentsOf: output) == Data(Self.form.utf8))
+    }
+
+    @Test("A replaced file keeps its permissions, a link stays a link, and a new file is as private as the input")
+    func fixedFile() async throws {
+        let folder = try TemporaryFolder()
+        let files = FileManager.default
+        let body = Self.form.replacing("\r\n", with: "\n")
+        for (name, permissions) in [("input", 0o640), ("private", 0o600), ("shared", 0o664)] {
+            let file = try folder.file(name, body.utf8)
+            try files.setAttributes([.posixPermissions: permissions], ofItemAtPath: file.path)
+        }
+        try files.createDirectory(atPath: "\(folder.path)/links", withIntermediateDirectories: false)
+        for name in ["private", "new"] {
+            try files.createSymbolicLink(
+                atPath: "\(folder.path)/links/\(name)", withDestinationPath: "../\(name)")
+        }
+        let rows: [(command: String, file: String, permissions: Int)] = [
+            ("cat input | EXPLAIN shared", "shared", 0o664), ("cat input | EXPLAIN links/private", "private", 0o600),
+            ("cat input | EXPLAIN links/new", "new", 0o600), ("EXPLAIN copied input", "copied", 0o640),
+            ("EXPLAIN directed < input", "directed", 0o640),
+        ]
+        for row in rows {
+            let command = row.command.replacing("EXPLAIN", with: "\(Self.explain) --fix")
+            let ending = try await Program.run("sh", ["-c", "cd '\(folder.path)'; umask 0; \(command)"])
+            #expect(ending.status == 1, "\(row): \(ending.messages)")
+            let path = "\(folder.path)/\(row.file)"
+            #expect(files.contents(atPath: path) == Data(Self.form.utf8), "\(row)")
+            let attributes = try files.attributesOfItem(atPath: path)
+            #expect(attributes[.posixPermissions] as? Int == row.permissions, "\(row)")
+            #expect(attributes[.type] as? FileAttributeType == .typeRegular, "\(row)")
+        }
+        for name in ["private", "new"] {
+            #expect(try files.destinationOfSymbolicLink(atPath: "\(folder.path)/links/\(name)") == "../\(name)")
+        }
+    }
+
+    @Test("What is not a regular file is not replaced, and standard output is no file to fix")
+    func irregularFiles() async throws {
+        let folder = try TemporaryFolder()
+        let type = ["--content-type", "multipart/form-data; boundary=XX"]
+        let pipe = folder.url.appending(path: "pipe")
+        #expect(mkfifo(pipe.path, 0o600) == 0)
+        for (path, words) in [(pipe.path, "it is a pipe"), (folder.path, "it is a directory")] {
+            let ending = try await Program.run(["explain", "--fix", path] + type, input: Data(Self.form.utf8))
+            #expect(ending.status == 73, "\(path)")
+            #expect(ending.messages.contains(words), "\(ending.messages)")
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["pipe"])
+        let ending = try await Program.run(["explain", "--fix", "-"] + type, input: Data(Self.form.utf8))
+        #expect(ending.status == 64)
+        #expect(ending.messages.contains("./-"), "\(ending.messages)")
+    }
+
+    @Test("A form to edit that finds no room leaves nothing")
+    func noRoomToEdit() async throws {
+        let folder = try TemporaryFolder()
+        let small = "--XX\r\nContent-Disposition: form-data; name=\"s\"; filename=\"s.txt\"\r\n\r\nsmall\r\n"
+        let large = small.replacing("small", with: String(repeating: "x", count: 200_000))
+        let input = try folder.file("input", (small + large + "--XX--\r\n").utf8)
+        try FileManager.default.createDirectory(atPath: "\(folder.path)/empty", withIntermediateDirectories: false)
+        for path in ["outer/inner", "empty"] {
+            let command = "\(Self.explain) --edit '\(folder.path)/\(path)' '\(input.path)'"
+            // Files of more than some blocks cannot be written, as on a disk that is full.
+            let ending = try await Program.run("sh", ["-c", "trap '' XFSZ; ulimit -f 16; \(command)"])
+            #expect(ending.status == 73, "\(ending.messages)")
+            #expect(ending.messages.contains("\(path) cannot be written"), "\(ending.messages)")
+        }
+        #expect(try Set(FileManager.default.contentsOfDirectory(atPath: folder.path)) == ["input", "empty"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(folder.path)/empty").isEmpty)
+    }
+
     @Test("The JSON has what was fixed and what was not")
     func fixAsJSON() async throws {
         let folder = try TemporaryFolder()
@@ -235,6 +318,15 @@ struct ExplainTests {
         #expect(try await Program.run(["explain", "a", "b"]).status == 64)
         #expect(try await Program.run(["explain", "--listen", "0", "a"]).status == 64)
         #expect(try await Program.run(["explain", "--entry", "0"]).status == 64)
+        for (options, words) in [
+            (["--host", "::1"], "--listen PORT"), (["--timeout", "5"], "--listen PORT"),
+            (["--listen", "0", "--timeout", "0"], "from 1 to a day"), (["--against", ""], "The known servers are"),
+            (["--against", ","], "The known servers are"),
+        ] {
+            let ending = try await Program.run(["explain"] + options)
+            #expect(ending.status == 64, "\(options)")
+            #expect(ending.messages.contains(words), "\(ending.messages)")
+        }
     }
 }
 

@@ -73,11 +73,29 @@ struct ListenTests {
         #expect(await listener.end().status == 1)
     }
 
+    @Test("What another connection sends does not get into the fixed file")
+    func severalConnections() async throws {
+        let folder = try TemporaryFolder()
+        let fixed = folder.url.appending(path: "fixed")
+        let listener = try await Listener("--timeout", "600", "--fix", fixed.path)
+        let wire = Self.head("Content-Length: \(Self.form.utf8.count)") + Self.form
+        let response = try await listener.exchange(
+            wire,
+            besides: "GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+        #expect(response.contains("✓ The form is valid."), "\(response)")
+        #expect(await listener.end().status == 0)
+        #expect(try Data(contentsOf: fixed) == Data(wire.utf8))
+    }
+
     @Test("A port that is taken ends it with 69")
     func portTaken() async throws {
         let listener = try await Listener()
         let port = try #require(listener.address.split(separator: ":").last.map(String.init))
-        #expect(try await Program.run(["explain", "--listen", port]).status == 69)
+        let ending = try await Program.run(["explain", "--listen", port])
+        #expect(ending.status == 69)
+        #expect(
+            ending.messages == "postcard: Cannot listen on 127.0.0.1:\(port): Address already in use\n",
+            "\(ending.messages)")
         _ = try await listener.exchange("x")
         _ = await listener.end()
     }
@@ -116,17 +134,28 @@ private final class Listener: Sendable {
     }
 
     /// Sends bytes, says that no more will come unless it is to be silent instead, and gives back the response.
-    func exchange(_ wire: String, thenSilent: Bool = false) async throws -> String {
+    ///
+    /// - Parameter other: The head of a request that is sent before, on another connection, and has no end. It must
+    ///   expect 100 Continue, which shows that it was received.
+    func exchange(_ wire: String, thenSilent: Bool = false, besides other: String = "") async throws -> String {
         let client = """
             import socket, sys
+            if sys.argv[4]:
+                other = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+                other.sendall(bytes.fromhex(sys.argv[4]))
+                other.recv(65536)
             connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
             connection.sendall(bytes.fromhex(sys.argv[2]))
             if sys.argv[3] == "end": connection.shutdown(socket.SHUT_WR)
             while data := connection.recv(65536): sys.stdout.buffer.write(data)
             """
         let port = try #require(address.split(separator: ":").last.map(String.init))
-        let digits = wire.utf8.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        return try await Program.run("python3", ["-c", client, port, digits, thenSilent ? "silent" : "end"]).text
+        let arguments = [port, Self.digits(wire), thenSilent ? "silent" : "end", Self.digits(other)]
+        return try await Program.run("python3", ["-c", client] + arguments).text
+    }
+
+    private static func digits(_ text: String) -> String {
+        text.utf8.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
     /// Waits until the program ends.

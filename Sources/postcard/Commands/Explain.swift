@@ -2,8 +2,6 @@ import ArgumentParser
 import Foundation
 import PostcardDoctor
 import PostcardForm
-import Synchronization
-import SystemPackage
 
 struct Explain: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -11,7 +9,8 @@ struct Explain: AsyncParsableCommand {
         usage: "postcard explain [<options>] [<file>]",
         discussion: """
             Reads a raw HTTP request, a curl trace (--trace, --trace-ascii) or a HAR file, or with --content-type only a \
-            body. Exit status: 0 no errors, only warnings; 1 errors; 64 usage; 66 unreadable.
+            body. Exit status: 0 no errors, only warnings; 1 errors; 64 usage; 66 unreadable; 69 cannot listen; 73 a \
+            file or standard output cannot be written.
             """)
 
     @Argument(help: "The file; - is standard input.")
@@ -34,13 +33,15 @@ struct Explain: AsyncParsableCommand {
             "Receive one request on this port instead of reading a file; 0 picks a free one.", valueName: "port"))
     var listen: Int?
 
-    @Option(help: "With --listen, the address to listen on.")
-    var host = "127.0.0.1"
+    // --host and --timeout have no default here, so that they can be refused without --listen.
+    @Option(help: "With --listen, the address to listen on. Defaults to 127.0.0.1.")
+    var host: String?
 
     @Option(
         help: ArgumentHelp(
-            "With --listen, how long a client may be idle before its request ends.", valueName: "seconds"))
-    var timeout = 10
+            "With --listen, how long a client may be idle before its request ends. Defaults to 10.",
+            valueName: "seconds"))
+    var timeout: Int?
 
     @Option(
         help: ArgumentHelp(
@@ -71,6 +72,13 @@ struct Explain: AsyncParsableCommand {
                     "--listen receives a request from the network, and cannot be used with a file, --content-type "
                         + "or --entry.")
             }
+        } else if host != nil || timeout != nil {
+            let option = host != nil ? "--host" : "--timeout"
+            throw ValidationError("\(option) is for a request that is received. Add --listen PORT.")
+        }
+        if fix == "-" {
+            throw ValidationError(
+                "--fix needs a file, because the explanation goes to standard output. Write a file called - as ./-.")
         }
         if edit != nil, listen != nil {
             throw ValidationError("--edit writes a form that is in a file. With --listen, keep the request with --fix.")
@@ -80,16 +88,21 @@ struct Explain: AsyncParsableCommand {
         }
         guard entry ?? 1 > 0 else { throw ValidationError("Entries are counted from 1.") }
         _ = try servers()
-        guard (1...86_400).contains(timeout) else {
+        guard (1...86_400).contains(timeout ?? 1) else {
             throw ValidationError("The timeout is a number of seconds, from 1 to a day.")
         }
     }
 
     /// The chosen servers.
     private func servers() throws -> [ServerProfile] {
-        try (against ?? "").split(separator: ",").map { name in
+        guard let against else { return [] }
+        let known = ServerProfile.all.map(\.name).joined(separator: ", ")
+        let names = against.split(separator: ",")
+        guard !names.isEmpty else {
+            throw ValidationError("--against names no server. The known servers are: \(known).")
+        }
+        return try names.map { name in
             guard let profile = ServerProfile(named: name.trimmingCharacters(in: .whitespaces)) else {
-                let known = ServerProfile.all.map(\.name).joined(separator: ", ")
                 throw ValidationError("'\(name)' is not a known server. The known servers are: \(known).")
             }
             return profile
@@ -120,27 +133,15 @@ struct Explain: AsyncParsableCommand {
     }
 
     private func heard(on port: Int) async throws -> ExplanationReport {
-        let listener = RequestListener(host: host, port: port, silence: .seconds(timeout))
-        let spool = try fix.map { _ in try FileDescriptor.unnamedTemporaryFile() }
-        defer { try? spool?.close() }
-        let spoolFailure = Mutex<CommandFailure?>(nil)
+        let host = host ?? "127.0.0.1"
+        let listener = RequestListener(
+            host: host, port: port, silence: .seconds(timeout ?? 10), keepsRequest: fix != nil)
         let taken: RequestListener.Taken
         do {
             taken = try await listener.takeRequest { address in
                 Terminal.say("listening on \(address)")
-            } keep: { chunk in
-                // What cannot be kept cannot be fixed, but it is still explained.
-                spoolFailure.withLock { failure in
-                    guard failure == nil else { return }
-                    do {
-                        try spool?.write(chunk)
-                    } catch {
-                        failure = ExplainedInput.notKept(error)
-                    }
-                }
-            } respond: { taken in
-                let report = ExplanationReport(
-                    explanation: judged(taken.explanation), format: .request, remarks: [])
+            } respond: { explanation in
+                let report = ExplanationReport(explanation: judged(explanation), format: .request, remarks: [])
                 return report.screen(columns: 80, style: TextStyle(isColored: false)).joined(separator: "\n") + "\n"
             }
         } catch {
@@ -148,12 +149,11 @@ struct Explain: AsyncParsableCommand {
                 description: "Cannot listen on \(host):\(port): \(error)", status: ExitStatus.unavailable)
         }
         var report = ExplanationReport(explanation: judged(taken.explanation), format: .request, remarks: [])
-        if let spool, let fix {
+        if let fix, let copy = taken.copy {
             report.fix =
-                spoolFailure.withLock { $0 }.map { .failed($0) }
+                copy.failure.map { .failed($0) }
                 ?? FixedFile(path: fix).fix(taken.explanation, from: RequestInput(format: .request)) {
-                    try spool.seek(offset: 0, from: .start)
-                    try spool.readChunks($0)
+                    try copy.read($0)
                 }
         }
         return report
@@ -200,90 +200,9 @@ struct Explain: AsyncParsableCommand {
             report.editable = "\(edit)/\(EditableForm.name)"
         }
         if let fix {
-            report.fix = FixedFile(path: fix).fix(explanation, from: request) { try input.readAgain($0) }
+            let file = FixedFile(path: fix, permissions: input.permissions)
+            report.fix = file.fix(explanation, from: request) { try input.readAgain($0) }
         }
         return report
-    }
-}
-
-/// The input to explain: a file, or a stream that is kept for reading it again.
-final class ExplainedInput {
-    private let descriptor: FileDescriptor
-    private let closesDescriptor: Bool
-    /// A copy of a stream; `nil` if the input can be read again, or is read only once.
-    private let spool: FileDescriptor?
-
-    /// Opens a file or standard input.
-    ///
-    /// - Parameters:
-    ///   - name: The path, or `-`.
-    ///   - isReadTwice: Whether it will be read again.
-    init(_ name: String, isReadTwice: Bool) throws {
-        let isStandardInput = name == "-"
-        descriptor =
-            isStandardInput
-            ? .standardInput : try FileDescriptor.open(FilePath(name), .readOnly, options: .closeOnExec)
-        closesDescriptor = !isStandardInput
-        let isSeekable = (try? descriptor.seek(offset: 0, from: .current)) != nil
-        spool = isReadTwice && !isSeekable ? try FileDescriptor.unnamedTemporaryFile() : nil
-    }
-
-    deinit {
-        if closesDescriptor { try? descriptor.close() }
-        try? spool?.close()
-    }
-
-    /// Reads to the end.
-    func read(_ body: (RawSpan) throws -> Void) throws {
-        try descriptor.readChunks { chunk in
-            do {
-                try spool?.write(chunk)
-            } catch {
-                throw Self.notKept(error)
-            }
-            try body(chunk)
-        }
-    }
-
-    /// The error if a stream cannot be kept.
-    static func notKept(_ error: any Error) -> CommandFailure {
-        CommandFailure(
-            description: "The input cannot be kept for --fix or --edit: \(error). Free space in \(temporaryFolder), or "
-                + "set TMPDIR to another folder.",
-            status: ExitStatus.unwritableOutput)
-    }
-
-    private static var temporaryFolder: String { FileManager.default.temporaryDirectory.path }
-
-    /// Reads the same bytes again.
-    func readAgain(_ body: (RawSpan) throws -> Void) throws {
-        let again = spool ?? descriptor
-        try again.seek(offset: 0, from: .start)
-        try again.readChunks(body)
-    }
-}
-
-extension FileDescriptor {
-    /// A temporary file, which is deleted when it is closed.
-    static func unnamedTemporaryFile() throws -> FileDescriptor {
-        let path = FilePath(FileManager.default.temporaryDirectory.path).appending("postcard-\(UUID().uuidString)")
-        let file = try FileDescriptor.open(
-            path, .readWrite, options: [.create, .exclusiveCreate, .closeOnExec], permissions: .ownerReadWrite)
-        try? FileManager.default.removeItem(atPath: path.string)
-        return file
-    }
-
-    func write(_ chunk: RawSpan) throws {
-        _ = try chunk.withUnsafeBytes { try writeAll($0) }
-    }
-
-    /// Reads to the end.
-    func readChunks(_ body: (RawSpan) throws -> Void) throws {
-        var chunk = ContiguousArray<UInt8>(repeating: 0, count: 1 << 20)
-        while true {
-            let count = try chunk.withUnsafeMutableBytes { try read(into: $0) }
-            if count == 0 { return }
-            try body(chunk.span.bytes.extracting(first: count))
-        }
     }
 }

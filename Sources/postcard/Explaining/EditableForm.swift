@@ -1,4 +1,5 @@
 import Foundation
+import PostcardCLibrary
 import PostcardDoctor
 import PostcardForm
 import SystemPackage
@@ -55,20 +56,21 @@ struct EditableForm {
         }
         let parts = explanation.parts.enumerated().map { Part($0.element, number: $0.offset + 1) }
         do {
-            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-            guard try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty else {
-                throw Errno.directoryNotEmpty
+            let folder = NewFolder(folder)
+            do {
+                try folder.make()
+                try writeContents(of: parts, explanation, from: request, to: folder, read: read)
+                try folder.write(text(of: parts, explanation), to: Self.name)
+            } catch {
+                folder.remove()
+                throw error
             }
-            try writeContents(of: parts, explanation, from: request, read: read)
-            try Data(text(of: parts, explanation)).write(to: url(Self.name), options: .withoutOverwriting)
         } catch {
             throw CommandFailure(
                 description: "\(Terminal.printable(folder)) cannot be written: \(error)",
                 status: ExitStatus.unwritableOutput)
         }
     }
-
-    private func url(_ name: String) -> URL { URL(filePath: folder).appending(path: name) }
 
     // MARK: - The text
 
@@ -129,14 +131,12 @@ struct EditableForm {
     // MARK: - The files
 
     private func writeContents(
-        of parts: [Part], _ explanation: Explanation, from request: RequestInput?,
+        of parts: [Part], _ explanation: Explanation, from request: RequestInput?, to folder: NewFolder,
         read: ((RawSpan) throws -> Void) throws -> Void
     ) throws {
         var splitter = RequestSplitter(explanation)
         var files = PartFiles(
-            parts.compactMap { part in
-                part.file.map { (path: FilePath(url($0).path(percentEncoded: false)), part: part.content) }
-            })
+            parts.compactMap { part in part.file.map { (name: $0, part: part.content) } }, in: folder)
         var failure: (any Error)?
         func split(_ chunk: RawSpan) {
             guard failure == nil else { return }
@@ -157,25 +157,74 @@ struct EditableForm {
     }
 }
 
+/// The folder of an ``EditableForm`` with its files. What was made can be removed, if not all can be.
+private final class NewFolder {
+    private let path: FilePath
+    /// The folders that did not exist, the innermost first.
+    private var folders: [FilePath] = []
+    private var files: [FilePath] = []
+
+    init(_ path: String) {
+        self.path = FilePath(path)
+    }
+
+    /// Makes the folder, which may not exist, or is empty.
+    func make() throws {
+        var missing = path
+        while !missing.isEmpty, !FileManager.default.fileExists(atPath: missing.string) {
+            folders.append(missing)
+            missing.removeLastComponent()
+        }
+        try FileManager.default.createDirectory(atPath: path.string, withIntermediateDirectories: true)
+        guard try FileManager.default.contentsOfDirectory(atPath: path.string).isEmpty else {
+            throw Errno.directoryNotEmpty
+        }
+    }
+
+    /// Makes a file.
+    func file(_ name: String) throws -> FileDescriptor {
+        let file = path.appending(name)
+        let descriptor = try FileDescriptor.open(
+            file, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+            permissions: [.ownerReadWrite, .groupRead, .otherRead])
+        files.append(file)
+        return descriptor
+    }
+
+    func write(_ bytes: [UInt8], to name: String) throws {
+        let file = try file(name)
+        try file.closeAfter { _ = try file.writeAll(bytes) }
+    }
+
+    /// Removes what was made.
+    func remove() {
+        for file in files { try? FileManager.default.removeItem(atPath: file.string) }
+        // A folder that has something else by now stays.
+        for folder in folders { _ = rmdir(folder.string) }
+    }
+}
+
 /// Writes the contents of parts to files, one after the other, while the body is read.
 private struct PartFiles {
-    private var rest: ArraySlice<(path: FilePath, part: Explanation.Part)>
+    private var rest: ArraySlice<(name: String, part: Explanation.Part)>
+    private let folder: NewFolder
     /// The file of the first part, once its content has begun.
     private var file: FileDescriptor?
     private var offset: Int64 = 0
 
-    init(_ files: [(path: FilePath, part: Explanation.Part)]) {
+    init(_ files: [(name: String, part: Explanation.Part)], in folder: NewFolder) {
         rest = files[...]
+        self.folder = folder
     }
 
     /// Takes the next bytes of the body.
     mutating func write(_ bytes: RawSpan) throws {
         let all = offset..<offset + Int64(bytes.byteCount)
         defer { offset = all.upperBound }
-        while let (path, part) = rest.first, part.offset < all.upperBound {
+        while let (name, part) = rest.first, part.offset < all.upperBound {
             let piece = (part.offset..<part.offset + part.size).clamped(to: all)
             let start = Int(clamping: piece.lowerBound - all.lowerBound)
-            try open(path).write(bytes.extracting(start..<start + piece.count))
+            try open(name).write(bytes.extracting(start..<start + piece.count))
             guard part.offset + part.size <= all.upperBound else { return }
             try close()
         }
@@ -183,17 +232,15 @@ private struct PartFiles {
 
     /// Ends the body. What is left has no bytes.
     mutating func finish() throws {
-        while let (path, _) = rest.first {
-            _ = try open(path)
+        while let (name, _) = rest.first {
+            _ = try open(name)
             try close()
         }
     }
 
-    private mutating func open(_ path: FilePath) throws -> FileDescriptor {
+    private mutating func open(_ name: String) throws -> FileDescriptor {
         if let file { return file }
-        let opened = try FileDescriptor.open(
-            path, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
-            permissions: [.ownerReadWrite, .groupRead, .otherRead])
+        let opened = try folder.file(name)
         file = opened
         return opened
     }

@@ -1,4 +1,5 @@
 import Foundation
+import PostcardCLibrary
 import PostcardDoctor
 import PostcardForm
 import SystemPackage
@@ -6,6 +7,9 @@ import SystemPackage
 /// The file that `--fix` writes: the request or the body, with everything fixed that is certain.
 struct FixedFile {
     let path: String
+    /// The permissions of a new file. By default only its owner can read it, because requests have passwords and
+    /// cookies.
+    var permissions = FilePermissions.ownerReadWrite
 
     /// What was written.
     struct Outcome {
@@ -38,26 +42,73 @@ struct FixedFile {
         _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws -> Outcome? {
         guard explanation.isValid || !explanation.fixable.isEmpty else { return nil }
-        let partial = path + ".partial-\(UUID().uuidString.prefix(8))"
-        let file: FileDescriptor
         do {
-            file = try FileDescriptor.open(
+            let place = try place()
+            let partial = place.path.string + ".partial-\(UUID().uuidString.prefix(8))"
+            let file = try FileDescriptor.open(
                 FilePath(partial), .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
-                permissions: [.ownerReadWrite, .groupRead, .otherRead])
+                permissions: place.replaced == nil ? permissions : .ownerReadWrite)
+            do {
+                defer { try? file.close() }
+                try Self.writeFixed(explanation, from: request, into: file, read: read)
+                if let replaced = place.replaced { try Self.take(replaced, to: file) }
+                guard rename(partial, place.path.string) == 0 else { throw Errno(rawValue: errno) }
+            } catch {
+                try? FileManager.default.removeItem(atPath: partial)
+                throw error
+            }
         } catch {
-            throw Self.failure(path, error)
-        }
-        do {
-            defer { try? file.close() }
-            try Self.writeFixed(explanation, from: request, into: file, read: read)
-            guard rename(partial, path) == 0 else { throw Errno(rawValue: errno) }
-        } catch {
-            try? FileManager.default.removeItem(atPath: partial)
-            throw Self.failure(path, error)
+            throw CommandFailure(
+                description: "\(path) cannot be written: \(error)", status: ExitStatus.unwritableOutput)
         }
         return Outcome(
             path: path, fixed: explanation.fixable, left: explanation.unfixable,
             contentType: request == nil ? explanation.fixedContentType : nil)
+    }
+
+    /// Where the file is written: the path, or what it leads to if it is a symbolic link, which stays one.
+    ///
+    /// - Returns: The place, and what is known of the regular file that is there; `nil` if there is none.
+    /// - Throws: `Errno`, or ``Irregular`` if something else than a regular file is there.
+    private func place() throws -> (path: FilePath, replaced: Stat?) {
+        let replaced: Stat?
+        do {
+            replaced = try FilePath(path).stat()
+        } catch Errno.noSuchFileOrDirectory {
+            replaced = nil
+        }
+        if let replaced, replaced.type != .regular { throw Irregular(type: replaced.type) }
+        var place = FilePath(path)
+        var links = 0
+        while let target = try? FileManager.default.destinationOfSymbolicLink(atPath: place.string) {
+            links += 1
+            guard links <= 40 else { throw Errno.tooManySymbolicLinkLevels }
+            place = place.removingLastComponent().pushing(FilePath(target))
+        }
+        return (place, replaced)
+    }
+
+    /// A path at which something else than a regular file is.
+    private struct Irregular: Error, CustomStringConvertible {
+        let type: FileType
+
+        var description: String { "it is \(kind), and not a regular file" }
+
+        private var kind: String {
+            switch type {
+            case .directory: "a directory"
+            case .fifo: "a pipe"
+            case .socket: "a socket"
+            default: "a device"
+            }
+        }
+    }
+
+    /// Gives a file the owner and the permissions of the file that it replaces.
+    private static func take(_ replaced: Stat, to file: FileDescriptor) throws {
+        // Only root may give a file away. Everyone else owns the file that replaces another one.
+        _ = fchown(file.rawValue, replaced.userID.rawValue, replaced.groupID.rawValue)
+        guard fchmod(file.rawValue, replaced.permissions.rawValue) == 0 else { throw Errno(rawValue: errno) }
     }
 
     private static func writeFixed(
@@ -85,10 +136,6 @@ struct FixedFile {
         try request.finish(handOn: write)
         if let failure { throw failure }
         try fixer.finish { try file.write($0) }
-    }
-
-    private static func failure(_ path: String, _ error: any Error) -> CommandFailure {
-        CommandFailure(description: "\(path) cannot be written: \(error)", status: ExitStatus.unwritableOutput)
     }
 }
 

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import PostcardDoctor
+import SystemPackage
 
 /// Receives one request on a port, explains it, and responds with status 200 and the explanation.
 ///
@@ -10,22 +11,24 @@ struct RequestListener {
     let port: Int
     /// A client that is idle for this long has sent its request.
     let silence: Duration
+    /// Whether the bytes of the request are kept, to read them again.
+    let keepsRequest: Bool
 
     /// The result of a request.
     struct Taken: Sendable {
-        let examination: InputExamination
         let explanation: Explanation
+        /// The bytes of the request's connection; `nil` if they are not kept.
+        let copy: ConnectionCopy?
     }
 
     /// Listens until a request was received.
     ///
     /// - Parameters:
     ///   - isListening: Called with the address.
-    ///   - keep: Called with the bytes as they are received.
     ///   - respond: Returns the text of the response.
+    /// - Throws: `Errno` if the system does not allow listening on the address.
     func takeRequest(
-        isListening: (String) -> Void, keep: @escaping @Sendable (RawSpan) -> Void,
-        respond: @escaping @Sendable (Taken) -> String
+        isListening: (String) -> Void, respond: @escaping @Sendable (Explanation) -> String
     ) async throws -> Taken {
         let group = MultiThreadedEventLoopGroup.singleton
         let taken = group.any().makePromise(of: Taken.self)
@@ -33,11 +36,11 @@ struct RequestListener {
             .serverChannelOption(.backlog, value: 16)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelInitializer { [silence] channel in
+            .childChannelInitializer { [silence, keepsRequest] channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
                         IdleStateHandler(readTimeout: TimeAmount(silence)),
-                        RequestCollector(taken: taken, keep: keep, respond: respond),
+                        RequestCollector(taken: taken, keepsRequest: keepsRequest, respond: respond),
                     ])
                 }
             }
@@ -46,6 +49,8 @@ struct RequestListener {
             server = try await bootstrap.bind(host: host, port: port).get()
         } catch {
             taken.fail(error)
+            // The text of an IOError names functions of SwiftNIO.
+            if let error = error as? IOError { throw Errno(rawValue: error.errnoCode) }
             throw error
         }
         isListening("http://\(Self.authority(host, server.localAddress?.port ?? port))")
@@ -65,9 +70,11 @@ private final class RequestCollector: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     private let taken: EventLoopPromise<RequestListener.Taken>
-    private let keep: @Sendable (RawSpan) -> Void
-    private let respond: @Sendable (RequestListener.Taken) -> String
+    private let keepsRequest: Bool
+    private let respond: @Sendable (Explanation) -> String
     private var state = State.silent
+    /// The bytes of this connection, once it has some. Each connection has a copy of its own: several may be open.
+    private var copy: ConnectionCopy?
 
     private enum State {
         case silent
@@ -81,11 +88,11 @@ private final class RequestCollector: ChannelInboundHandler {
     private static let grace = TimeAmount.milliseconds(200)
 
     init(
-        taken: EventLoopPromise<RequestListener.Taken>, keep: @escaping @Sendable (RawSpan) -> Void,
-        respond: @escaping @Sendable (RequestListener.Taken) -> String
+        taken: EventLoopPromise<RequestListener.Taken>, keepsRequest: Bool,
+        respond: @escaping @Sendable (Explanation) -> String
     ) {
         self.taken = taken
-        self.keep = keep
+        self.keepsRequest = keepsRequest
         self.respond = respond
     }
 
@@ -94,13 +101,14 @@ private final class RequestCollector: ChannelInboundHandler {
         let bytes = buffer.readableBytesView
         switch state {
         case .silent:
+            if keepsRequest { copy = ConnectionCopy() }
             state = .receiving(InputExamination(format: .request), RequestEnd())
             channelRead(context: context, data: data)
         case .receiving(var examination, var end):
             state = .done
             let expectedContinue = end.expectsContinue
             bytes.withUnsafeBytes { raw in
-                keep(raw.bytes)
+                copy?.append(raw.bytes)
                 // Reading a raw request never throws.
                 try? examination.read(raw.bytes)
                 end.read(raw.bytes)
@@ -119,7 +127,7 @@ private final class RequestCollector: ChannelInboundHandler {
         case .ending(var examination):
             state = .done
             bytes.withUnsafeBytes { raw in
-                keep(raw.bytes)
+                copy?.append(raw.bytes)
                 try? examination.read(raw.bytes)
             }
             state = .ending(examination)
@@ -158,8 +166,8 @@ private final class RequestCollector: ChannelInboundHandler {
         state = .done
         var ended = examination
         guard let explanation = try? ended.finish() else { return context.close(promise: nil) }
-        let result = RequestListener.Taken(examination: ended, explanation: explanation)
-        let text = respond(result)
+        let result = RequestListener.Taken(explanation: explanation, copy: copy)
+        let text = respond(explanation)
         let response = """
             HTTP/1.1 200 OK\r
             Content-Type: text/plain; charset=utf-8\r
