@@ -148,6 +148,18 @@ struct HelpTests {
         }
     }
 
+    @Test(
+        arguments: [
+            ("send", [0, 1, 64, 66, 69, 70, 73, 75]), ("explain", [0, 1, 64, 66, 69, 73]),
+            ("conformance", [0, 1, 64, 66, 69, 73]),
+        ] as [(String, [Int])])
+    func `help names every exit status`(command: String, statuses: [Int]) async throws {
+        let help = try await Program.run([command, "--help"]).text.split(whereSeparator: \.isWhitespace)
+            .joined(separator: " ")
+        let sentence = try #require(help.firstMatch(of: /Exit status: ([^.]*)\./)?.1)
+        #expect(sentence.matches(of: /(?:^|; )([0-9]+)\b/).compactMap { Int($0.1) } == statuses, "\(sentence)")
+    }
+
     @Test(arguments: [
         ["sned", "http://127.0.0.1:1/"], ["-F", "a=b"], ["http://127.0.0.1:1/", "-F", "a=b"], ["--sned"],
     ])

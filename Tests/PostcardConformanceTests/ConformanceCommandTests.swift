@@ -30,7 +30,9 @@ struct ConformanceCommandTests {
         // The port is reserved, and nothing listens on it.
         let ending = try await Program.run(["conformance", "http://127.0.0.1:1/uploads"])
         #expect(ending.status == 69)
-        #expect(ending.messages.hasPrefix("postcard: http://127.0.0.1:1/uploads: no connection to 127.0.0.1, port 1"))
+        #expect(
+            ending.messages
+                == "postcard: http://127.0.0.1:1/uploads: no connection to 127.0.0.1, port 1: Connection refused\n")
     }
 
     @Test func `a server without TLS ends it with 69 at an https URL`() async throws {

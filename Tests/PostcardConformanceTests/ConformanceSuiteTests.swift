@@ -1,3 +1,7 @@
+import NIOCore
+import NIOPosix
+import PostcardTestSupport
+import Synchronization
 import Testing
 
 @testable import PostcardConformance
@@ -29,6 +33,28 @@ import Testing
         }
         #expect(report.conforms)
         #expect(report.count(of: .ok) > 150)
+    }
+
+    @Test func `nothing is sent to an upload resource on another server`() async throws {
+        let connections = Mutex(0)
+        let report = try await withListener(on: MultiThreadedEventLoopGroup.singleton.next()) { _ in
+            connections.withLock { $0 += 1 }
+        } while: { port in
+            try await ModelServer.run(uploadsAt: "http://127.0.0.1:\(port)") { address in
+                var suite = ConformanceSuite(server: address)
+                suite.settings.quietTime = .milliseconds(200)
+                let report = try await suite.run()
+                for result in report.results where result.outcome == .unchecked {
+                    #expect(result.seen.contains("http://127.0.0.1:\(port)/uploads/"), "\(result.check.number)")
+                }
+                return report
+            }
+        }
+        #expect(connections.withLock { $0 } == 0)
+        // What is offered can be judged without it, and what is there cannot.
+        let outcomes = Dictionary(uniqueKeysWithValues: report.results.map { ($0.check.number, $0.outcome) })
+        #expect(outcomes[402] == .ok)
+        for number in [501, 661, 723, 734, 1102] { #expect(outcomes[number] == .unchecked, "\(number)") }
     }
 
     @Test(arguments: Deviation.allCases)

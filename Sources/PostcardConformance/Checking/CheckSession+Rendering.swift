@@ -15,10 +15,7 @@ extension CheckSession {
             bytes = content.bytes(from: start, to: try position(end))
             if let extent = step.delivery.pause { pause = max(try position(extent) - start, 0) }
         }
-        // Another server that a Location names gets no credentials.
-        let isForeign = !address.hasOrigin(of: server)
-        let own =
-            step.isAnonymous || isForeign ? [] : settings.headerFields.map { (name: $0.name.rawName, value: $0.value) }
+        let own = step.isAnonymous ? [] : settings.headerFields.map { (name: $0.name.rawName, value: $0.value) }
         let fields = try step.fields.map { field in
             (name: field.name, value: try filled(field.value, content: bytes ?? []))
         }
@@ -32,12 +29,10 @@ extension CheckSession {
         switch step.target {
         case .form, .server: return server
         case .upload:
-            guard let upload else { throw CheckInterruption.unchecked("the server named no upload resource") }
+            guard let upload else { throw missingUpload }
             return upload
         case .unknownUpload:
-            guard let upload, let unknown = upload.changedAtEnd else {
-                throw CheckInterruption.unchecked("the server named no upload resource")
-            }
+            guard let unknown = upload?.changedAtEnd else { throw missingUpload }
             return unknown
         }
     }

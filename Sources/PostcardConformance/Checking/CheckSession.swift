@@ -10,8 +10,11 @@ final class CheckSession {
     let content: UploadContent
     private(set) var knowledge: ServerKnowledge
 
-    /// The upload resource of the last creation.
+    /// The upload resource of the last creation; `nil` if the server named none, or one of another origin.
     private(set) var upload: ServerAddress?
+    /// The upload resource of the last creation if it has another origin than the URL. Nothing is sent there: a server
+    /// must not decide which other servers the checks change.
+    private var foreignUpload: ServerAddress?
     /// The upload resources to delete after the check.
     private var uploads: [ServerAddress] = []
     private var connections: [ConformanceConnection] = []
@@ -114,6 +117,7 @@ final class CheckSession {
     func signature(of step: Step) async throws -> String {
         let exchange = try await perform(step)
         guard let status = exchange.final?.status else { return exchange.missing }
+        if foreignUpload != nil { throw missingUpload }
         guard upload != nil else { return "\(status)" }
         guard let head = try await perform(.head).final else { return "\(status), then no response to HEAD" }
         let fields = [HTTPField.Name.uploadOffset, .uploadComplete, .uploadLength].compactMap { name in
@@ -124,13 +128,21 @@ final class CheckSession {
 
     /// Lets the next requests be for another upload.
     func use(_ other: ServerAddress?) {
-        upload = other
+        (upload, foreignUpload) = (other, nil)
     }
 
     /// Lets the next creation be the check's first.
     func forgetUpload() {
-        upload = nil
+        (upload, foreignUpload) = (nil, nil)
         evidence.seenOffset = nil
+    }
+
+    /// Why a check that needs the upload resource cannot go on.
+    var missingUpload: CheckInterruption {
+        guard let foreignUpload else { return .unchecked("the server named no upload resource") }
+        return .unchecked(
+            "the upload resource \(foreignUpload.description.prefix(200)) has another origin than the URL, so nothing "
+                + "was sent there")
     }
 
     // MARK: - Requests
@@ -279,8 +291,12 @@ final class CheckSession {
         guard step.method == "POST" else { return }
         let named = exchange.announcements.compactMap { $0.fields[.location] }.first ?? location(of: exchange, step)
         if let named, let address = server.resolving(named) {
-            upload = address
-            uploads.append(address)
+            if address.hasOrigin(of: server) {
+                (upload, foreignUpload) = (address, nil)
+                uploads.append(address)
+            } else {
+                (upload, foreignUpload) = (nil, address)
+            }
         }
         if step.isAnnouncementExpected, exchange.final?.isSuccess ?? true {
             let announcement = Self.announcement(in: exchange)

@@ -13,9 +13,7 @@ extension ConformanceSuite {
             var targets: [String] = []
             for _ in 0..<2 {
                 try await session.succeed(.create(.none))
-                guard let upload = session.upload else {
-                    throw CheckInterruption.unchecked("the server named no upload resource")
-                }
+                guard let upload = session.upload else { throw session.missingUpload }
                 targets.append(upload.target)
             }
             let difference = zip(targets[0], targets[1]).count { $0 != $1 }

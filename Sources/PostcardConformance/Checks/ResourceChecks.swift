@@ -43,10 +43,10 @@ extension CheckSession {
     /// - Parameter between: What happens to the first before the second is created.
     fileprivate func compareTwoUploads(_ between: (CheckSession) async throws -> Void) async throws -> CheckFinding {
         try await succeed(.create(.none))
-        guard let first = upload else { throw CheckInterruption.unchecked("the server named no upload resource") }
+        guard let first = upload else { throw missingUpload }
         try await between(self)
         try await succeed(.create(.none))
-        guard let second = upload else { throw CheckInterruption.unchecked("the server named no upload resource") }
+        guard let second = upload else { throw missingUpload }
         return CheckFinding(first == second ? .violated : .ok, "Location: \(first), then \(second)")
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -48,9 +49,12 @@ final class ConformanceConnection: Sendable {
 
     /// What of an error is of interest to a person.
     private static func reason(_ error: any Error) -> String {
-        guard let error = error as? NIOConnectionError else { return "\(error)" }
-        if let attempt = error.connectionErrors.first { return "\(attempt.error)" }
-        return (error.dnsAError ?? error.dnsAAAAError).map { "\($0)" } ?? "it has no address"
+        if let error = error as? NIOConnectionError {
+            if let attempt = error.connectionErrors.first { return reason(attempt.error) }
+            return error.dnsAError == nil && error.dnsAAAAError == nil ? "it has no address" : "there is no such host"
+        }
+        // The text of an IOError names functions of SwiftNIO.
+        return (error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(error)"
     }
 
     private static func handler(_ context: NIOSSLContext, _ host: String) throws -> NIOSSLClientHandler {

@@ -13,6 +13,11 @@ struct RawResponse: Sendable {
     var isInterim: Bool { (100..<200).contains(status) }
 
     var isSuccess: Bool { (200..<300).contains(status) }
+
+    /// About how much memory it takes, in bytes: each field has some besides its text.
+    var memoryBytes: Int {
+        fields.reduce(body.count) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 128 }
+    }
 }
 
 /// Why a connection has no more responses.
@@ -27,6 +32,8 @@ package struct ConnectionFailure: Error, Sendable, Hashable, CustomStringConvert
     static let cutResponse = ConnectionFailure("the connection was closed within a response")
     static let tooMany = ConnectionFailure(
         "more than \(ResponseInbox.maximumResponses) responses on a connection")
+    static let tooManyBytes = ConnectionFailure(
+        "more than \(ResponseInbox.maximumBytes >> 20) MiB of unread responses on a connection")
     static let tooLarge = ConnectionFailure("the response is larger than \(ResponseReader.maximumBytes) bytes")
 
     static func malformed(_ what: String) -> ConnectionFailure {

@@ -9,6 +9,8 @@ final class ResponseInbox: Sendable {
         /// Why there are no more; `nil` while the connection is open.
         var failure: ConnectionFailure?
         var count = 0
+        /// About how much memory the unread responses take, in bytes.
+        var bytes = 0
         var waiter: (number: Int, continuation: CheckedContinuation<Void, Never>)?
         var waits = 0
     }
@@ -17,6 +19,8 @@ final class ResponseInbox: Sendable {
 
     /// The maximum number of responses on a connection. A hostile server sends interim responses for ever.
     static let maximumResponses = 10_000
+    /// The maximum memory of unread responses, in bytes. A hostile server also responds to requests that were not made.
+    static let maximumBytes = 16 << 20
 
     /// Whether the connection may have further responses.
     var isOpen: Bool { state.withLock { $0.failure == nil } }
@@ -34,6 +38,8 @@ final class ResponseInbox: Sendable {
                 let responses = try state.reader.read(bytes)
                 state.count += responses.count
                 guard state.count <= Self.maximumResponses else { throw ConnectionFailure.tooMany }
+                state.bytes += responses.reduce(0) { $0 + $1.memoryBytes }
+                guard state.bytes <= Self.maximumBytes else { throw ConnectionFailure.tooManyBytes }
                 state.responses += responses
             } catch {
                 state.failure = error
@@ -46,7 +52,10 @@ final class ResponseInbox: Sendable {
         change { state in
             guard state.failure == nil else { return }
             do throws(ConnectionFailure) {
-                if let last = try state.reader.readEnd() { state.responses.append(last) }
+                if let last = try state.reader.readEnd() {
+                    state.bytes += last.memoryBytes
+                    state.responses.append(last)
+                }
                 state.failure = failure
             } catch {
                 state.failure = error
@@ -73,8 +82,10 @@ final class ResponseInbox: Sendable {
     ) async throws(ConnectionFailure) -> RawResponse? {
         while true {
             let result: Result<RawResponse, ConnectionFailure>? = state.withLock { state in
-                if !state.responses.isEmpty { return .success(state.responses.removeFirst()) }
-                return state.failure.map { .failure($0) }
+                guard !state.responses.isEmpty else { return state.failure.map { .failure($0) } }
+                let response = state.responses.removeFirst()
+                state.bytes -= response.memoryBytes
+                return .success(response)
             }
             if let result { return try result.get() }
             guard ContinuousClock.now < deadline, !Task.isCancelled else { return nil }

@@ -43,12 +43,16 @@ package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
         URL(string: reference, relativeTo: url).flatMap { ServerAddress($0) }
     }
 
-    /// The same address with another last letter or digit: that of a resource that does not exist.
+    /// The same address with another last letter or digit: that of a resource that does not exist. `nil` if its path
+    /// has none.
     var changedAtEnd: ServerAddress? {
         let text = url.absoluteString
         guard let last = text.lastIndex(where: { $0.isASCII && ($0.isLetter || $0.isNumber) }) else { return nil }
         let other = text[last] == "7" ? "8" : "7"
-        return ServerAddress(text[..<last] + other + text[text.index(after: last)...])
+        let changed = ServerAddress(text[..<last] + other + text[text.index(after: last)...])
+        // Without a letter in the path, the last one is that of the host or the port.
+        guard let changed, changed.hasOrigin(of: self) else { return nil }
+        return changed
     }
 
     /// Whether a connection to one is a connection to the other.

@@ -11,10 +11,11 @@ struct Conformance: AsyncParsableCommand {
         discussion: """
             Each check is one sentence of draft-ietf-httpbis-resumable-upload (the editors' copy after revision 11, interop \
             version 8). The checks create small uploads at the URL and delete them, but what they complete stays there: do \
-            not use a server that matters. A sentence without one of the words of BCP 14 counts as SHOULD.
+            not use a server that matters. They send nothing to a Location of another origin than that of the URL. A \
+            sentence without one of the words of BCP 14 counts as SHOULD.
 
             Exit status: 0 no MUST and no MUST NOT is violated; 1 at least one is, or nothing could be checked; 64 usage; \
-            66 the content cannot be read; 69 no connection.
+            66 the content cannot be read; 69 no connection; 73 standard output cannot be written.
             """)
 
     @Argument(help: "Where forms or files are uploaded: an http or https URL.")

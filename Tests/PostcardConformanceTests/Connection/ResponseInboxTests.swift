@@ -18,6 +18,45 @@ import Testing
         await #expect(throws: ConnectionFailure.tooMany) { try await inbox.next(before: far, on: loop) }
     }
 
+    /// A large response.
+    enum Large: CaseIterable, Sendable {
+        case content
+        case longField
+        case manyFields
+
+        var text: String {
+            switch self {
+            case .content:
+                "HTTP/1.1 200 -\r\nContent-Length: 1000000\r\n\r\n" + String(repeating: "x", count: 1_000_000)
+            case .longField: "HTTP/1.1 104 -\r\nA: " + String(repeating: "x", count: 60_000) + "\r\n\r\n"
+            case .manyFields: "HTTP/1.1 104 -\r\n" + String(repeating: "A:\r\n", count: 10_000) + "\r\n"
+            }
+        }
+    }
+
+    @Test(arguments: Large.allCases)
+    func `unread responses have a limit in bytes`(response: Large) async throws {
+        let text = response.text
+        var count = 0
+        while inbox.isOpen, count < ResponseInbox.maximumResponses {
+            inbox.receive(text.utf8)
+            count += 1
+        }
+        #expect(!inbox.isOpen)
+        #expect((2...600).contains(count))
+        for _ in 1..<count { #expect(try await inbox.next(before: far, on: loop)?.status != nil) }
+        await #expect(throws: ConnectionFailure.tooManyBytes) { try await inbox.next(before: far, on: loop) }
+    }
+
+    @Test func `read responses do not count`() async throws {
+        let text = Large.content.text
+        for _ in 0..<40 {
+            inbox.receive(text.utf8)
+            #expect(try await inbox.next(before: far, on: loop)?.body.count == 1_000_000)
+        }
+        #expect(inbox.isOpen)
+    }
+
     @Test func `a response is passed to the task that waits for it`() async throws {
         async let response = inbox.next(before: far, on: loop)
         try await loop.submit { [inbox] in inbox.receive("HTTP/1.1 204 -\r\n\r\n".utf8) }.get()

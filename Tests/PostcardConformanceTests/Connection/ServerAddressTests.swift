@@ -37,5 +37,10 @@ import Testing
         let address = try #require(ServerAddress("http://example.com/uploads/ab7?a"))
         #expect(address.changedAtEnd?.description == "http://example.com/uploads/ab7?7")
         #expect(ServerAddress("http://example.com/uploads/ab7")?.changedAtEnd?.target == "/uploads/ab8")
+        // The last letter is that of the host, and the last digit that of the port.
+        for text in ["http://example.com/", "http://example.com:8080/", "http://127.0.0.1/"] {
+            let address = try #require(ServerAddress(text))
+            #expect(address.changedAtEnd == nil)
+        }
     }
 }

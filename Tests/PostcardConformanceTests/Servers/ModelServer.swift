@@ -10,12 +10,14 @@ import PostcardTestSupport
 /// A server in memory that keeps to the draft, but for one mistake.
 enum ModelServer {
     /// Runs it while something is done with its address.
+    ///
+    /// - Parameter origin: What comes before the paths in `Location`. Defaults to nothing.
     static func run<Result>(
-        _ deviation: Deviation? = nil, while work: (ServerAddress) async throws -> Result
+        _ deviation: Deviation? = nil, uploadsAt origin: String = "", while work: (ServerAddress) async throws -> Result
     ) async throws -> Result {
         // One event loop for all connections, to which the uploads belong.
         let loop = MultiThreadedEventLoopGroup.singleton.next()
-        let uploads = try await loop.submit { NIOLoopBound(ModelUploads(deviation), eventLoop: loop) }.get()
+        let uploads = try await loop.submit { NIOLoopBound(ModelUploads(deviation, at: origin), eventLoop: loop) }.get()
         return try await withListener(on: loop) { channel in
             try channel.pipeline.syncOperations.addHandlers([
                 ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)),
@@ -106,7 +108,7 @@ private final class ModelHandler: ChannelInboundHandler {
         if deviation == .progressFalls, appending.reports > 1 { offset = max(offset - 900_000, 0) }
         var response = ModelUploads.Response(status: 104).with("Upload-Offset", "\(offset)")
         if deviation != .announcesWithoutVersion { response = response.with("Upload-Draft-Interop-Version", "8") }
-        if deviation == .announcesLocationInAppends { response = response.with("Location", upload.path) }
+        if deviation == .announcesLocationInAppends { response = response.with("Location", uploads.location(upload)) }
         write(response, context)
     }
 
@@ -157,7 +159,7 @@ private final class ModelHandler: ChannelInboundHandler {
         let isAsked = fields[.uploadDraftInteropVersion] == "8" || deviation == .announcesToAnyone
         guard isAsked, deviation != .announcesNothing else { return }
         var response = ModelUploads.Response(status: 104).with("Upload-Limit", uploads.limits)
-        if deviation != .announcesWithoutLocation { response = response.with("Location", upload.path) }
+        if deviation != .announcesWithoutLocation { response = response.with("Location", uploads.location(upload)) }
         if deviation != .announcesWithoutVersion { response = response.with("Upload-Draft-Interop-Version", "8") }
         write(response, context)
     }

@@ -9,6 +9,7 @@ final class ModelUploads {
     static let maximumBytes: Int64 = 50_000_000
 
     let deviation: Deviation?
+    private let origin: String
     private var uploads: [String: Upload] = [:]
     private var count = 0
 
@@ -46,8 +47,10 @@ final class ModelUploads {
         }
     }
 
-    init(_ deviation: Deviation?) {
+    /// - Parameter origin: What comes before the paths in `Location`.
+    init(_ deviation: Deviation?, at origin: String) {
         self.deviation = deviation
+        self.origin = origin
     }
 
     func create(_ fields: HTTPFields) -> Upload {
@@ -65,6 +68,8 @@ final class ModelUploads {
     }
 
     // MARK: - Fields
+
+    func location(_ upload: Upload) -> String { origin + upload.path }
 
     var limits: String {
         deviation == .hasUnreadableLimits ? "max-size=1000000000000000" : "max-size=\(Self.maximumBytes), min-size=0"
@@ -95,7 +100,7 @@ final class ModelUploads {
 
     func created(_ upload: Upload) -> Response {
         var response = Response(status: deviation == .createsAsOK ? 200 : 201).with("Upload-Limit", limits)
-        if deviation != .omitsLocation { response = response.with("Location", upload.path) }
+        if deviation != .omitsLocation { response = response.with("Location", location(upload)) }
         return response
     }
 
