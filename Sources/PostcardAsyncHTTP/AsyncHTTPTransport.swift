@@ -137,12 +137,22 @@ public struct AsyncHTTPTransport: UploadTransport {
             } catch let error as UploadError where error.code == .connectionLost && !beginning.isSent {
                 unsentAttempts += 1
                 // The server had closed an idle connection. Others may be as old.
-                let wasClosed = error.underlyingError as? HTTPClientError == .remoteConnectionClosed
-                guard wasClosed, unsentAttempts < Self.maximumUnsentAttempts, request.body?.isReplayable ?? true else {
+                guard Self.isClosure(error.underlyingError), unsentAttempts < Self.maximumUnsentAttempts,
+                    request.body?.isReplayable ?? true
+                else {
                     if request.body != nil { report(.sent(bytes: 0)) }
                     throw error
                 }
             }
+        }
+    }
+
+    /// Whether a connection was closed, as it is seen by who waits for a response, or by who writes to it.
+    private static func isClosure(_ error: (any Error)?) -> Bool {
+        switch error {
+        case let error as HTTPClientError: error == .remoteConnectionClosed
+        case let error as ChannelError: error == .ioOnClosedChannel || error == .alreadyClosed
+        default: false
         }
     }
 

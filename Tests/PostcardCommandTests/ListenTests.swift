@@ -85,6 +85,7 @@ struct ListenTests {
         #expect(response.contains("✓ The form is valid."), "\(response)")
         #expect(await listener.end().status == 0)
         #expect(try Data(contentsOf: fixed) == Data(wire.utf8))
+        withExtendedLifetime(folder) {}
     }
 
     @Test("A port that is taken ends it with 69")

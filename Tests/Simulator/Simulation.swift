@@ -292,8 +292,7 @@ final class Simulation: @unchecked Sendable {
         await clients.pause(60)
     }
 
-    /// So many that a client which asks any receiver each time reaches the one that runs twice in a row, in each of
-    /// millions of histories.
+    /// Enough tries to reach the one receiver that runs twice in a row, in each of millions of histories.
     private static let manyTries = 400
 
     func useLastReceiver() async {

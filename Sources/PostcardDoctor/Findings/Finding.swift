@@ -2,8 +2,7 @@ public import PostcardForm
 
 /// What is wrong at one place of a request: which byte, why that matters, and what to write instead.
 ///
-/// A finding is a root cause. Its ``consequences`` only follow from it or repeat it elsewhere: fixing the finding fixes
-/// them too.
+/// A finding is a root cause. Its ``consequences`` follow from it, or repeat it elsewhere.
 public struct Finding: Sendable, Hashable {
     /// What an offset counts from.
     public enum Place: String, Sendable, Hashable, Codable {

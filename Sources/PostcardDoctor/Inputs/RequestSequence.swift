@@ -5,7 +5,7 @@ import PostcardForm
 /// A request ends where its head says. The bytes after it begin another only with a request line. Other bytes stay with
 /// the request before them, whose examination reports them.
 struct RequestSequence: Sendable {
-    /// The number of the request to return, from 1; `nil` for the first with a form.
+    /// The number of the request to return, from 1; `nil` for the first with a body.
     private let entry: Int?
     private var state = State.head([])
     private var choice = Choice.searching
@@ -106,12 +106,14 @@ struct RequestSequence: Sendable {
             let end = room.firstIndex(of: .lineFeed).map { $0 + 1 } ?? room.endIndex
             return known + room[..<end]
         }
-        if line.last != .lineFeed, line.count < Self.maximumLineBytes {
+        // Servers ignore empty lines before a request line (RFC 9112 §2.2).
+        let text = line.drop { $0 == .carriageReturn || $0 == .lineFeed }
+        if text.last != .lineFeed, line.count < Self.maximumLineBytes {
             state = .nextLine(line)
-        } else if Self.isRequestLine(line) {
+        } else if Self.isRequestLine(text) {
             if choice == .taking { choice = .done }
             heldHead = []
-            state = .head(line)
+            state = .head(Array(text))
         } else {
             leave(line, handOn)
         }
@@ -119,7 +121,7 @@ struct RequestSequence: Sendable {
     }
 
     /// A method in capital letters, a target, and a version of HTTP/1.
-    private static func isRequestLine(_ line: [UInt8]) -> Bool {
+    private static func isRequestLine(_ line: ArraySlice<UInt8>) -> Bool {
         guard line.last == .lineFeed else { return false }
         var text = line.dropLast()
         if text.last == .carriageReturn { text.removeLast() }

@@ -7,6 +7,8 @@ struct ChunkedBody: Sendable {
     private(set) var length: Int64 = 0
     /// How many bytes followed the last chunk.
     private(set) var excess: Int64 = 0
+    /// Whether these are line breaks alone, which servers ignore before another request (RFC 9112 §2.2).
+    private(set) var isExcessBlank = true
 
     private enum State {
         /// The digits that begin a chunk.
@@ -49,6 +51,7 @@ struct ChunkedBody: Sendable {
             countSteps(1)
             if case .complete = state {
                 excess += Int64(bytes.byteCount - position)
+                if isExcessBlank { isExcessBlank = bytes.extracting(position...).isLineBreaks }
                 return
             }
             if case .data(let rest) = state {
@@ -97,5 +100,11 @@ struct ChunkedBody: Sendable {
 
     private static func contentState(_ size: Int64) -> State {
         size == 0 ? .trailer(lineLength: 0) : .data(rest: size)
+    }
+}
+
+extension RawSpan {
+    fileprivate var isLineBreaks: Bool {
+        withUnsafeBytes { $0.allSatisfy { $0 == .carriageReturn || $0 == .lineFeed } }
     }
 }

@@ -20,8 +20,8 @@ import PostcardPictureFormats
 /// most 64 KiB in a row. A longer piece that nothing names is sent: it is not what an editor left, but pixels of a
 /// private format.
 ///
-/// A JPEG is read up to its pixels. What follows its end is found if the picture's own directory or XMP names it, or if
-/// the file does not end as a JPEG does.
+/// With ``withoutLocation`` a JPEG is read up to its pixels. What follows its end is found if the picture's own directory
+/// or XMP names it, or if the file does not end as a JPEG does. With ``none`` all of it is read.
 public struct MetadataPolicy: Sendable, Hashable {
     /// What happens to a file whose metadata cannot be read.
     public enum Unreadable: Sendable, Hashable {
@@ -46,8 +46,7 @@ public struct MetadataPolicy: Sendable, Hashable {
     /// persons, serial numbers, and camera makers' own data, which may contain any of these. The camera's model, its
     /// settings, the time, titles, descriptions and copyright notices stay.
     ///
-    /// Data after a picture's end that is neither a picture nor a video is overwritten too. A JPEG that ends as a picture
-    /// does is taken for one picture if nothing in it announces another; ``none`` reads all of it.
+    /// Data after a picture's end that is neither a picture nor a video is overwritten too.
     public static let withoutLocation = MetadataPolicy(.location)
 
     /// Removes everything but the pixels, the orientation and the color profile, and of a video everything but pictures

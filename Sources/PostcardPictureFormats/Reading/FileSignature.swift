@@ -22,8 +22,10 @@ package enum FileSignature {
     private static func type(of brands: [String]) -> String {
         let major = brands.first.flatMap { typeByBrand[$0] }
         if let major, major != "image/heif" { return major }
-        // A picture's structure may be the major brand, and how it is coded a further one.
-        let others = brands.dropFirst().compactMap { typeByBrand[$0] }
+        // The major brand may say how a picture is stored, and another one how it is coded. Videos may have others of the
+        // brands of pictures.
+        let others = brands.dropFirst().filter { ["heic", "heix", "mif1", "avif"].contains($0) }
+            .compactMap { typeByBrand[$0] }
         if let avif = others.first(where: { $0 == "image/avif" }) { return avif }
         return major ?? others.first { $0.hasPrefix("image/") } ?? "video/mp4"
     }

@@ -11,7 +11,7 @@ extension MetadataScan {
 
     /// What a file of boxes says, put together.
     private struct BoxFile {
-        /// Where the file begins that the places in tracks count from.
+        /// The offset of the file, from which the offsets in its tracks count.
         let start: Int64
         /// The ranges of the boxes that hold pixels, sound and the metadata of pictures.
         var data: [Range<Int64>] = []
@@ -82,7 +82,8 @@ extension MetadataScan {
         "ftyp", "styp", "pdin", "mfra", "sidx", "ssix", "prft", "pnot", "emsg", "ctab", "junk", "etyp",
     ]
 
-    /// What boxes of movies may hold. The rest says nothing about pictures and sound, and may say anything else.
+    /// The boxes that players need inside of those of a movie. Any other says nothing about pictures and sound, and may
+    /// say where it was taken.
     private static let boxesOfMovie: [String: Set<String>] = [
         "moov": [
             "mvhd", "iods", "mvex", "pssh", "ctab", "clip", "ainf", "rmra", "prfl", "pdin", "trgr", "grpl",
@@ -278,7 +279,7 @@ extension MetadataScan {
             if removal == .location, try !isSensitive(entries) { return }
         case "text", "sbtl", "subt", "camm", "gpmd":
             break
-        case "vide", "soun", "pict", "auxv", "hint", "tmcd", "clcp":
+        case "vide", "soun", "pict", "auxv", "hint", "MPEG", "musi", "volv", "hapt":
             return
         default:
             if removal == .location { return }
@@ -315,7 +316,7 @@ extension MetadataScan {
 
     /// The ranges of a track's chunks (ISO/IEC 14496-12 §8.7).
     ///
-    /// - Parameter start: What their offsets count from: a video in a picture counts from its own start.
+    /// - Parameter start: The offset of the file, from which theirs count: a video in a picture begins behind its start.
     private mutating func chunks(
         of tables: [Box], from start: Int64, at place: Int64
     ) throws(PictureFault) -> [Range<Int64>] {

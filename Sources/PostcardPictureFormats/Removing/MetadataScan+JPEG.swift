@@ -45,7 +45,7 @@ extension MetadataScan {
         // Where the picture ends is only known from reading all of it, which is for those files alone in which
         // something seems to follow.
         if pictures == nil, !segments.announcesMore, try hasEnd(at: range.upperBound) { end = range.upperBound }
-        // Nobody has to announce what follows.
+        // Something may follow that nothing announces.
         if removal == .everything { end = nil }
         if end == nil {
             offset = scan

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Logging
 import PostcardDoctor
 import PostcardFoundation
 import PostcardServer
@@ -243,14 +244,25 @@ struct RequestReading: Sendable {
         try respond(with: Listing(requests: inspector.requests.map(RequestSummary.init)), on: connection)
     }
 
-    /// - Throws: ``UploadProblem`` if it is no longer recorded, and ``UploadStoreError``.
-    func request(id: String?, showsValues: Bool, on connection: UploadConnection?) async throws -> Response {
+    /// - Throws: ``UploadProblem`` if it is no longer recorded, or the store fails.
+    func request(
+        id: String?, showsValues: Bool, on connection: UploadConnection?, logger: Logger
+    ) async throws -> Response {
         guard let request = id.flatMap({ Int($0) }).flatMap(inspector.request) else {
             throw UploadProblem.requestNotFound
         }
-        if let shared, let upload = request.upload, try await shared.record(upload) == nil {
-            inspector.forget(upload)
-            throw UploadProblem.requestNotFound
+        if let shared, let upload = request.upload {
+            let record: UploadRecord?
+            do {
+                record = try await shared.record(upload)
+            } catch {
+                logger.error("Could not read an upload", metadata: ["upload": "\(upload)", "error": "\(error)"])
+                throw UploadProblem.unreadable
+            }
+            guard record != nil else {
+                inspector.forget(upload)
+                throw UploadProblem.requestNotFound
+            }
         }
         return try respond(with: RequestDescription(request, showsValues: showsValues), on: connection)
     }

@@ -57,7 +57,7 @@ final class LiveEvents: Sendable {
         let listeners: [LiveListener] = state.withLock { state in
             if let subject = event.subject {
                 if case .deleted(let id) = subject {
-                    // Also without a listener: one that begins now may still be told of the upload.
+                    // Also without a listener: the next one may still get the event of the upload.
                     state.published.removeAll { $0 == .uploaded(id) }
                 } else if state.listeners.isEmpty {
                     return []

@@ -2,6 +2,7 @@ import Logging
 import PostcardFoundation
 import PostcardServer
 import ServiceLifecycle
+import Synchronization
 
 /// Removes what a ``RetentionPolicy`` does not keep.
 struct RetentionKeeper: Service {
@@ -14,8 +15,19 @@ struct RetentionKeeper: Service {
     /// The time of the machine's clock, and the time since any fixed moment.
     let now: @Sendable () -> (wall: Date, uptime: Duration)
 
+    /// Whether other receivers may delete uploads too.
+    private var isShared: Bool { store.followingInterval != nil }
+    /// Events that had no room.
+    private let missedEvents = MissedEvents()
     private let events: AsyncStream<Event>
     private let continuation: AsyncStream<Event>.Continuation
+
+    private final class MissedEvents: Sendable {
+        private let areThere = Atomic(false)
+
+        func note() { areThere.store(true, ordering: .relaxed) }
+        func take() -> Bool { areThere.exchange(false, ordering: .relaxed) }
+    }
 
     private enum Event {
         case recorded(UploadID, bytes: Int64)
@@ -28,7 +40,7 @@ struct RetentionKeeper: Service {
 
     /// How long a store that other receivers use may exceed the limit before it is listed: a listing of all uploads costs
     /// as many requests as there are thousands.
-    private static let sharedInterval = Duration.seconds(60)
+    private static let sharedInterval = Duration.seconds(600)
 
     init(
         of store: any MaintainedUploadStore, by policy: RetentionPolicy, meter: UploadMeter, logger: Logger,
@@ -54,11 +66,13 @@ struct RetentionKeeper: Service {
     /// Takes note of what became of a request.
     func note(_ outcome: UploadReport.Outcome) {
         guard policy.maximumBytes != nil else { return }
+        let event: Event
         switch outcome {
-        case .recorded(let record): continuation.yield(.recorded(record.id, bytes: record.storedBytes))
-        case .deleted(let id): continuation.yield(.deleted(id))
-        case .repeated: break
+        case .recorded(let record): event = .recorded(record.id, bytes: record.storedBytes)
+        case .deleted(let id): event = .deleted(id)
+        case .repeated: return
         }
+        if case .dropped = continuation.yield(event) { missedEvents.note() }
     }
 
     func run() async throws {
@@ -70,7 +84,6 @@ struct RetentionKeeper: Service {
                         try? await Task.sleep(for: store.sweepInterval)
                     }
                 }
-                let isShared = store.followingInterval != nil
                 if isShared {
                     tasks.addTask {
                         while !Task.isCancelled {
@@ -94,6 +107,8 @@ struct RetentionKeeper: Service {
                         await removeOld(&clock, &ledger)
                         guard await learnSizes(&ledger) else { continue }
                         await retryExcess(&ledger)
+                        await removeKnownExcess(&ledger)
+                        continue
                     }
                     await removeExcess(&ledger)
                 }
@@ -172,13 +187,19 @@ struct RetentionKeeper: Service {
         await remove(ledger.excess(over: maximum).filter(ledger.failed.contains), because: .quota, &ledger)
     }
 
+    /// Removes what exceeds the limit. The store is listed before if others may have deleted uploads in it: what fits must
+    /// not be removed for one that is gone.
     func removeExcess(_ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumBytes else { return }
-        // The ledger may have uploads that are gone: a client can delete one before its request has ended and is noted,
-        // and other receivers delete too. What fits must not be removed for them.
-        if !ledger.excess(over: maximum, but: ledger.failed).isEmpty {
+        let isExceeded = !ledger.excess(over: maximum, but: ledger.failed).isEmpty
+        if isExceeded, isShared || missedEvents.take() {
             guard await learnSizes(&ledger) else { return }
         }
+        await removeKnownExcess(&ledger)
+    }
+
+    private func removeKnownExcess(_ ledger: inout RetentionLedger) async {
+        guard let maximum = policy.maximumBytes else { return }
         await remove(ledger.excess(over: maximum, but: ledger.failed), because: .quota, &ledger)
         meter.stores(bytes: ledger.totalBytes)
     }

@@ -8,6 +8,10 @@ struct RetentionLedger: Sendable {
     }
 
     private var entries: [Entry] = []
+    /// The uploads that were removed last, oldest first. A client can delete one before the request that brought it has
+    /// ended and is noted.
+    private var removed: [UploadID] = []
+    private static let maximumRemoved = 1000
     /// The uploads that could not be removed, and are still to be.
     private(set) var failed: Set<UploadID> = []
 
@@ -18,6 +22,7 @@ struct RetentionLedger: Sendable {
 
     /// Adds an upload. One that is known stays as it is.
     mutating func insert(_ id: UploadID, bytes: Int64) {
+        guard !removed.contains(id) else { return }
         let position = position(of: id)
         guard position == entries.count || entries[position].id != id else { return }
         entries.insert(Entry(id: id, bytes: bytes), at: position)
@@ -26,6 +31,8 @@ struct RetentionLedger: Sendable {
 
     mutating func remove(_ id: UploadID) {
         failed.remove(id)
+        removed.append(id)
+        if removed.count > Self.maximumRemoved { removed.removeFirst() }
         let position = position(of: id)
         guard position < entries.count, entries[position].id == id else { return }
         totalBytes -= Int128(entries.remove(at: position).bytes)

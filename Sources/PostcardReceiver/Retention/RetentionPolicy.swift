@@ -24,8 +24,8 @@ public struct RetentionPolicy: Sendable, Hashable {
     /// A client that may post can push out the uploads of others, even before a webhook has announced them.
     ///
     /// The newest upload stays, even if it is larger. The limit is kept after each upload, so it is exceeded by those
-    /// that arrive at the same time. Several receivers that share a bucket look at it once a minute, and learn of each
-    /// other's uploads once an hour.
+    /// that arrive at the same time. Several receivers that share a bucket compare the limit with all that is in the bucket
+    /// every ten minutes if it seems to be exceeded, and else once an hour.
     public var maximumBytes: Int64?
 
     /// Makes a policy by which everything is kept.

@@ -302,7 +302,7 @@ public struct Receiver: Sendable {
             routes.addReading("/requests/{id}") { request, context, connection in
                 try await reading.request(
                     id: context.parameters.get("id"), showsValues: request.uri.queryParameters["values"] == "shown",
-                    on: connection)
+                    on: connection, logger: context.logger)
             }
         }
     }

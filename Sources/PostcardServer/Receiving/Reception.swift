@@ -54,7 +54,8 @@ struct Reception<Store: UploadStore>: Sendable {
             connection?.report.outcome = (upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
             return received
         } catch let problem as UploadProblem {
-            meter.refused(problem)
+            // The account of what clients hold counts its own refusals.
+            if !problem.isOfShare { meter.refused(problem) }
             throw named(problem)
         }
     }

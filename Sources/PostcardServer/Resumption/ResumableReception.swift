@@ -310,7 +310,8 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                 throw problem
             }
         } catch let problem as UploadProblem {
-            reception.meter.refused(problem)
+            // The account of what clients hold counts its own refusals.
+            if !problem.isOfShare { reception.meter.refused(problem) }
             throw problem
         }
     }

@@ -59,7 +59,7 @@ extension Routes {
         let shares =
             shares
             ?? ShareAccount(
-                ShareLimits(options, connections: OpenFiles.maximumConnections),
+                ShareLimits(options, connections: OpenFiles.maximumConnections), meter: meter,
                 logger: Logger(label: "postcard.shares"))
         let reception = Reception(store: store, options: options, meter: meter, shares: shares)
         if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {

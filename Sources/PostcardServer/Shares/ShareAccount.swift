@@ -32,7 +32,7 @@ package final class ShareAccount: Sendable {
 
     /// - Parameters:
     ///   - limits: How much there is of each resource.
-    ///   - meter: Counts refusals of requests that send no form. Defaults to none.
+    ///   - meter: Counts the refusals. Defaults to none.
     ///   - logger: Logs refusals, one line a minute for each code. Defaults to none.
     ///   - patience: How long a client keeps what it has, at least, while newcomers have no room. Defaults to 10
     ///     seconds.
@@ -129,7 +129,7 @@ package final class ShareAccount: Sendable {
     /// The refusal of a request that has waited for too long.
     func usedUp(_ resource: SharedResource) -> UploadProblem {
         let problem = resource.usedUp(total: limits[resource])
-        note(problem, of: resource)
+        note(problem)
         return problem
     }
 
@@ -230,7 +230,7 @@ package final class ShareAccount: Sendable {
             let isNewcomer = state.withLock { $0.pools[resource.rawValue].held(by: peer) == 0 }
             if isNewcomer { makeRoom(in: resource) }
         }
-        note(problem, of: resource)
+        note(problem)
         return problem
     }
 
@@ -242,8 +242,8 @@ package final class ShareAccount: Sendable {
     }
 
     /// Counts a refusal, and logs those with its code at most once a minute.
-    private func note(_ problem: UploadProblem, of resource: SharedResource) {
-        if !resource.isForForms { meter?.refused(problem) }
+    private func note(_ problem: UploadProblem) {
+        meter?.refused(problem)
         guard let logger else { return }
         let count = state.withLock { $0.lines[problem.code, default: RepeatedLine()].count(at: .now) }
         guard let count else { return }

@@ -44,14 +44,6 @@ package enum SharedResource: Int, CaseIterable, Sendable {
         }
     }
 
-    /// Whether requests that send forms need it. They count their refusals themselves.
-    var isForForms: Bool {
-        switch self {
-        case .uploads, .textBytes, .unfinishedUploads, .unfinishedBytes, .screenings: true
-        case .connections, .proxiedConnections, .requests, .responses, .responseBytes, .listeners, .thumbnails: false
-        }
-    }
-
     /// The smallest useful amount.
     var unit: Int {
         switch self {

@@ -72,7 +72,8 @@ struct AccessOptions: ParsableArguments {
         receiver.tokens.posting = try Self.tokens(token, tokenFile)
         let reading = try Self.tokens(readToken, readTokenFile)
         receiver.tokens.reading = reading.isEmpty ? receiver.tokens.posting : reading
-        receiver.allowedHosts = Set(allowHost)
+        // The dot at the end of a full name is left out of the names that are compared with it.
+        receiver.allowedHosts = Set(allowHost.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 })
         receiver.allowedOrigins = Set(allowOrigin)
         if let certificate, let privateKey {
             receiver.certificate = ServerCertificate(chain: FilePath(certificate), privateKey: FilePath(privateKey))

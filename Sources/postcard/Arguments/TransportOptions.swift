@@ -232,7 +232,9 @@ struct TransportOptions: ParsableArguments {
         ///
         /// A redirect, or a queue, can lead to other hosts than the URL's. The client keeps one address for each host.
         func host(for url: URL?) -> String? {
-            guard let url, let host = url.host(), host.lowercased() == self.host.lowercased() else { return self.host }
+            guard let url, let host = url.host(), host.lowercased() == self.host.lowercased() else {
+                return self.host.lowercased()
+            }
             return (url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)) == port ? host : nil
         }
     }

@@ -23,8 +23,11 @@ struct Explain: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Which request of a HAR file or a trace, from 1.",
-            discussion: "Defaults to the only upload of a HAR file, and to the first request with a body of a trace.",
+            "Which request of the input, from 1.",
+            discussion: """
+                Defaults to the only upload of a HAR file, and to the first request with a body of a trace or of raw \
+                requests.
+                """,
             valueName: "number"))
     var entry: Int?
 
@@ -196,7 +199,8 @@ struct Explain: AsyncParsableCommand {
         }
         let request = contentType == nil ? RequestInput(entry: entry) : nil
         if let edit {
-            try EditableForm(folder: edit).write(explanation, from: request) { try input.readAgain($0) }
+            let form = EditableForm(folder: edit, permissions: input.permissions)
+            try form.write(explanation, from: request) { try input.readAgain($0) }
             report.editable = "\(edit)/\(EditableForm.name)"
         }
         if let fix {

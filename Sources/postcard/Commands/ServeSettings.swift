@@ -17,14 +17,14 @@ struct ServeSettings {
         /// The flag that means the opposite.
         let opposite: String?
 
-        /// The options of later sources that it takes the place of: those that do not go together with it, and those
-        /// that say the same in another way.
+        /// The options of later sources that have no effect beside this one: those that do not go together with it, and
+        /// those that say the same in another way.
         ///
-        /// - Parameter arguments: Those that set it, and others.
-        func rivals(setBy arguments: [String]) -> [String] {
+        /// - Parameter arguments: The arguments that set this option.
+        func overridden(setBy arguments: [String]) -> [String] {
             switch name {
             case "directory": ["store", "s3-endpoint", "s3-region"]
-            case "store": ["directory"]
+            case "store": ["directory", "keep-free"]
             case "resume": arguments.contains("--no-resume") ? ["upload-expiry", "interim-responses"] : []
             case "token": ["token-file"]
             case "token-file": ["token"]
@@ -62,14 +62,14 @@ struct ServeSettings {
         let path = Self.value(of: "config", in: commandLine) ?? environment["POSTCARD_CONFIG"]
         if let path { sources.append(try await Self.file(path, options)) }
         var taken = Set(
-            options.filter { Self.has($0, commandLine) }.flatMap { [$0.name] + $0.rivals(setBy: commandLine) })
+            options.filter { Self.has($0, commandLine) }.flatMap { [$0.name] + $0.overridden(setBy: commandLine) })
         var settings: [Setting] = []
         for source in sources {
             var used: [String] = []
             for option in options where !taken.contains(option.name) {
                 guard let arguments = try source.arguments(of: option) else { continue }
                 settings.append(Setting(option: option, arguments: arguments, origin: source.origin(option.name)))
-                used += [option.name] + option.rivals(setBy: arguments)
+                used += [option.name] + option.overridden(setBy: arguments)
             }
             taken.formUnion(used)
         }

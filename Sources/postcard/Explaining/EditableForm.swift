@@ -8,6 +8,8 @@ import SystemPackage
 /// a short text. `postcard send --config` sends it again.
 struct EditableForm {
     let folder: String
+    /// The permissions of its files. By default only their owner can read them, because forms have passwords.
+    var permissions = FilePermissions.ownerReadWrite
 
     static let name = "form.txt"
 
@@ -56,7 +58,7 @@ struct EditableForm {
         }
         let parts = explanation.parts.enumerated().map { Part($0.element, number: $0.offset + 1) }
         do {
-            let folder = NewFolder(folder)
+            let folder = NewFolder(folder, permissions)
             do {
                 try folder.make()
                 try writeContents(of: parts, explanation, from: request, to: folder, read: read)
@@ -160,12 +162,15 @@ struct EditableForm {
 /// The folder of an ``EditableForm`` with its files. What was made can be removed, if not all can be.
 private final class NewFolder {
     private let path: FilePath
+    private let permissions: FilePermissions
     /// The folders that did not exist, the innermost first.
     private var folders: [FilePath] = []
     private var files: [FilePath] = []
 
-    init(_ path: String) {
+    /// - Parameter permissions: Those of its files.
+    init(_ path: String, _ permissions: FilePermissions) {
         self.path = FilePath(path)
+        self.permissions = permissions
     }
 
     /// Makes the folder, which may not exist, or is empty.
@@ -186,7 +191,7 @@ private final class NewFolder {
         let file = path.appending(name)
         let descriptor = try FileDescriptor.open(
             file, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
-            permissions: [.ownerReadWrite, .groupRead, .otherRead])
+            permissions: permissions)
         files.append(file)
         return descriptor
     }

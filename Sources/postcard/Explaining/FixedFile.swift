@@ -51,7 +51,7 @@ struct FixedFile {
             do {
                 defer { try? file.close() }
                 try Self.writeFixed(explanation, from: request, into: file, read: read)
-                if let replaced = place.replaced { try Self.take(replaced, to: file) }
+                if let replaced = place.replaced { try Self.copyOwnership(of: replaced, to: file) }
                 guard rename(partial, place.path.string) == 0 else { throw Errno(rawValue: errno) }
             } catch {
                 try? FileManager.default.removeItem(atPath: partial)
@@ -69,15 +69,10 @@ struct FixedFile {
     /// Where the file is written: the path, or what it leads to if it is a symbolic link, which stays one.
     ///
     /// - Returns: The place, and what is known of the regular file that is there; `nil` if there is none.
-    /// - Throws: `Errno`, or ``Irregular`` if something else than a regular file is there.
+    /// - Throws: `Errno`, or ``NotARegularFile`` if something else than a regular file is there.
     private func place() throws -> (path: FilePath, replaced: Stat?) {
-        let replaced: Stat?
-        do {
-            replaced = try FilePath(path).stat()
-        } catch Errno.noSuchFileOrDirectory {
-            replaced = nil
-        }
-        if let replaced, replaced.type != .regular { throw Irregular(type: replaced.type) }
+        let replaced = try status()
+        if let replaced, replaced.type != .regular { throw NotARegularFile(type: replaced.type) }
         var place = FilePath(path)
         var links = 0
         while let target = try? FileManager.default.destinationOfSymbolicLink(atPath: place.string) {
@@ -88,8 +83,16 @@ struct FixedFile {
         return (place, replaced)
     }
 
+    private func status() throws -> Stat? {
+        do {
+            return try FilePath(path).stat()
+        } catch let error as Errno where error == .noSuchFileOrDirectory {
+            return nil
+        }
+    }
+
     /// A path at which something else than a regular file is.
-    private struct Irregular: Error, CustomStringConvertible {
+    private struct NotARegularFile: Error, CustomStringConvertible {
         let type: FileType
 
         var description: String { "it is \(kind), and not a regular file" }
@@ -105,7 +108,7 @@ struct FixedFile {
     }
 
     /// Gives a file the owner and the permissions of the file that it replaces.
-    private static func take(_ replaced: Stat, to file: FileDescriptor) throws {
+    private static func copyOwnership(of replaced: Stat, to file: FileDescriptor) throws {
         // Only root may give a file away. Everyone else owns the file that replaces another one.
         _ = fchown(file.rawValue, replaced.userID.rawValue, replaced.groupID.rawValue)
         guard fchmod(file.rawValue, replaced.permissions.rawValue) == 0 else { throw Errno(rawValue: errno) }

@@ -199,7 +199,7 @@ struct RequestFixerTests {
         expected.contentLength = "Content-Length: \(body.count)"
         #expect(Self.fixed(request.bytes) == expected.bytes)
         // What follows the last chunk is no part of the body.
-        request.body += Array("\r\n".utf8)
+        request.body += Array("\r\nx".utf8)
         #expect(Self.fixed(request.bytes) == expected.bytes)
         #expect(BrokenRequestTests.explanation(of: request.bytes).fixable.map(\.code) == [.malformedChunk])
     }

@@ -89,6 +89,7 @@ extension PlantedFile: CustomTestStringConvertible {
             [0xFF, 0xD8] + JPEG.picture() + JPEG.end + JPEG.file(),
             [0xFF, 0xD8] + JPEG.picture() + JPEG.segment(0xE1, JPEG.exifMark + EXIF().bytes) + JPEG.end,
             Movie.file(withTrack: "data", "SECRET"), Movie.file(withTrack: "sbtl", "SECRET words"),
+            Movie.file(withTrack: "tmcd", "SECRET"), Movie.file(withTrack: "clcp", "SECRET"),
         ]
         for file in files {
             #expect(!PlantedFile.secrets(in: file).isEmpty)

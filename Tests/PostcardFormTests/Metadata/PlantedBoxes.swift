@@ -109,7 +109,7 @@ enum Movie {
         return box("trak", unknown + media)
     }
 
-    /// A video with a track of a type that is not known.
+    /// A video with one track of a type.
     static func file(withTrack type: String, _ text: String) -> [UInt8] {
         let fileType = box("ftyp", Array("isom\0\0\0\0isom".utf8))
         let track = track(type, entry: "abcd", [fileType.count + 8], length: text.utf8.count)
