@@ -97,7 +97,7 @@ struct RetentionKeeper: Service {
                 for await event in events where !Task.isCancelled {
                     switch event {
                     case .recorded(let id, let bytes):
-                        ledger.insert(id, bytes: bytes)
+                        ledger.insert(recorded: id, bytes: bytes)
                         if isShared { continue }
                     case .deleted(let id):
                         ledger.remove(id)

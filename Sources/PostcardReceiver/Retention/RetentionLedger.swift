@@ -22,11 +22,15 @@ struct RetentionLedger: Sendable {
 
     /// Adds an upload. One that is known stays as it is.
     mutating func insert(_ id: UploadID, bytes: Int64) {
-        guard !removed.contains(id) else { return }
         let position = position(of: id)
         guard position == entries.count || entries[position].id != id else { return }
         entries.insert(Entry(id: id, bytes: bytes), at: position)
         totalBytes += Int128(bytes)
+    }
+
+    /// Adds an upload whose request has ended, unless it was removed before that.
+    mutating func insert(recorded id: UploadID, bytes: Int64) {
+        if !removed.contains(id) { insert(id, bytes: bytes) }
     }
 
     mutating func remove(_ id: UploadID) {

@@ -220,7 +220,7 @@ struct RetentionKeeperTests {
             _ = try await store.delete(gone)
             // The deletion is noted before the request that brought the upload has ended.
             ledger.remove(gone)
-            ledger.insert(gone, bytes: 100_000)
+            ledger.insert(recorded: gone, bytes: 100_000)
             await keeper.removeExcess(&ledger)
             #expect(try await store.identifiers(limit: 10, after: nil) == uploads.reversed())
             #expect(ledger.totalBytes < 250_000)
