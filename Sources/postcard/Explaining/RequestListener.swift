@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import PostcardDoctor
+import Synchronization
 import SystemPackage
 
 /// Receives one request on a port, explains it, and responds with status 200 and the explanation.
@@ -32,6 +33,7 @@ struct RequestListener {
     ) async throws -> Taken {
         let group = MultiThreadedEventLoopGroup.singleton
         let taken = group.any().makePromise(of: Taken.self)
+        let claim = Claim()
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 16)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -40,7 +42,7 @@ struct RequestListener {
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
                         IdleStateHandler(readTimeout: TimeAmount(silence)),
-                        RequestCollector(taken: taken, keepsRequest: keepsRequest, respond: respond),
+                        RequestCollector(taken: taken, claim: claim, keepsRequest: keepsRequest, respond: respond),
                     ])
                 }
             }
@@ -59,6 +61,14 @@ struct RequestListener {
         return result
     }
 
+    /// The right to be the one request, which the first connection takes whose request has ended.
+    fileprivate final class Claim: Sendable {
+        private let isTaken = Atomic(false)
+
+        /// Returns whether no other connection has taken it.
+        func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
+    }
+
     private static func authority(_ host: String, _ port: Int) -> String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
@@ -70,6 +80,7 @@ private final class RequestCollector: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     private let taken: EventLoopPromise<RequestListener.Taken>
+    private let claim: RequestListener.Claim
     private let keepsRequest: Bool
     private let respond: @Sendable (Explanation) -> String
     private var state = State.silent
@@ -88,10 +99,11 @@ private final class RequestCollector: ChannelInboundHandler {
     private static let grace = TimeAmount.milliseconds(200)
 
     init(
-        taken: EventLoopPromise<RequestListener.Taken>, keepsRequest: Bool,
+        taken: EventLoopPromise<RequestListener.Taken>, claim: RequestListener.Claim, keepsRequest: Bool,
         respond: @escaping @Sendable (Explanation) -> String
     ) {
         self.taken = taken
+        self.claim = claim
         self.keepsRequest = keepsRequest
         self.respond = respond
     }
@@ -165,7 +177,7 @@ private final class RequestCollector: ChannelInboundHandler {
         }
         state = .done
         var ended = examination
-        guard let explanation = try? ended.finish() else { return context.close(promise: nil) }
+        guard let explanation = try? ended.finish(), claim.take() else { return context.close(promise: nil) }
         let result = RequestListener.Taken(explanation: explanation, copy: copy)
         let text = respond(explanation)
         let response = """
