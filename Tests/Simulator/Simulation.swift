@@ -275,8 +275,8 @@ final class Simulation: @unchecked Sendable {
         promises.created(record, form)
     }
 
-    /// Kills a receiver that has just committed a record and not listed it yet. Nobody asks for the record, so its files
-    /// grow as old as those that a sweep removes.
+    /// Kills a receiver that has just committed a record and not listed it yet. No client asks for the record again, so its
+    /// files grow as old as those that a sweep removes.
     func commitWithoutListing() async {
         let receiver = anyReceiver()
         let key = UploadKey("unlisted key", scope: "simulation")

@@ -171,7 +171,7 @@ extension RequestExamination.Framing {
         switch self {
         case .chunks(let body):
             if let problem = body.problem { return Finding(problem) }
-            return body.excess > 0 && !body.isExcessBlank ? .bytesBehindLastChunk(of: body) : nil
+            return !body.isExcessBlank ? .bytesBehindLastChunk(of: body) : nil
         case .end(let received, let contentLength):
             guard let contentLength else {
                 let isMissing = received > 0 && !head.isFramed && head.all("content-length").isEmpty

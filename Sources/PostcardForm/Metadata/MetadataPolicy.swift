@@ -50,8 +50,8 @@ public struct MetadataPolicy: Sendable, Hashable {
     public static let withoutLocation = MetadataPolicy(.location)
 
     /// Removes everything but the pixels, the orientation and the color profile, and of a video everything but pictures
-    /// and sound, so also subtitles. A DNG also keeps how its pixels are
-    /// rendered, and its camera's model, without which no program opens it.
+    /// and sound, so also subtitles. A DNG also keeps how its pixels are rendered, and its camera's model, without which
+    /// no program opens it.
     public static let none = MetadataPolicy(.everything)
 
     /// The same policy with another choice for files whose metadata cannot be read. Policies fail by default.

@@ -7,11 +7,8 @@ final class RequestInspector: Sendable {
         var requests: [RecordedRequest] = []
         var lastID = 0
         var bytes = 0
-        /// The uploads that were deleted last, oldest first. One can be deleted before the request that brought it ends.
-        var deleted: [UploadID] = []
+        var deleted = RecentUploads()
     }
-
-    private static let maximumDeleted = 1000
 
     let options: InspectionOptions
     private let onRecorded: @Sendable (RequestSummary) -> Void
@@ -55,8 +52,7 @@ final class RequestInspector: Sendable {
     /// Removes the request of a deleted upload: nothing of it may be left.
     func forget(_ upload: UploadID) {
         state.withLock { state in
-            if !state.deleted.contains(upload) { state.deleted.append(upload) }
-            if state.deleted.count > Self.maximumDeleted { state.deleted.removeFirst() }
+            state.deleted.insert(upload)
             state.requests.removeAll { request in
                 guard request.upload == upload else { return false }
                 state.bytes -= request.bytes

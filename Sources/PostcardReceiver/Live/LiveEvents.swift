@@ -13,9 +13,10 @@ final class LiveEvents: Sendable {
         /// A browser opens one for each of its tabs.
         var listeners: [Int: (listener: LiveListener, hold: ShareAccount.Hold)] = [:]
         var lastID = 0
-        /// What was published last, oldest first: the last event of each upload. What this receiver did is seen in its
-        /// store too, and an upload can be deleted before the request that brought it has ended.
-        var published: [LiveEvent.Subject] = []
+        /// The uploads whose events were published. What this receiver did is seen in its store too.
+        var uploaded = RecentUploads()
+        /// The uploads that were deleted, whether or not anyone listened: a later listener must not get their events.
+        var deleted = RecentUploads()
         /// How far behind the events are, for new listeners.
         var behind: ByteBuffer?
     }
@@ -28,9 +29,6 @@ final class LiveEvents: Sendable {
     /// Events wait in memory. A longer one also disconnects the listeners.
     private static let maximumEventBytes = 256 << 10
     private let state = Mutex(State())
-
-    /// How many events are remembered so that none is published twice.
-    private static let maximumPublished = 1000
 
     /// How many listeners there may be by default. Each may have ``maximumWaitingBytes`` in memory.
     static let maximumListeners = 128
@@ -46,7 +44,7 @@ final class LiveEvents: Sendable {
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
 
     /// Whether the upload was published while anyone listened, and not long ago.
-    func hasPublished(_ id: UploadID) -> Bool { state.withLock { $0.published.contains(.uploaded(id)) } }
+    func hasPublished(_ id: UploadID) -> Bool { state.withLock { $0.uploaded.contains(id) } }
 
     /// Disconnects all listeners, which read the lists again when they reconnect.
     func disconnect() {
@@ -55,21 +53,15 @@ final class LiveEvents: Sendable {
 
     func publish(_ event: LiveEvent) {
         let listeners: [LiveListener] = state.withLock { state in
-            if let subject = event.subject {
-                if case .deleted(let id) = subject {
-                    // Also without a listener: the next one may still get the event of the upload.
-                    state.published.removeAll { $0 == .uploaded(id) }
-                } else if state.listeners.isEmpty {
-                    return []
-                }
-                guard !state.published.contains(where: { $0.id == subject.id }) else { return [] }
-                state.published.append(subject)
-                if state.published.count > Self.maximumPublished { state.published.removeFirst() }
-            }
+            if case .deleted(let id) = event, !state.deleted.insert(id) { return [] }
             guard !state.listeners.isEmpty else { return [] }
-            if case .behind = event {
+            switch event {
+            case .uploaded(let record):
+                guard !state.deleted.contains(record.id), state.uploaded.insert(record.id) else { return [] }
+            case .behind:
                 guard let message = event.message, message != state.behind else { return [] }
                 state.behind = message
+            case .deleted, .request: break
             }
             return state.listeners.values.map(\.listener)
         }
@@ -150,26 +142,6 @@ enum LiveEvent {
     case request(RequestSummary)
     /// How many seconds the events of other receivers may be late: `behind`, and the `seconds`.
     case behind(seconds: Int)
-
-    /// What an event is about that is published once.
-    enum Subject: Hashable {
-        case uploaded(UploadID)
-        case deleted(UploadID)
-
-        var id: UploadID {
-            switch self {
-            case .uploaded(let id), .deleted(let id): id
-            }
-        }
-    }
-
-    var subject: Subject? {
-        switch self {
-        case .uploaded(let record): .uploaded(record.id)
-        case .deleted(let id): .deleted(id)
-        case .request, .behind: nil
-        }
-    }
 
     /// The event as a message of the stream; `nil` if it cannot be encoded.
     var message: ByteBuffer? {

@@ -8,10 +8,7 @@ struct RetentionLedger: Sendable {
     }
 
     private var entries: [Entry] = []
-    /// The uploads that were removed last, oldest first. A client can delete one before the request that brought it has
-    /// ended and is noted.
-    private var removed: [UploadID] = []
-    private static let maximumRemoved = 1000
+    private var removed = RecentUploads()
     /// The uploads that could not be removed, and are still to be.
     private(set) var failed: Set<UploadID> = []
 
@@ -35,8 +32,7 @@ struct RetentionLedger: Sendable {
 
     mutating func remove(_ id: UploadID) {
         failed.remove(id)
-        removed.append(id)
-        if removed.count > Self.maximumRemoved { removed.removeFirst() }
+        removed.insert(id)
         let position = position(of: id)
         guard position < entries.count, entries[position].id == id else { return }
         totalBytes -= Int128(entries.remove(at: position).bytes)

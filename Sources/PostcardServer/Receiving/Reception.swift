@@ -54,10 +54,14 @@ struct Reception<Store: UploadStore>: Sendable {
             connection?.report.outcome = (upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
             return received
         } catch let problem as UploadProblem {
-            // The account of what clients hold counts its own refusals.
-            if !problem.isOfShare { meter.refused(problem) }
+            countRefusal(problem)
             throw named(problem)
         }
+    }
+
+    /// Counts a refusal, unless the account of what clients hold has made and counted it.
+    func countRefusal(_ problem: UploadProblem) {
+        if !problem.isOfShare { meter.refused(problem) }
     }
 
     /// A refusal with all limits of sizes, if it is about one and names none itself.

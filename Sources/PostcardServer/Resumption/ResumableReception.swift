@@ -310,8 +310,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                 throw problem
             }
         } catch let problem as UploadProblem {
-            // The account of what clients hold counts its own refusals.
-            if !problem.isOfShare { reception.meter.refused(problem) }
+            reception.countRefusal(problem)
             throw problem
         }
     }

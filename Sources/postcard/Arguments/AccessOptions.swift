@@ -102,7 +102,7 @@ struct AccessOptions: ParsableArguments {
         return isToken(text) && !host.isEmpty && !host.contains { "/?#@*".contains($0) }
     }
 
-    /// Whether the text is a name or an address, as it is compared with the one in `Host`.
+    /// Whether the text is a host name or an IP address alone. The host that a request names is compared with the text.
     private static func isHost(_ text: String) -> Bool {
         // An IPv6 address has more than one colon. In `Host` it has brackets, and here it has none.
         isToken(text) && text.count { $0 == ":" } != 1 && !text.contains { "/?#@*[]".contains($0) }

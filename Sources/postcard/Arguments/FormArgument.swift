@@ -172,7 +172,7 @@ struct FormArgumentScanner {
         return ArgumentText(word)
     }
 
-    /// Where a word without quotes ends.
+    /// The index at which a word without quotes ends.
     private func endOfWord(before end: UInt8?) -> Int {
         var index = rest.startIndex
         while index < rest.endIndex {

@@ -17,8 +17,8 @@ struct ServeSettings {
         /// The flag that means the opposite.
         let opposite: String?
 
-        /// The options of later sources that have no effect beside this one: those that do not go together with it, and
-        /// those that say the same in another way.
+        /// The options that later sources cannot set any more: those that exclude this option, and those that set the same
+        /// in another way.
         ///
         /// - Parameter arguments: The arguments that set this option.
         func overridden(setBy arguments: [String]) -> [String] {

@@ -66,9 +66,9 @@ struct FixedFile {
             contentType: request == nil ? explanation.fixedContentType : nil)
     }
 
-    /// Where the file is written: the path, or what it leads to if it is a symbolic link, which stays one.
+    /// Finds the path to write to. If ``path`` is a symbolic link, that is the path of its target, and the link stays.
     ///
-    /// - Returns: The place, and what is known of the regular file that is there; `nil` if there is none.
+    /// - Returns: The path, and the status of the file that is replaced; `nil` for a new file.
     /// - Throws: `Errno`, or ``NotARegularFile`` if something else than a regular file is there.
     private func place() throws -> (path: FilePath, replaced: Stat?) {
         let replaced = try status()

@@ -61,7 +61,7 @@ struct RequestListener {
         return result
     }
 
-    /// The right to be the one request, which the first connection takes whose request has ended.
+    /// Makes sure that one request alone is explained: that of the first connection which takes the claim.
     fileprivate final class Claim: Sendable {
         private let isTaken = Atomic(false)
 

@@ -42,7 +42,7 @@ struct LiveEventsTests {
         func record(_ number: Int) throws -> UploadRecord {
             UploadRecord(id: try Self.id(number), received: Date(), fields: [], files: [], parts: [])
         }
-        // Nobody listens yet.
+        // Before the first listener.
         live.publish(.deleted(try Self.id(1)))
         let (events, listener) = try live.listen(on: nil)
         live.publish(.deleted(try Self.id(2)))

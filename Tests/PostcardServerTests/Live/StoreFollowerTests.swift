@@ -79,7 +79,7 @@ struct StoreFollowerTests {
                 try await first.exchange("GET /requests/\(number) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                     .status
             }
-            // Nobody listens, so it is noticed when someone asks.
+            // Without a listener the store is not followed. The deletion is noticed by the next request for it.
             let record = try await Self.post(to: first)
             _ = try await second.curl("-X", "DELETE", second.url + record.url)
             #expect(try await status(1) == 404)
