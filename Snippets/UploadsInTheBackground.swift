@@ -52,7 +52,7 @@ struct Diary: View {
         if !form.parts.isEmpty { try await list.queue.enqueue(form, to: url) }
     }
     func report(_ work: () async throws -> Void) async {
-        do { try await work() } catch { problem = error.localizedDescription }
+        do { try await work() } catch is CancellationError {} catch { problem = error.localizedDescription }
     }
 }
 // snippet.hide

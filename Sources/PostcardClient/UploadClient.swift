@@ -55,7 +55,9 @@ public struct UploadClient: Sendable {
     /// Makes a client.
     ///
     /// - Parameters:
-    ///   - transport: The transport that sends the requests. Defaults to URLSession.
+    ///   - transport: The transport that sends the requests. Defaults to URLSession, which on Linux sends a form of
+    ///     more than 1 MiB without its length: some servers refuse that, or read an empty form. Use
+    ///     `AsyncHTTPTransport` there.
     ///   - retry: Whether and when a failed upload is tried again. Defaults to never.
     ///   - timeouts: How long an upload may wait for what.
     public init(

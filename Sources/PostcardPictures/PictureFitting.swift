@@ -54,13 +54,15 @@ public struct PictureFitting: FormPreparation {
         PictureFitting(scope: .form, limit: limit)
     }
 
-    /// The photos become as large as the server accepts. A photo that fits the server's limits keeps its size, and any
-    /// other becomes a JPEG with an edge of at most 2,560 pixels. While no limit is known, the original is sent.
+    /// The photos become as large as the server accepts. A photo that fits the server's limits keeps its size, and so
+    /// does a HEIC that becomes a JPEG. Any other becomes a JPEG with an edge of at most 2,560 pixels. While no limit
+    /// is known, the original is sent.
     ///
-    /// The limits are those of the client's or the queue's `rules`. If the server refuses the form and reports a
-    /// smaller one, the client makes the photos fit that and sends the form again. If they cannot fit, the refusal is
-    /// thrown, with the ``PictureFitError`` as its `underlyingError`. A queue sends no form again that way: it stores
-    /// the form as it is sent.
+    /// The limits are those of the client's or the queue's `rules`, and with `client.network.asksForLimits` those that
+    /// the server reports when it is asked. If the server refuses the form and reports a smaller one, the client makes
+    /// the photos fit that and sends the form again, up to four times. If they cannot fit, the refusal is thrown, with
+    /// the ``PictureFitError`` as its `underlyingError`. A queue sends no form again that way: it stores the form as it
+    /// is sent.
     public static var serverLimit: PictureFitting {
         PictureFitting(scope: .server, limit: PictureLimit(maximumBytes: .max), hasEdge: false)
     }
@@ -153,7 +155,7 @@ extension MultipartForm {
     /// Appends photos, which are made to fit when the form is sent or enqueued.
     ///
     /// - Parameters:
-    ///   - photos: The URLs of the pictures: JPEG, PNG, WebP, GIF, HEIC or AVIF.
+    ///   - photos: The URLs of the pictures: JPEG, PNG, WebP, GIF, HEIC, AVIF or TIFF.
     ///   - name: The name of the field, the same for every photo.
     ///   - fitting: What they must fit into.
     ///   - metadata: What is removed from photos that are sent as they are. Defaults to positions and what identifies a
@@ -169,7 +171,7 @@ extension MultipartForm {
     /// Appends photos, each of which is made to fit a limit when the form is sent or enqueued.
     ///
     /// - Parameters:
-    ///   - photos: The URLs of the pictures: JPEG, PNG, WebP, GIF, HEIC or AVIF.
+    ///   - photos: The URLs of the pictures: JPEG, PNG, WebP, GIF, HEIC, AVIF or TIFF.
     ///   - name: The name of the field, the same for every photo.
     ///   - limit: What each of them must fit into.
     ///   - metadata: What is removed from photos that are sent as they are. Defaults to positions and what identifies a

@@ -72,10 +72,10 @@ extension UploadQueue {
 
     /// Pauses an upload until it is resumed. It holds back the later uploads of its group.
     ///
-    /// An upload keeps its progress if the server resumes uploads, also in a background session: there, the server has to
-    /// support the drafts of Resumable Uploads for HTTP that the system knows, and has to have announced that before the
-    /// pause. Otherwise the upload starts over when it is resumed, also if the server has forgotten its part by then, or
-    /// if an update has moved the app's files meanwhile.
+    /// An upload keeps its progress if the server resumes uploads, also in a background session: there, the server has
+    /// to support the drafts of Resumable Uploads for HTTP that the system knows, and has to have announced that before
+    /// the pause. Otherwise the upload starts over when it is resumed, also if the server has forgotten its part by
+    /// then, or if an update has moved the app's files meanwhile.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has ended.
     public func pause(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
@@ -160,7 +160,7 @@ extension UploadQueue {
     /// Removes all uploads that are done, failed or cancelled, with their forms.
     ///
     /// - Parameter client: The client by which servers are asked to delete what they have of resumable uploads that
-    ///   failed. Defaults to `nil`: they keep it until it expires.
+    ///   failed or were cancelled. Defaults to `nil`: they keep it until it expires.
     /// - Returns: The number of uploads removed.
     /// - Throws: ``UploadQueueError`` if the database fails.
     @discardableResult

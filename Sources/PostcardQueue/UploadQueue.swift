@@ -113,7 +113,8 @@ public final class UploadQueue: Sendable {
         sender?.close()
     }
 
-    /// Opens the queue now, to find out whether it can be used. Without this call, the first call that needs the queue opens it.
+    /// Opens the queue now, to find out whether it can be used. Without this call, the first call that needs the queue
+    /// opens it.
     ///
     /// - Throws: ``UploadQueueError`` if the directory cannot be used, if other users can write to it, or if its
     ///   database is damaged or newer. The database is not changed then. The next call tries again.
@@ -147,13 +148,14 @@ public final class UploadQueue: Sendable {
         try work(try await opening.store())
     }
 
-    /// Stops transfers of other sessions whose uploads have changed: those of an extension, which does not run.
+    /// Stops transfers whose uploads have changed: those of the queue's own session, whose sender starts and also hands
+    /// over what is due, and those of an extension, which does not run.
     ///
     /// - Parameter sessions: The sessions that had the uploads.
     func stopTransfers(of sessions: Set<String>) async {
-        for identifier in sessions.sorted() where identifier != session?.identifier {
+        for identifier in sessions.sorted() {
             if BackgroundSessionRegistry.shared.noteChange(of: identifier) { continue }
-            guard var settings = session, let otherService else { continue }
+            guard var settings = session, identifier != settings.identifier, let otherService else { continue }
             settings.identifier = identifier
             let sender = BackgroundSender(settings, opening, otherService(settings), time, claims: false)
             // If the extension runs, the session is in use, and the extension stops them.
@@ -201,10 +203,10 @@ public final class UploadQueue: Sendable {
     /// try await queue.run(UploadClient(), options: options)
     /// ```
     ///
-    /// The form is compared with its policy now, and is on disk with the fields that were signed. If it has expired when
-    /// it is sent, ``QueueOptions/presignedForm`` makes another one, which is not stored. For a background session,
-    /// ``BackgroundSession/presignedForm`` does, which is stored. The system cannot ask for it while the app does not
-    /// run, so have the server sign forms for long enough, up to seven days.
+    /// The form is compared with its policy now, and is on disk with the fields that were signed. If it has expired
+    /// when it is sent, ``QueueOptions/presignedForm`` makes another one, which is not stored. For a background
+    /// session, ``BackgroundSession/presignedForm`` does, which is stored. The system cannot ask for it while the app
+    /// does not run, so have the server sign forms for long enough, up to seven days.
     ///
     /// - Parameters:
     ///   - form: A form with one file, and text fields that the policy allows. The file or stream is copied.
@@ -280,8 +282,8 @@ public final class UploadQueue: Sendable {
 }
 
 extension UploadQueue {
-    /// Checks that a store responds to a presigned form by itself. In a background session the system follows redirects,
-    /// and then nothing says whether the file arrived.
+    /// Checks that a store responds to a presigned form by itself. In a background session the system follows
+    /// redirects, and then nothing says whether the file arrived.
     private static func checkRedirect(of layout: FormLayout, to url: URL) throws {
         let names = ["success_action_redirect", "redirect"]
         guard let part = layout.parts.dropLast().first(where: { names.contains($0.name.lowercased()) }) else { return }

@@ -1,3 +1,4 @@
+public import PostcardFoundation
 public import PostcardServer
 
 /// Checks of what every `UploadStore` promises, for the tests of your own store.
@@ -74,4 +75,8 @@ public struct UploadStoreViolation: Error, CustomStringConvertible {
     public let message: String
 
     public var description: String { "\(check): \(message)" }
+}
+
+extension UploadStoreViolation: LocalizedError {
+    public var errorDescription: String? { description }
 }

@@ -6,8 +6,10 @@ import PostcardClient
 import PostcardForm
 import PostcardPictures
 import PostcardQueue
+import PostcardReceiver
 import PostcardS3
 import PostcardServer
+import SystemPackage
 import Tracing
 
 // The Swift of the documentation's articles that is neither in Snippets nor in the README, compiled. DocumentationTests
@@ -109,6 +111,14 @@ private func presigned(router: Router<BasicRequestContext>) async throws {
     options.contentTypes = [.anyImage]
     router.addUploads(to: store)
     try router.addPresignedForms(of: store, options: options)
+    let sweep = StoreSweep(of: store, logger: Logger(label: "uploads"))
+    try await Application(router: router, server: .uploads(), services: [sweep]).runService()
+}
+
+private func tracedReceiver(_ tracer: any Tracer) async throws {
+    InstrumentationSystem.bootstrap(tracer)
+    let store = try await S3UploadStore.open(S3Bucket("s3://uploads/forms"))
+    try await Receiver(store: store).run()
 }
 
 private func patience(of client: inout UploadClient) {
@@ -210,7 +220,7 @@ private func readingOptions() throws -> FormReadingOptions {
 private func uploads(_ router: Router<BasicRequestContext>) throws {
     var options = UploadOptions()
     options.path = "/api/pictures"
-    options.access = .none
+    options.access = .reading
     options.limits.maximumFileBytes = 50 << 20
     router.addUploads(to: try LocalUploadStore(directory: "received"), options: options)
 }
@@ -222,9 +232,14 @@ private func records(of store: LocalUploadStore) async throws {
     }
 }
 
-private func screened(_ options: inout UploadOptions) {
+private struct Scanner: Sendable {
+    func finds(in path: FilePath) async throws -> Bool { false }
+}
+
+private func screened(_ options: inout UploadOptions, by scanner: Scanner) {
     options.screen = { file in
-        file.contentType.hasPrefix("image/") ? .accepted : .refused(reason: "Only pictures are accepted.")
+        guard let path = file.path else { return .accepted }
+        return try await scanner.finds(in: path) ? .refused(reason: "The file has a virus.") : .accepted
     }
 }
 

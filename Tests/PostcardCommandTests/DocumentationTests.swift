@@ -9,7 +9,8 @@ struct DocumentedModule: Sendable, CustomTestStringConvertible {
 
     private var folder: String { "Sources/\(name)/\(name).docc" }
 
-    static let all = ["Client", "Doctor", "Form", "Pictures", "Queue", "Server"].map { Self(name: "Postcard\($0)") }
+    static let all = ["Client", "Doctor", "Form", "Pictures", "Queue", "S3", "Server"]
+        .map { Self(name: "Postcard\($0)") }
 
     func articles() throws -> [Document] {
         try Document.contents(of: folder).map { try Document("\(folder)/\($0)") }

@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import Logging
 import PostcardClient
 import PostcardDoctor
 import PostcardForm
@@ -93,6 +94,8 @@ private func presigning(for router: Router<BasicRequestContext>) async throws {
     options.contentTypes = [.anyImage]
     options.maximumBytes = 20 << 20
     try router.addPresignedForms(of: store, options: options)
+    let sweep = StoreSweep(of: store, logger: Logger(label: "uploads"))
+    try await Application(router: router, server: .uploads(), services: [sweep]).runService()
 }
 
 private struct PetAPI: Sendable {

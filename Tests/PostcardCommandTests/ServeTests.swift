@@ -368,7 +368,8 @@ struct ServeTests {
             ["--s3-region", "us-east-1"], ["--store", "s3://uploads", "--keep-free", "0"], ["--store", "uploads"],
             ["--allow-origin", "app.example"], ["--allow-origin", "https://app.example/"], ["--allow-origin", "null"],
             ["--allow-host", "files.example:8080"], ["--allow-host", "https://files.example"],
-            ["--allow-host", "[::1]"],
+            ["--allow-host", "[::1]"], ["--store", "s3://uploads", "--s3-endpoint", "http://127.0.0.1:70000"],
+            ["--webhook", "http://127.0.0.1:80800/hook", "--webhook-secret", "whsec_MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1u"],
         ]
         for arguments in wrong {
             #expect(try await Program.run(["serve"] + arguments).status == 64)

@@ -163,7 +163,8 @@ struct TransportOptionsTests {
     }
 
     @Test(arguments: [
-        (["--resolve", "a"], "host:port:address"), (["--connect-timeout", "0"], "thousandth"),
+        (["--resolve", "a"], "host:port:address"), (["--resolve", "a:80:[]"], "no address"),
+        (["--proxy", "http://127.0.0.1:70000"], "http://host:port"), (["--connect-timeout", "0"], "thousandth"),
         (["--key", "a"], "--cert FILE"), (["--proxy", "ftp://a"], "http or socks5"),
         (["-u", "me"], "-u name:password"),
         (["-u", "a:b", "-H", "Authorization: c"], "two authorizations"),

@@ -56,10 +56,11 @@ public protocol UploadEndpoint: Sendable {
     /// Defaults to `nil`: as set on the client.
     var acceptsEarlyResponses: Bool? { get }
 
-    /// Makes the form. Called once for each upload, so that all attempts send the same bytes with the same boundary.
+    /// Makes the form. Called once for each upload, so that all attempts send the same bytes with the same boundary,
+    /// and on no actor.
     func form() throws -> MultipartForm
 
-    /// Decodes the response. Defaults to decoding it as JSON.
+    /// Decodes the response, on no actor. Defaults to decoding it as JSON.
     func decode(_ response: UploadResponse) throws -> Response
 }
 
@@ -145,7 +146,7 @@ extension UploadClient {
     ///   - progress: Called with the progress, as by ``upload(_:to:method:headerFields:progress:)``.
     /// - Throws: What that method throws; the errors of the endpoint's ``UploadEndpoint/form()`` and
     ///   ``UploadEndpoint/decode(_:)``, unchanged.
-    @discardableResult
+    @discardableResult @concurrent
     public func upload<Endpoint: UploadEndpoint>(
         _ endpoint: Endpoint, progress: (@Sendable (UploadProgress) -> Void)? = nil
     ) async throws -> Endpoint.Response {

@@ -1,4 +1,4 @@
-/// A JSON value of any shape.
+/// A JSON value of any shape, up to 64 values deep.
 public enum JSONValue: Sendable, Hashable, Decodable {
     case null
     case bool(Bool)
@@ -7,7 +7,16 @@ public enum JSONValue: Sendable, Hashable, Decodable {
     case array([JSONValue])
     case object([String: JSONValue])
 
+    /// More would not fit on the stack of a thread.
+    private static let maximumDepth = 64
+
     public init(from decoder: any Decoder) throws {
+        guard decoder.codingPath.count <= Self.maximumDepth else {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "The values are more than \(Self.maximumDepth) deep."))
+        }
         let value = try decoder.singleValueContainer()
         if value.decodeNil() {
             self = .null

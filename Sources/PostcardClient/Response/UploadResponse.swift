@@ -45,7 +45,8 @@ public struct UploadResponse: Sendable {
 
 extension UploadResponse {
     /// Why the server refused the form, in its own words: the detail or title of an RFC 9457 problem, the message of
-    /// other JSON, the code and message of an object store, the title of a web page, or the first lines of text. `nil` if it gives no reason.
+    /// other JSON, the code and message of an object store, the title of a web page, or the first lines of text. `nil`
+    /// if it gives no reason.
     public var reason: String? {
         let type = headerFields[.contentType]?.lowercased() ?? ""
         let problem = objectStoreProblem
@@ -92,14 +93,18 @@ extension UploadResponse {
     }
 
     private var titleOfPage: String? {
+        let text = examinedText
         guard let begin = text.firstRange(of: "<title>"), let end = text.firstRange(of: "</title>"),
             begin.upperBound <= end.lowerBound
         else { return nil }
         return String(text[begin.upperBound..<end.lowerBound])
     }
 
+    /// A reason is at the beginning, so the rest is not read.
+    private var examinedText: String { String(decoding: body.prefix(64 << 10), as: UTF8.self) }
+
     private var firstLines: String? {
-        let lines = text.prefix(2_000).split(whereSeparator: \.isNewline).prefix(3)
+        let lines = examinedText.prefix(2_000).split(whereSeparator: \.isNewline).prefix(3)
         return lines.isEmpty ? nil : lines.joined(separator: " ")
     }
 

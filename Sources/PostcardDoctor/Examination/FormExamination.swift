@@ -138,7 +138,13 @@ public struct FormExamination: Sendable {
 
     static let maximumExaminedLines = 30_000
 
-    var announcedBoundary: [UInt8]? { announced?.boundary }
+    /// The Content-Type's boundary, if it can be searched for.
+    var announcedBoundary: [UInt8]? {
+        announced?.boundary.flatMap { $0.count <= Self.maximumBoundaryBytes ? $0 : nil }
+    }
+
+    /// Longer than any that a sender makes. A longer one would not fit what is read ahead, and take long to search for.
+    private static let maximumBoundaryBytes = 256
 
     /// Reads the next chunk of the body.
     ///

@@ -20,7 +20,7 @@ struct HTTPArchive {
     /// - Throws: ``InputError`` if there is no such entry, or if `number` is `nil` and there are several uploads.
     func choose(_ number: Int?) throws(InputError) -> (number: Int, entry: Entry) {
         if let number {
-            guard entries.indices.contains(number - 1) else { throw .noEntry(number, of: entries.count) }
+            guard number > 0, number <= entries.count else { throw .noEntry(number, of: entries.count) }
             return (number, entries[number - 1])
         }
         let numbered = entries.enumerated().map { (number: $0.offset + 1, entry: $0.element) }

@@ -81,9 +81,11 @@ struct BodyBuffer: Sendable {
 
     /// The end of the line at an index: its line break, or the end of the buffer. A CR alone ends a line only if the
     /// body has no other line breaks.
-    func lineEnd(from index: Int, endingAtCarriageReturn: Bool = false) -> Int {
+    ///
+    /// - Parameter limit: Where a longer line is taken to end.
+    func lineEnd(from index: Int, endingAtCarriageReturn: Bool = false, limit: Int = .max) -> Int {
         var end = index
-        while end < count, bytes[end] != .lineFeed {
+        while end < min(count, limit), bytes[end] != .lineFeed {
             if bytes[end] == .carriageReturn, endingAtCarriageReturn || self[end + 1] == .lineFeed { break }
             end += 1
         }
@@ -134,6 +136,7 @@ struct ByteSearch: Sendable {
 
     /// The first index of the whole needle between two indices.
     func firstIndex(in bytes: [UInt8], from start: Int, end: Int) -> Int? {
+        let end = min(end, bytes.count)
         guard let first = needle.first, let last = needle.last, end - start >= needle.count else { return nil }
         let found = bytes.withUnsafeBytes { all -> Int? in
             guard let base = all.baseAddress else { return nil }

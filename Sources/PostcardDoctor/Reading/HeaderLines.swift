@@ -23,6 +23,8 @@ struct HeaderLines {
 
     /// Longer than any server's limit.
     static let maximumBytes = 24 << 10
+    /// Longer than a line of a header that someone has broken, such as one without its colon.
+    private static let maximumOtherBytes = 512
 
     /// - Returns: `nil` if the buffer is too short.
     init?(in buffer: BodyBuffer, from start: Int, format: DelimiterFormat, partIndex: Int) {
@@ -61,9 +63,13 @@ struct HeaderLines {
                     continue
                 }
             }
-            let end = buffer.lineEnd(from: index, endingAtCarriageReturn: format.lineBreak == .cr)
+            // A line that is no field is only looked at as far as it can belong to a header.
+            let isField = buffer.isField(index..<buffer.count)
+            let limit = isField ? start + Self.maximumBytes : index + Self.maximumOtherBytes
+            let end = buffer.lineEnd(
+                from: index, endingAtCarriageReturn: format.lineBreak == .cr, limit: limit + 1)
             if end == buffer.count, !buffer.isLast, end - start <= Self.maximumBytes { return nil }
-            guard buffer.isField(index..<end) || belongs(index..<end, in: buffer, format) else {
+            guard isField || belongs(index..<end, in: buffer, format) else {
                 findings.append(missingBlankLine(at: index, buffer, partIndex))
                 finish(.content, at: index)
                 return
@@ -108,7 +114,9 @@ struct HeaderLines {
 
     /// Whether a malformed line is part of the header, and not the first line of the content.
     private func belongs(_ line: Range<Int>, in buffer: BodyBuffer, _ format: DelimiterFormat) -> Bool {
-        if lines.isEmpty || line.count > 1024 { return lines.isEmpty && line.count <= 1024 }
+        if lines.isEmpty || line.count > Self.maximumOtherBytes {
+            return lines.isEmpty && line.count <= Self.maximumOtherBytes
+        }
         if buffer.beginsHeader(at: line.lowerBound) { return true }
         guard let lineBreak = buffer.lineBreak(at: line.upperBound) else { return false }
         let next = line.upperBound + lineBreak.length
@@ -125,7 +133,8 @@ extension BodyBuffer {
         guard let first = self[line.lowerBound] else { return false }
         if first.isBlank { return true }
         var index = line.lowerBound
-        while index < line.upperBound, bytes[index].isTokenCharacter { index += 1 }
+        let end = min(line.upperBound, index + Self.maximumNameBytes)
+        while index < end, bytes[index].isTokenCharacter { index += 1 }
         countSteps(index - line.lowerBound)
         guard index > line.lowerBound else { return false }
         return self[skippingBlanks(from: index)] == .colon
@@ -145,6 +154,9 @@ extension BodyBuffer {
         }
         return true
     }
+
+    /// Longer than the name of any field.
+    private static let maximumNameBytes = 100
 
     /// More lines than a real part's header has.
     private static let maximumLines = 16

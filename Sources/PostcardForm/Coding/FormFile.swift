@@ -25,6 +25,14 @@ public struct FormFile: Sendable, Hashable {
     /// The file's bytes, in memory or on disk.
     public var content: Content
 
+    /// What is removed from a picture or a video while it is sent. Defaults to nothing. Not received.
+    ///
+    /// ```swift
+    /// var file = FormFile(at: photo)
+    /// file.metadata = .withoutLocation
+    /// ```
+    public var metadata = MetadataPolicy.asIs
+
     /// The bytes of a file, in memory or on disk.
     public enum Content: Sendable, Hashable {
         /// Bytes in memory.

@@ -198,8 +198,9 @@ public struct PartLayout: Sendable {
 extension MultipartForm {
     /// Checks the form's files and lays out its body.
     ///
-    /// - Throws: ``FormError`` if a file is missing, unreadable or not a regular file, if a name contains a NUL, if the
-    ///   boundary's delimiter occurs in a part in memory, or if a part has to be prepared first, see
+    /// - Throws: ``FormError`` if a file is missing, unreadable or not a regular file, if its metadata cannot be removed,
+    ///   if a name contains a NUL, if a part's header fields are ones that the form determines, if the boundary's
+    ///   delimiter occurs in a part in memory, or if a part has to be prepared first, see
     ///   ``withPreparedParts(within:_:)``.
     public func layout() throws(FormError) -> FormLayout {
         try FormLayout(self)

@@ -9,7 +9,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
     /// The maximum number of characters that RFC 2046 §5.1.1 allows.
     public static let maximumLength = 70
 
-    /// Makes a random boundary: 144 bits from the system's generator, in letters and digits.
+    /// Makes a random boundary: 144 bits from the system's generator, in letters, digits, `-` and `_`.
     public init() {
         var generator = SystemRandomNumberGenerator()
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-".utf8)

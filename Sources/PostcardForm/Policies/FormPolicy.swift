@@ -29,6 +29,9 @@ package struct FormPolicy: Sendable, Hashable {
         }
     }
 
+    /// More than fit into the 20 KB of fields that Amazon S3 reads before the file.
+    private static let maximumConditions = 3000
+
     /// Reads the value of the field `policy`: JSON in Base64.
     ///
     /// - Throws: ``FormPolicyError`` if it is not a policy.
@@ -48,6 +51,9 @@ package struct FormPolicy: Sendable, Hashable {
         }
         self.expires = expires
         conditions = document.conditions.flatMap(\.conditions)
+        guard conditions.count <= Self.maximumConditions else {
+            throw FormPolicyError("it has more than \(Self.maximumConditions) conditions")
+        }
     }
 
     /// The number of bytes that the file may have.

@@ -89,7 +89,8 @@ struct RuleCheck: Sendable {
         case .file(var check):
             part = .passed
             let left = rules.maximumBytesOfAllFiles.map { $0 - fileBytes }
-            fileBytes += count
+            let (sum, overflow) = fileBytes.addingReportingOverflow(count)
+            fileBytes = overflow ? .max : sum
             try check.append(bytes, count: count, ofAllFiles: left, rules.maximumBytesOfAllFiles)
             part = .file(check)
         }

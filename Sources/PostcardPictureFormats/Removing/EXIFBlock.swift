@@ -4,17 +4,17 @@ enum EXIFBlock {
     ///
     /// - Parameters:
     ///   - block: EXIF from its TIFF structure on, or zeros.
-    ///   - depth: How many pictures it is in.
+    ///   - inheritance: What it takes over from the scan of its picture.
     static func rewritten(
-        _ block: [UInt8], _ removal: MetadataScan.Removal, depth: Int
+        _ block: [UInt8], _ inheritance: MetadataScan.Inheritance
     ) throws(BlockFault) -> [UInt8] {
         // Other programs clear it in the same way.
         if block.allSatisfy({ $0 == 0 }) { return block }
         guard let tiff = TIFFBlock(block) else { throw BlockFault(at: 0, "the EXIF has no TIFF header") }
-        if removal == .everything { return orientation(of: tiff) }
+        if inheritance.removal == .everything { return orientation(of: tiff) }
         do throws(PictureFault) {
             // A thumbnail in it may have EXIF too.
-            return try MetadataScan.applied(removal, to: block, depth: depth + 1) { scan throws(PictureFault) in
+            return try MetadataScan.applied(inheritance, to: block) { scan throws(PictureFault) in
                 try scan.scanTIFF(as: .exif)
             }
         } catch {

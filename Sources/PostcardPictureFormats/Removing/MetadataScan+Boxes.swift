@@ -32,12 +32,10 @@ extension MetadataScan {
         return types.contains { start.dropFirst(4).starts(with: $0.utf8) }
     }
 
-    /// - Parameter range: The file, or that part of a JPEG in which there is a video.
-    mutating func scanBoxFile(_ range: Range<Int64>) throws(PictureFault) {
-        try scanBoxFile(range, depth: 0)
-    }
-
-    private mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
+    /// - Parameters:
+    ///   - range: The file, or that part of a picture in which there is a video.
+    ///   - depth: How many pictures and videos it is in.
+    mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
         var file = BoxFile(start: range.lowerBound)
         for box in try boxes(in: range) {
             switch box.type {
@@ -52,7 +50,7 @@ extension MetadataScan {
                 try scanMeta(box, &file, depth: depth + 1)
             case "mpvd" where removal == .location:
                 // The video of a moving picture.
-                guard depth < 2 else { throw PictureFault(at: box.start, "videos are nested too deeply") }
+                guard depth < Limit.depth else { throw PictureFault(at: box.start, "videos are nested too deeply") }
                 try scanBoxFile(box.content, depth: depth + 1)
             case "free", "skip", "wide":
                 // Editors leave there what was before.
@@ -69,7 +67,9 @@ extension MetadataScan {
         guard !isInPieces, !file.hasTracksToClear || !file.hasFragments else {
             throw PictureFault(at: range.lowerBound, "a video in fragments has a track of metadata")
         }
-        for directory in file.itemDirectories { try scanItems(directory, in: range, data: file.data) }
+        for directory in file.itemDirectories {
+            try scanItems(directory, in: range, data: file.data, depth: depth)
+        }
         for chunk in file.chunks {
             guard file.data.contains(where: { $0.contains(chunk) }) else {
                 throw PictureFault(at: chunk.lowerBound, "a track of metadata is declared outside the data")

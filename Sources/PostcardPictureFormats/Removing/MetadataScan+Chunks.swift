@@ -41,10 +41,10 @@ extension MetadataScan {
         case _ where isNeeded || Self.pngChunks.contains(type):
             break
         case "eXIf":
-            let (removal, depth) = (removal, depth)
+            let inheritance = inheritance
             try rewritePNGChunk(type, content, from: 0) { block throws(BlockFault) in
                 let start = PictureContainer.png.exifPrefix(of: block[...]) ?? 0
-                let exif = try EXIFBlock.rewritten(Array(block[start...]), removal, depth: depth)
+                let exif = try EXIFBlock.rewritten(Array(block[start...]), inheritance)
                 return block[..<start] + exif
             }
         case "tIME" where removal == .location:

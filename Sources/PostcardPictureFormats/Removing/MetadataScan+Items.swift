@@ -6,7 +6,10 @@ extension MetadataScan {
     ///   - box: Their directory.
     ///   - file: What their places count from.
     ///   - data: The ranges that they must be in, so that none overlaps what describes it.
-    mutating func scanItems(_ box: Box, in file: Range<Int64>, data: [Range<Int64>]) throws(PictureFault) {
+    ///   - depth: How many pictures and videos the picture is in.
+    mutating func scanItems(
+        _ box: Box, in file: Range<Int64>, data: [Range<Int64>], depth: Int
+    ) throws(PictureFault) {
         for child in try boxes(inMeta: box) {
             switch child.type {
             case "free", "skip": clear(child.content)
@@ -28,7 +31,7 @@ extension MetadataScan {
                 guard extents.count == 1 else {
                     throw PictureFault(at: box.start, "a JPEG in the file is in more than one piece")
                 }
-                try scanJPEG(extents[0], depth: 1)
+                try scanJPEG(extents[0], depth: depth + 1)
             case .encodedXMP: throw PictureFault(at: box.start, "the picture has XMP that is compressed")
             case .other: break
             }
@@ -37,13 +40,13 @@ extension MetadataScan {
 
     /// EXIF after four bytes with the number of other bytes before it (ISO/IEC 23008-12 Annex A).
     private mutating func rewriteItem(EXIF extents: [Range<Int64>], _ box: Box) throws(PictureFault) {
-        let (removal, depth) = (removal, depth)
+        let inheritance = inheritance
         try rewrite(extents) { block throws(BlockFault) in
             guard let start = PictureContainer.boxes.exifPrefix(of: block[...]), start <= block.count else {
                 throw BlockFault(at: 0, "the EXIF is declared to begin after its end")
             }
             do throws(BlockFault) {
-                return block[..<start] + (try EXIFBlock.rewritten(Array(block[start...]), removal, depth: depth))
+                return block[..<start] + (try EXIFBlock.rewritten(Array(block[start...]), inheritance))
             } catch {
                 throw BlockFault(at: start + error.index, error.reason)
             }

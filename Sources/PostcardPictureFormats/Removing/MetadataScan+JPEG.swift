@@ -23,7 +23,8 @@ extension MetadataScan {
     /// - Parameter range: The picture and all that follows it.
     mutating func scanJPEG(_ range: Range<Int64>, depth: Int = 0) throws(PictureFault) {
         guard depth <= Limit.depth else {
-            throw PictureFault(at: range.lowerBound, "more than \(Limit.depth) pictures follow one another")
+            throw PictureFault(
+                at: range.lowerBound, "more than \(Limit.depth) pictures follow one another, or are in one another")
         }
         guard range.upperBound - range.lowerBound >= 2, try bytes(at: range.lowerBound, count: 2) == [0xFF, 0xD8] else {
             throw PictureFault(at: range.lowerBound, "a JPEG picture was expected here")
@@ -200,9 +201,9 @@ extension MetadataScan {
 
     /// EXIF from its TIFF structure on.
     mutating func rewriteEXIF(_ extents: [Range<Int64>]) throws(PictureFault) {
-        let (removal, depth) = (removal, depth)
+        let inheritance = inheritance
         try rewrite(extents) { block throws(BlockFault) in
-            try EXIFBlock.rewritten(block, removal, depth: depth)
+            try EXIFBlock.rewritten(block, inheritance)
         }
     }
 
@@ -255,7 +256,7 @@ extension MetadataScan {
         if removal == .location, start.starts(with: [0xFF, 0xD8, 0xFF]) {
             try scanJPEG(range, depth: depth + 1)
         } else if removal == .location, start.dropFirst(4).starts(with: "ftyp".utf8) {
-            try scanBoxFile(range)
+            try scanBoxFile(range, depth: depth + 1)
         } else {
             clear(range)
         }

@@ -89,6 +89,10 @@ extension MetadataScan {
             throw PictureFault(at: place, "\(tiff.name) has too many entries")
         }
         let table = try bytes(at: offset, upTo: 2 + 12 * Int(clamping: count) + 4)
+        // A file may become shorter meanwhile.
+        guard table.count >= 2 + 12 * Int(clamping: count) else {
+            throw PictureFault(at: offset, "the file ends in the middle of its structure")
+        }
         let entries = (0..<Int(clamping: count)).map { index in
             let start = 2 + 12 * index
             return TIFFEntry(table[start..<(start + 12)], at: offset + Int64(start), tiff.order)
@@ -244,7 +248,7 @@ extension MetadataScan {
         }
         // Some directories name a preview twice.
         guard tiff.metadata.updateValue(0x0201, forKey: picture) != 0x0201 else { return }
-        try scanJPEG(picture, depth: 1)
+        try scanJPEG(picture, depth: depth + 1)
         tiff.written.append(picture)
     }
 }

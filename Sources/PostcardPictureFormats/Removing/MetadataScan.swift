@@ -14,8 +14,7 @@ package struct MetadataScan {
 
     private let read: (Int64, UnsafeMutableRawBufferPointer) throws -> Int
     private var edits: [PictureEdits.Edit] = []
-    private var unitsLeft = Limit.units
-    private var bytesLeft = Limit.structureBytes
+    private let budget: Budget
     private var pixelBytesLeft: Int64
     /// The file's first bytes, which contain most of the metadata. Reading it in small pieces is slower.
     private var head: [UInt8] = []
@@ -41,18 +40,40 @@ package struct MetadataScan {
         static let remainingBytes: Int64 = 64 << 10
     }
 
+    /// What a file and all pieces of metadata in it may still take.
+    final class Budget {
+        fileprivate var unitsLeft = Limit.units
+        fileprivate var bytesLeft = Limit.structureBytes
+    }
+
+    /// What the scan of a piece of metadata takes over from the scan of its picture.
+    struct Inheritance {
+        let removal: Removal
+        /// How many pictures the picture is in.
+        let depth: Int
+        let budget: Budget
+    }
+
+    var inheritance: Inheritance { Inheritance(removal: removal, depth: depth, budget: budget) }
+
     /// - Parameters:
     ///   - removal: What is removed.
     ///   - length: The number of the file's bytes.
-    ///   - depth: How many pictures the file is in.
     ///   - read: Reads from an offset into a buffer and returns the number of bytes, 0 at the end.
     package init(
-        _ removal: Removal, length: Int64, depth: Int = 0,
+        _ removal: Removal, length: Int64, read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
+    ) {
+        self.init(Inheritance(removal: removal, depth: 0, budget: Budget()), length: length, read: read)
+    }
+
+    private init(
+        _ inheritance: Inheritance, length: Int64,
         read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
     ) {
-        self.removal = removal
+        removal = inheritance.removal
+        depth = inheritance.depth
+        budget = inheritance.budget
         self.length = length
-        self.depth = depth
         self.read = read
         pixelBytesLeft = (1 << 20) + 10 * min(length, .max / 20)
     }
@@ -60,14 +81,18 @@ package struct MetadataScan {
     /// A piece of metadata with a structure of its own, without what must be removed.
     ///
     /// - Parameters:
+    ///   - inheritance: What the scan of the piece takes over from the one of its picture.
     ///   - block: The piece.
-    ///   - depth: How many pictures the piece is in.
     ///   - walk: Walks through the structure of the piece.
     static func applied(
-        _ removal: Removal, to block: [UInt8], depth: Int, by walk: (inout MetadataScan) throws(PictureFault) -> Void
+        _ inheritance: Inheritance, to block: [UInt8], by walk: (inout MetadataScan) throws(PictureFault) -> Void
     ) throws(PictureFault) -> [UInt8] {
-        guard depth <= Limit.depth else { throw PictureFault(at: 0, "pictures are nested too deeply") }
-        var scan = MetadataScan(removal, length: Int64(block.count), depth: depth) { offset, buffer in
+        guard inheritance.depth < Limit.depth else {
+            throw PictureFault(at: 0, "pictures are nested too deeply")
+        }
+        let nested = Inheritance(
+            removal: inheritance.removal, depth: inheritance.depth + 1, budget: inheritance.budget)
+        var scan = MetadataScan(nested, length: Int64(block.count)) { offset, buffer in
             let rest = block.dropFirst(Int(clamping: offset)).prefix(buffer.count)
             buffer.copyBytes(from: rest)
             return rest.count
@@ -107,7 +132,7 @@ package struct MetadataScan {
         case _ where start.starts(with: [0x49, 0x49, 0x2B, 0]) || start.starts(with: [0x4D, 0x4D, 0, 0x2B]):
             throw PictureFault(at: 0, "metadata cannot be removed from such a file: it is a BigTIFF")
         case _ where Self.isMovie(start):
-            try scanBoxFile(0..<length)
+            try scanBoxFile(0..<length, depth: 0)
         default:
             let type = FileSignature.mediaType(of: start).map { "it is \($0)" } ?? "its format is not known"
             throw PictureFault(at: 0, "metadata cannot be removed from such a file: \(type)")
@@ -129,8 +154,8 @@ extension MetadataScan {
 
     /// Bytes of the structure, up to the file's end.
     mutating func bytes(at offset: Int64, upTo count: Int) throws(PictureFault) -> [UInt8] {
-        bytesLeft -= Int64(count)
-        guard bytesLeft >= 0 else {
+        budget.bytesLeft -= Int64(count)
+        guard budget.bytesLeft >= 0 else {
             throw PictureFault(at: offset, "there are more than \(Limit.structureBytes) bytes of metadata")
         }
         return try read(at: offset, upTo: count)
@@ -185,8 +210,10 @@ extension MetadataScan {
 
     /// Counts a segment, a chunk or a box.
     mutating func countUnit(at offset: Int64) throws(PictureFault) {
-        unitsLeft -= 1
-        guard unitsLeft >= 0 else { throw PictureFault(at: offset, "the file has more than \(Limit.units) pieces") }
+        budget.unitsLeft -= 1
+        guard budget.unitsLeft >= 0 else {
+            throw PictureFault(at: offset, "the file has more than \(Limit.units) pieces")
+        }
     }
 }
 

@@ -47,7 +47,7 @@ public struct PictureBudget: Sendable, Hashable {
             let weights = open.reduce(0) { $0 + Double(sizes[$1]).squareRoot() }
             guard weights > 0 else { return 0 }
             let factor = rest / weights
-            let content = open.filter { Double(sizes[$0]) <= factor * Double(sizes[$0]).squareRoot() }
+            let content = Set(open.filter { Double(sizes[$0]) <= factor * Double(sizes[$0]).squareRoot() })
             if content.contains(index) { return sizes[index] }
             guard !content.isEmpty else { return whole(factor * Double(sizes[index]).squareRoot()) }
             rest -= content.reduce(0) { $0 + Double(sizes[$1]) }

@@ -25,12 +25,14 @@ extension FormPart {
     ///   - name: The name of the form's field.
     ///   - filename: The name of the file. Defaults to the last component of `url`, with ".zip" for an archive.
     ///   - contentType: The media type. Defaults to the one that belongs to the filename or to the first bytes.
+    ///   - metadata: What is removed from a picture or a video while the file is sent. Defaults to where it was taken
+    ///     and whose it is; other files are sent as they are.
     ///   - folder: The folder for the copy. Defaults to ``temporaryFolder``.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the file cannot be read, downloaded or
     ///   copied. `CancellationError` if the task is cancelled.
     public init(
         importing url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil,
-        in folder: URL? = nil
+        metadata: MetadataPolicy = .withoutLocation.ifUnreadable(.sendAsIs), in folder: URL? = nil
     ) async throws {
         let result = CallbackResult<URL> { LoadedFile.remove($0) }
         let copy: URL
@@ -59,7 +61,7 @@ extension FormPart {
         }
         self.init(
             name: name, filename: filename ?? PictureName.imported(url.lastPathComponent, as: copy.lastPathComponent),
-            contentType: contentType, content: .file(copy))
+            contentType: contentType, content: .file(copy), metadata: metadata)
     }
 }
 #endif

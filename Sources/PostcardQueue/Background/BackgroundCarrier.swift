@@ -106,7 +106,7 @@ struct BackgroundCarrier: AttemptCarrier {
         let expiry = UploadError.formExpired(row.upload.url, at: expires)
         let fresh: PresignedForm
         do {
-            fresh = try await presignedForm(row.upload)
+            fresh = try await withinWakeUp { try await presignedForm(row.upload) }
         } catch {
             throw ClosureError(description: "\(expiry.message) There is no new one yet: \(error)")
         }
@@ -128,6 +128,25 @@ struct BackgroundCarrier: AttemptCarrier {
         }
     }
 
+    /// Calls one of the app's closures, and cancels it if it takes longer than a wake-up may: the queue does nothing
+    /// else meanwhile.
+    private func withinWakeUp<Value: Sendable>(
+        _ closure: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let limit = session.maximumWakeUp
+        let end = time.instant() + limit
+        return try await withThrowingTaskGroup(of: Value.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await closure() }
+            group.addTask { [time] in
+                try await time.sleep(end)
+                throw ClosureError(description: "That took longer than \(limit).")
+            }
+            guard let value = try await group.next() else { throw CancellationError() }
+            return value
+        }
+    }
+
     private func transfer(of row: UploadRow) async throws -> Transfer {
         let upload = row.upload
         var fields = row.headerFields
@@ -135,7 +154,7 @@ struct BackgroundCarrier: AttemptCarrier {
         if row.signed == nil, let headerFields = session.headerFields {
             let added: HTTPFields
             do {
-                added = try await headerFields(upload)
+                added = try await withinWakeUp { try await headerFields(upload) }
             } catch {
                 throw ClosureError(description: "its header fields could not be made: \(error)")
             }
@@ -168,8 +187,8 @@ struct BackgroundCarrier: AttemptCarrier {
     func notifyChange() { store.notifyChange() }
 }
 
-/// An error of one of the app's closures: ``BackgroundSession/headerFields`` or ``BackgroundSession/presignedForm``. The
-/// upload is handed over later.
+/// An error of one of the app's closures: ``BackgroundSession/headerFields`` or ``BackgroundSession/presignedForm``.
+/// The upload is handed over later.
 private struct ClosureError: Error, CustomStringConvertible {
     let description: String
 }

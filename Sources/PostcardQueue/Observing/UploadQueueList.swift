@@ -26,8 +26,14 @@ public final class UploadQueueList {
     /// Whether the whole queue is paused.
     public private(set) var isPaused = false
 
-    /// Why the latest action failed, or why the list stopped following the queue. `nil` if nothing failed.
-    public private(set) var error: UploadQueueError?
+    /// Why the latest action failed. Otherwise why the list does not follow the queue now; it tries again if that may
+    /// pass. `nil` if nothing failed.
+    public var error: UploadQueueError? { actionError ?? followingError }
+
+    private var actionError: UploadQueueError?
+    private var followingError: UploadQueueError?
+    /// The uploads that were done before the list followed the queue; `nil` before it does.
+    private var doneBefore: Set<QueuedUpload.ID>?
 
     /// The queue.
     @ObservationIgnored public let queue: UploadQueue
@@ -45,12 +51,14 @@ public final class UploadQueueList {
         self.limit = limit
     }
 
-    /// The fraction of all uploads' bytes that was sent, from 0 to 1. Cancelled and failed uploads do not count.
+    /// The fraction of the uploads' bytes that was sent, from 0 to 1. Cancelled and failed uploads do not count, and
+    /// neither do those that were done before the list followed the queue.
     public var fraction: Double {
         let counted = uploads.filter { upload in
             switch upload.state {
             case .failed, .cancelled: false
-            case .waiting, .waitingForNetwork, .sending, .retrying, .paused, .done: true
+            case .done: doneBefore?.contains(upload.id) != true
+            case .waiting, .waitingForNetwork, .sending, .retrying, .paused: true
             }
         }
         let total = counted.reduce(0.0) { $0 + Double($1.totalBytes) }
@@ -58,18 +66,34 @@ public final class UploadQueueList {
     }
 
     /// Keeps the list up to date until the task is cancelled or the queue cannot be read, which sets ``error``. Waits
-    /// for a device that was not unlocked since it was started.
+    /// for a device that was not unlocked since it was started, and tries again after a failure that may pass, such as
+    /// that of a full disk.
     public func follow() async {
-        error = nil
-        do {
-            _ = try await queue.opening.storeOnceUnlocked(queue.time)
-            for try await uploads in QueueUpdates(queue: queue, limit: limit, start: 0, keepsNewest: true) {
-                if uploads != self.uploads { self.uploads = uploads }
-                let isPaused = try await queue.isPaused
-                if isPaused != self.isPaused { self.isPaused = isPaused }
+        followingError = nil
+        while !Task.isCancelled {
+            do {
+                _ = try await queue.opening.storeOnceUnlocked(queue.time)
+                return try await followUpdates()
+            } catch let error as UploadQueueError where error.mayPass {
+                followingError = error
+                try? await queue.time.sleep(queue.time.instant() + .seconds(1))
+            } catch {
+                followingError = error as? UploadQueueError
+                return
             }
-        } catch {
-            self.error = error as? UploadQueueError
+        }
+    }
+
+    private func followUpdates() async throws {
+        for try await uploads in QueueUpdates(queue: queue, limit: limit, start: 0, keepsNewest: true) {
+            if doneBefore == nil {
+                let done = uploads.filter { upload in if case .done = upload.state { true } else { false } }
+                doneBefore = Set(done.map(\.id))
+            }
+            if uploads != self.uploads { self.uploads = uploads }
+            let isPaused = try await queue.isPaused
+            if isPaused != self.isPaused { self.isPaused = isPaused }
+            if followingError != nil { followingError = nil }
         }
     }
 
@@ -122,9 +146,9 @@ public final class UploadQueueList {
             await latest?.value
             do {
                 try await action(queue)
-                error = nil
+                actionError = nil
             } catch {
-                self.error = error as? UploadQueueError
+                actionError = error as? UploadQueueError
             }
         }
         latest = task

@@ -30,7 +30,7 @@ final class LocalSender: Sendable {
         client.retry = options.retryPolicy
         client.retry.maximumAttempts = 1
         client.resumption = options.resumption
-        client.interceptors = client.interceptors.map(QueuedInterceptor.init)
+        client.interceptors = client.interceptors.map { QueuedInterceptor(interceptor: $0) }
         self.client = client
     }
 
@@ -64,6 +64,7 @@ final class LocalSender: Sendable {
             group.addTask { [store] in
                 for await _ in NetworkMonitor.shared.changes() { store.notifyChange() }
             }
+            await NetworkMonitor.shared.untilKnown()
             var alarm: ContinuousClock.Instant?
             for await _ in store.changes.stream() {
                 if let failure = state.withLock({ $0.failure }) { throw failure }
@@ -183,6 +184,10 @@ extension LocalSender {
         var client = client
         client.network.allowed = upload.conditions.networks
         if let signed = row.signed { return try await response(to: row, signed, client) }
+        if let headerFields = options.headerFields {
+            client.interceptors.append(
+                QueuedInterceptor(interceptor: SessionFields(upload: upload, headerFields: headerFields)))
+        }
         let resource = Mutex(row.resource)
         do {
             return try await client.upload(
@@ -267,10 +272,6 @@ private struct InterceptorError: Error {
 private struct QueuedInterceptor: UploadInterceptor {
     let interceptor: any UploadInterceptor
 
-    init(_ interceptor: any UploadInterceptor) {
-        self.interceptor = interceptor
-    }
-
     func adapt(_ request: inout UploadRequest, attempt: Int) async throws {
         do {
             try await interceptor.adapt(&request, attempt: attempt)
@@ -285,6 +286,25 @@ private struct QueuedInterceptor: UploadInterceptor {
         } catch {
             throw InterceptorError(cause: error, failure: failure)
         }
+    }
+}
+
+/// Adds what ``BackgroundSession/headerFields`` makes, and once more if the server responds with a 401.
+private struct SessionFields: UploadInterceptor {
+    let upload: QueuedUpload
+    let headerFields: @Sendable (QueuedUpload) async throws -> HTTPFields
+
+    func adapt(_ request: inout UploadRequest, attempt: Int) async throws {
+        let added = try await headerFields(upload)
+        for name in Set(added.map(\.name)) { request.headerFields[fields: name] = added[fields: name] }
+    }
+
+    func decide(after failure: UploadError, of attempt: UploadAttempt) -> UploadDecision {
+        // After two refusals in a row, other fields do not help.
+        guard failure.response?.status.code == 401, attempt.earlierErrors.last?.response?.status.code != 401 else {
+            return .passOn
+        }
+        return .retry(after: .zero)
     }
 }
 

@@ -34,6 +34,19 @@ final class NetworkMonitor: Sendable {
 
     /// Yields an element at once and after every change.
     func changes() -> AsyncStream<Void> { signal.stream() }
+
+    /// Waits for the first update, which follows the start of the monitor: at most a second. A run that ends when
+    /// nothing is left to send would end before it.
+    func untilKnown() async {
+        await withTaskGroup { group in
+            group.addTask { [self] in
+                for await _ in changes() where path != nil { return }
+            }
+            group.addTask { try? await Task.sleep(for: .seconds(1)) }
+            await group.next()
+            group.cancelAll()
+        }
+    }
 }
 #else
 /// The monitor of a platform that does not distinguish networks.
@@ -43,5 +56,7 @@ struct NetworkMonitor: Sendable {
     var path: NetworkPath? { NetworkPath() }
 
     func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+
+    func untilKnown() async {}
 }
 #endif

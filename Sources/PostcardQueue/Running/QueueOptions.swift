@@ -1,3 +1,4 @@
+import HTTPTypes
 public import PostcardClient
 
 /// How ``UploadQueue/run(_:options:)`` sends uploads in this process.
@@ -31,6 +32,9 @@ public struct QueueOptions: Sendable {
     /// such attempt; the form is not stored. If it throws, the upload is sent later. Defaults to `nil`: an upload whose
     /// form has expired fails, with the code `form-expired`.
     public var presignedForm: (@Sendable (QueuedUpload) async throws -> PresignedForm)?
+
+    /// Makes the header fields of a background session where there is none. Called before each attempt.
+    var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
 
     /// Makes options. The parameters are documented with the properties of the same names.
     public init(

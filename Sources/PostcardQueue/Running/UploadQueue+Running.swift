@@ -7,8 +7,9 @@ extension UploadQueue {
     /// The uploads continue when the task is cancelled and when the app is suspended or closed. Run the queue while the
     /// app is in the foreground, so that new uploads are handed over at once and progress is shown.
     ///
-    /// On Linux, and for a queue without a session, an ``PostcardClient/UploadClient`` with default settings sends the
-    /// uploads in this process.
+    /// On Linux, and for a queue without a session, an ``PostcardClient/UploadClient`` sends the uploads in this
+    /// process: with the session's idle timeout, policy, header fields and presigned forms, or else with default
+    /// settings.
     ///
     /// - Parameter endsWhenEmpty: Whether to return when no upload is left that can be sent. Defaults to `false`.
     /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, with code
@@ -18,12 +19,14 @@ extension UploadQueue {
     @concurrent
     public func run(endsWhenEmpty: Bool = false) async throws {
         guard let sender else {
-            var options = QueueOptions(endsWhenEmpty: endsWhenEmpty)
+            var (client, options) = (UploadClient(), QueueOptions(endsWhenEmpty: endsWhenEmpty))
             if let session {
+                client.timeouts.idle = session.idleTimeout
                 options.retryPolicy = session.retryPolicy
+                options.headerFields = session.headerFields
                 options.presignedForm = session.presignedForm
             }
-            return try await run(UploadClient(), options: options)
+            return try await run(client, options: options)
         }
         let store = try await opening.storeOnceUnlocked(time)
         // If this fails, the next run tries again.
@@ -78,8 +81,8 @@ extension UploadQueue {
     ///
     /// - Parameters:
     ///   - client: The client, with its transport, timeouts, rules and interceptors. Its total timeout counts from the
-    ///     upload's first attempt, also while no process is running. An upload whose interceptor throws an error is tried
-    ///     again by the policy of the options. The client's retry policy and its resumption policy are not used.
+    ///     upload's first attempt, also while no process is running. An upload whose interceptor throws an error is
+    ///     tried again by the policy of the options. The client's retry policy and its resumption policy are not used.
     ///   - options: How the uploads are sent, such as how many at a time.
     /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the
     ///   queue, and with other codes if the database fails; `CancellationError` if the task is cancelled.
@@ -120,8 +123,8 @@ extension UploadQueue {
     /// - Parameters:
     ///   - identifier: The session's identifier.
     ///   - completionHandler: Called once, on the main actor, when the queue has settled all events and handed over
-    ///     what follows, or after ``BackgroundSession/maximumWakeUp``, and after 20 seconds at most if there is no queue
-    ///     with the session yet.
+    ///     what follows, or after ``BackgroundSession/maximumWakeUp``, and after 20 seconds at most if there is no
+    ///     queue with the session yet.
     @MainActor
     public static func handleEvents(
         forSession identifier: String, completionHandler: @escaping () -> Void

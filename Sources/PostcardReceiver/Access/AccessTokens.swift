@@ -7,18 +7,17 @@ import PostcardServer
 ///
 /// ```swift
 /// receiver.tokens.posting = [token]
-/// receiver.tokens.reading = [other]
 /// ```
 ///
-/// Without tokens for posting, every client may post. Without tokens for reading, every client may read and delete. The
-/// digests of all tokens are always compared to the end, so that the time reveals nothing about the tokens.
+/// Without tokens, every client may post, read and delete. The digests of all tokens are always compared to the end, so
+/// that the time reveals nothing about the tokens.
 public struct AccessTokens: Sendable, Hashable {
     /// The tokens for posting forms. Defaults to none: every client may.
     public var posting: Set<String> = []
 
-    /// The tokens for reading and deleting records and files, and for watching the receiver. Defaults to none: every
-    /// client may.
-    public var reading: Set<String> = []
+    /// The tokens for reading and deleting records and files, and for watching the receiver. Defaults to `nil`: those
+    /// for posting. With an empty set every client may.
+    public var reading: Set<String>?
 
     /// Makes a set without tokens: every client may do everything.
     public init() {}
@@ -30,8 +29,11 @@ public struct AccessTokens: Sendable, Hashable {
     }
 
     private func tokens(for purpose: Purpose) -> Set<String> {
-        purpose == .posting ? posting : reading
+        purpose == .posting ? posting : reading ?? posting
     }
+
+    /// Whether clients may do anything without a token.
+    var isOpen: Bool { isOpen(for: .posting) || isOpen(for: .reading) }
 
     /// Whether a request needs no token.
     func isOpen(for purpose: Purpose) -> Bool { tokens(for: purpose).isEmpty }

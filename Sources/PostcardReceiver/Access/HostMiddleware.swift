@@ -7,7 +7,8 @@ import PostcardServer
 /// A page on the web can let its own name resolve to 127.0.0.1. To the browser it then has the same origin as a
 /// receiver on this machine, and could read the uploads. The name in `Host` reveals it.
 struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
-    /// The names that requests may use besides this machine's own, in lower case; `nil` for any name.
+    /// The names that requests may use besides this machine's own, in lower case and without a dot at the end; `nil`
+    /// for any name.
     let allowed: Set<String>?
     let meter: UploadMeter
 
@@ -45,8 +46,13 @@ enum Authority {
     /// The name or address of an authority, without port and brackets, in lower case.
     static func host(of authority: String) -> String {
         if authority.hasPrefix("[") { return authority.dropFirst().prefix { $0 != "]" }.lowercased() }
-        let host = authority.prefix { $0 != ":" }.lowercased()
-        return host.hasSuffix(".") ? String(host.dropLast()) : host
+        return normalName(String(authority.prefix { $0 != ":" }))
+    }
+
+    /// A name in lower case, without the dot at the end of a full name.
+    static func normalName(_ name: String) -> String {
+        let name = name.lowercased()
+        return name.hasSuffix(".") ? String(name.dropLast()) : name
     }
 
     /// Whether two authorities name the same server. The scheme's default port may be omitted (RFC 9110 §4.2.3).

@@ -88,12 +88,15 @@ final class LiveEvents: Sendable {
         let hold = try shares.take(of: .listeners, on: connection)
         let id = state.withLock { state in
             state.lastID += 1
-            state.listeners[state.lastID] = (listener, hold)
-            if let behind = state.behind { listener.send(behind) }
             return state.lastID
         }
+        // Set first: once it is among the listeners, it may be ended at any time.
         continuation.onTermination = { [weak self] _ in
             _ = self?.state.withLock { $0.listeners.removeValue(forKey: id) }
+        }
+        state.withLock { state in
+            state.listeners[id] = (listener, hold)
+            if let behind = state.behind { listener.send(behind) }
         }
         return (
             events.map { event in

@@ -26,7 +26,7 @@ public import SystemPackage
 /// | `GET /` | the page, in English or Korean by `Accept-Language` or `?lang=` |
 /// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry, `behind` |
 /// | `GET /requests` | the last requests, newest first, accepted or refused |
-/// | `GET /requests/ID` | one of them: header fields, parts, problems with the bytes around them, a line for curl |
+/// | `GET /requests/ID` | one of them: header fields, parts, problems with their bytes, a line for curl; `?values=shown` hides only secrets |
 /// | `GET /uploads/ID/files/N/thumbnail` | a small JPEG of a picture, in `postcard serve` |
 /// | `GET /health` | 200 `ok`; 503 with what has failed while no form can be stored |
 /// | `GET /status` | counts of what was received and refused |
@@ -65,8 +65,9 @@ public struct Receiver: Sendable {
     public var host = "127.0.0.1"
     /// The port to listen on; 0 means any free one. Defaults to 8080.
     public var port = 8080
-    /// What the upload routes accept, where, and what else they offer.
-    public var uploads = UploadOptions()
+    /// What the upload routes accept, where, and what else they offer. By default, clients may read and delete what is
+    /// stored; if there are ``tokens``, they need one.
+    public var uploads = Self.usualUploads
     /// The tokens that clients need to post and to read. Defaults to none: every client that reaches the address may.
     public var tokens = AccessTokens()
     /// Further host names that requests may use, besides this machine's own. Defaults to none.
@@ -200,10 +201,10 @@ public struct Receiver: Sendable {
             allowed: Set(allowedOrigins.map { $0.lowercased() }), isSecure: certificate != nil)
         router.add(middleware: OriginMiddleware(policy: origins))
         router.add(middleware: ProblemMiddleware())
-        let judgesHost = LoopbackAddress.contains(host) && (tokens.posting.isEmpty || tokens.reading.isEmpty)
+        let judgesHost = LoopbackAddress.contains(host) && tokens.isOpen
         router.add(
             middleware: HostMiddleware(
-                allowed: judgesHost ? Set(allowedHosts.map { $0.lowercased() }) : nil, meter: meter))
+                allowed: judgesHost ? Set(allowedHosts.map(Authority.normalName)) : nil, meter: meter))
         router.add(
             middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
         // All routes together, because forms may be posted to one of the receiver's own paths.
@@ -218,7 +219,7 @@ public struct Receiver: Sendable {
         routes.addReading("/metrics") { _, _, _ in await page.response() }
         if let webhooks { routes.addReading("/webhooks") { _, _, _ in try webhooks.response() } }
         routes.install(on: router)
-        var services: [any Service] = [StoreSweep(store: store, meter: meter, logger: logger)]
+        var services: [any Service] = [StoreSweep(of: store, meter: meter, logger: logger)]
         if let keeper { services.append(keeper) }
         if let webhooks { services.append(webhooks) }
         return Application(
@@ -249,6 +250,12 @@ public struct Receiver: Sendable {
                 advice: "Use a directory, or no webhook.")
         }
         return WebhookDeliverer(webhook, from: store, meter: meter, logger: logger)
+    }
+
+    private static var usualUploads: UploadOptions {
+        var options = UploadOptions()
+        options.access = .all
+        return options
     }
 
     private var scheme: String { certificate == nil ? "http" : "https" }
@@ -348,27 +355,6 @@ public struct Receiver: Sendable {
 
     private func url(port: Int) -> String {
         host.contains(":") ? "\(scheme)://[\(host)]:\(port)" : "\(scheme)://\(host):\(port)"
-    }
-}
-
-/// Sweeps the store from time to time.
-struct StoreSweep: Service {
-    let store: any MaintainedUploadStore
-    let meter: UploadMeter
-    let logger: Logger
-
-    func run() async throws {
-        await cancelWhenGracefulShutdown {
-            while !Task.isCancelled {
-                do {
-                    try await store.sweep()
-                } catch  where !Task.isCancelled {
-                    logger.warning("Could not sweep the store", metadata: ["error": "\(error)"])
-                    meter.storeFailed(.sweep, error)
-                } catch {}
-                try? await Task.sleep(for: store.sweepInterval)
-            }
-        }
     }
 }
 

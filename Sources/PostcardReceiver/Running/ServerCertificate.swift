@@ -1,3 +1,4 @@
+public import PostcardFoundation
 public import SystemPackage
 
 #if TLS || CommandLine
@@ -57,4 +58,8 @@ public struct ServerCertificateError: Error, Sendable, CustomStringConvertible {
     public let message: String
 
     public var description: String { message }
+}
+
+extension ServerCertificateError: LocalizedError {
+    public var errorDescription: String? { message }
 }

@@ -1,5 +1,5 @@
 #if os(macOS) || os(Linux)
-import Foundation
+public import Foundation
 import NIOCore
 import PostcardFiles
 public import PostcardServer
@@ -15,8 +15,8 @@ import SystemPackage
 /// The program is started once for each file, with the file's path as its last argument. Its exit status is the
 /// verdict: 0 accepts the file, and 1 refuses it for the reason in the first line of the output. After any other status
 /// the form is refused with 503. The program must only read the file: if it accepts a file that it removed or changed,
-/// the form is refused with 503 too. It gets the environment of the server without the variables `POSTCARD_…`, which may
-/// be tokens and secrets.
+/// the form is refused with 503 too. It gets the environment of the server without the variables `POSTCARD_…`, which
+/// may be tokens and secrets.
 ///
 /// ``UploadOptions/maximumConcurrentScreenings`` limits how many programs run at once, and
 /// ``UploadOptions/screeningTimeLimit`` how long one may take: then its process group is killed.
@@ -113,5 +113,9 @@ public struct ScreeningError: Error, Sendable, CustomStringConvertible {
     }
 
     public var description: String { message }
+}
+
+extension ScreeningError: LocalizedError {
+    public var errorDescription: String? { message }
 }
 #endif

@@ -83,7 +83,7 @@ struct Thumbnails: Sendable {
 
     /// Waits for the turn of a client, which loses it by closing the connection.
     private func turn(on connection: UploadConnection?) async throws -> ShareAccount.Hold {
-        try await within(Self.patience, or: SharedResource.thumbnails.usedUp(total: 1)) {
+        try await within(Self.patience, or: shares.usedUp(.thumbnails)) {
             try await shares.wait(
                 for: 1...1, of: .thumbnails, for: connection?.peer, on: connection?.channel
             ).hold
@@ -92,14 +92,14 @@ struct Thumbnails: Sendable {
 
     private func make(_ path: FilePath, logger: Logger) async throws -> ThumbnailCache.Entry {
         do {
-            let ending = try await within(Self.timeLimit, or: SharedResource.thumbnails.usedUp(total: 1)) {
+            let ending = try await within(Self.timeLimit, or: shares.usedUp(.thumbnails)) {
                 try await ChildProcess.run(
                     command + [path.string], without: [ChildProcess.options, "AWS_"],
                     maximumOutputBytes: Self.maximumBytes + 1)
             }
             // The system took its memory for others. The picture can be made another time.
             guard ending.status != Self.killedStatus else {
-                throw SharedResource.thumbnails.usedUp(total: 1)
+                throw shares.usedUp(.thumbnails)
             }
             let bytes = ending.output
             guard ending.status == 0, bytes.count <= Self.maximumBytes, MediaType.forFirstBytes(bytes) == .jpeg else {

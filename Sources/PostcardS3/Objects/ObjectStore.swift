@@ -181,7 +181,7 @@ struct ObjectStore: Sendable {
         }
         let objects = try root.children.filter { $0.name == "Contents" }.map { node in
             guard let key = node.text(of: "Key"), key.hasPrefix(self.prefix),
-                let size = node.text(of: "Size").flatMap({ Int64($0) }),
+                let size = node.text(of: "Size").flatMap({ Int64($0) }), ListedObject.sizes.contains(size),
                 let modified = node.text(of: "LastModified").flatMap({ StoreTime.date(of: $0) })
             else { throw S3Error.unexpected("An entry of a listing of \(endpoint) is not complete.") }
             return ListedObject(key: String(key.dropFirst(self.prefix.count)), size: size, modified: modified)
@@ -190,6 +190,11 @@ struct ObjectStore: Sendable {
         // Callers treat objects that are not listed as removed.
         if isTruncated, objects.isEmpty {
             throw S3Error.unexpected("A listing of \(endpoint) has no entries, and says that there are more.")
+        }
+        // Otherwise a loop over all pages would not end.
+        if isTruncated, let last, let end = objects.last?.key, end <= last {
+            throw S3Error.unexpected(
+                "A listing behind \(address(of: last)) has nothing behind it, and says that there are more.")
         }
         return ObjectPage(objects: objects, isTruncated: isTruncated, time: time)
     }

@@ -23,6 +23,9 @@ struct ListedObject: Sendable, Hashable {
     let size: Int64
     /// When the object was written, by the clock of the store.
     let modified: Date
+
+    /// Sizes and offsets. No store keeps more in an object, and sums of them fit into a number.
+    static let sizes: ClosedRange<Int64> = 0...(1 << 50)
 }
 
 /// A part of a listing.

@@ -24,9 +24,9 @@ extension Router {
     /// | `POST /uploads/forms/finished` with `{"key", "etag", "size"}`, the last two optional | 201 and the record |
     /// | `POST /uploads/forms/finished` with an event of the store | 200 and the identifiers of the records |
     ///
-    /// A file is reported by the client that sent it, by the store's events, or by both: the same file makes one record.
-    /// Ceph and MinIO post their events themselves; Amazon S3 needs a function in between.
-    /// An event that cannot be handled now is answered with 503, so that the store delivers it again.
+    /// A file is reported by the client that sent it, by the store's events, or by both: the same file makes one
+    /// record. Ceph and MinIO post their events themselves; Amazon S3 needs a function in between. An event that cannot
+    /// be handled now is answered with 503, so that the store delivers it again.
     ///
     /// The routes do not authenticate clients; add middleware that does before them, as for the upload routes. Give the
     /// store's events a token of their own.
@@ -81,7 +81,13 @@ private struct PresignedFormRoutes: Sendable {
     func finished(_ request: Request, logger: Logger) async throws -> Response {
         let body = try await Self.body(of: request, upTo: ObjectNotification.maximumBytes)
         let notification = try Self.decoded(ObjectNotification.self, body)
-        if let records = notification.records { return try await handled(records, logger: logger) }
+        if let records = notification.records {
+            guard records.count <= ObjectNotification.maximumRecords else {
+                throw UploadProblem.malformedRequest(
+                    "It has \(records.count) records, and at most \(ObjectNotification.maximumRecords) are read.")
+            }
+            return try await handled(records, logger: logger)
+        }
         guard let key = notification.key else { throw UploadProblem.malformedRequest("It names no key.") }
         let committed = try await Self.storing(logger) {
             try await forms.record(ofObject: key, etag: notification.etag, size: notification.size)

@@ -1,5 +1,5 @@
-/// A form that was signed for a client. Its JSON is what `PresignedForm` of the module `PostcardClient` is decoded from,
-/// and has what boto3's `generate_presigned_post` returns.
+/// A form that was signed for a client. Its JSON is what `PresignedForm` of the module `PostcardClient` is decoded
+/// from, and has what boto3's `generate_presigned_post` returns.
 public struct SignedForm: Sendable, Encodable {
     /// `POST` or `PUT`.
     public let method: String
@@ -56,6 +56,8 @@ struct ObjectNotification: Decodable, Sendable {
     }
 
     static let maximumBytes = 1 << 20
+    /// Each takes a few requests to the store. Stores send one record in an event, or few.
+    static let maximumRecords = 100
 
     /// An entry of "Event message structure" in the reference of Amazon S3, as far as stores agree on it.
     struct Record: Decodable, Sendable {

@@ -79,7 +79,7 @@ final class S3Connection: Sendable {
         let endpoint = bucket.endpoint ?? environment["AWS_ENDPOINT_URL_S3"] ?? environment["AWS_ENDPOINT_URL"]
         if let endpoint {
             guard let url = URL(string: endpoint), let scheme = url.scheme, let host = url.host(),
-                ["http", "https"].contains(scheme)
+                ["http", "https"].contains(scheme), Self.isPort(url.port)
             else {
                 throw S3Error(
                     "unusable-address", "\(endpoint) is not the address of an object store.",
@@ -269,7 +269,13 @@ final class S3Connection: Sendable {
         return (url, date.addingTimeInterval(Double(lifetime)))
     }
 
+    /// Whether the port of a URL exists, if it names one.
+    private static func isPort(_ port: Int?) -> Bool { port.map { (1...65535).contains($0) } ?? true }
+
     private static func fetch(_ request: MetadataRequest, with client: HTTPClient) async throws -> [UInt8] {
+        guard let url = URL(string: request.url), isPort(url.port) else {
+            throw S3Error.unusableCredentials("\(request.url) is not the address of a service.")
+        }
         var outgoing = HTTPClientRequest(url: request.url)
         outgoing.method = HTTPMethod(rawValue: request.method)
         outgoing.headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })

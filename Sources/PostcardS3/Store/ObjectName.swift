@@ -44,7 +44,9 @@ enum ObjectName {
     /// The object that holds the key's record. When that is deleted, the next generation follows.
     static func key(_ digest: String, generation: Int) -> String { folder(of: digest) + padded(Int64(generation), 8) }
 
-    static func generation(ofKey key: String) -> Int? { key.split(separator: "/").last.flatMap { Int($0) } }
+    static func generation(ofKey key: String) -> Int? {
+        key.split(separator: "/").last.flatMap { Int32($0) }.flatMap { $0 < .max ? Int($0) : nil }
+    }
 
     // MARK: - Unfinished uploads
 
@@ -77,7 +79,10 @@ enum ObjectName {
 
     private static func number(in part: Substring, _ key: String) -> Int64? {
         let names = key.split(separator: "/")
-        guard names.count == 4, names[2] == part, let number = Int64(names[3]), number >= 0 else { return nil }
+        guard names.count == 4, names[2] == part, let number = Int64(names[3]), ListedObject.sizes.contains(number)
+        else {
+            return nil
+        }
         return number
     }
 

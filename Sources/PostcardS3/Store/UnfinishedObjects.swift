@@ -15,6 +15,13 @@ struct UnfinishedFacts: Sendable, Codable {
     let length: Int64?
     let reprDigest: String?
     let wantReprDigest: String?
+
+    /// Whether an upload can have these facts: others may have written them.
+    var arePossible: Bool {
+        // The year 9999: what is counted from a later time may not fit into a number.
+        let times = Date(timeIntervalSince1970: 0)...Date(timeIntervalSince1970: 253_402_300_799)
+        return times.contains(created) && times.contains(expires) && length ?? 0 >= 0
+    }
 }
 
 /// The objects of an unfinished upload. See <doc:HowUploadsAreStored> for the order of the requests, and why it is
@@ -54,7 +61,12 @@ struct UnfinishedObjects: Sendable {
     }
 
     func facts() async throws -> UnfinishedFacts? {
-        try await decoded(ObjectName.form(ofUnfinished: id))
+        let key = ObjectName.form(ofUnfinished: id)
+        guard let facts: UnfinishedFacts = try await decoded(key) else { return nil }
+        guard facts.arePossible else {
+            throw UploadStoreError(.damaged, "\(objects.address(of: key)) says what cannot be true of an upload.")
+        }
+        return facts
     }
 
     /// The length is in the name of the object, so that a listing shows it.
@@ -125,7 +137,7 @@ struct UnfinishedObjects: Sendable {
     private func held(_ chunk: Chunk) async throws -> (key: String, size: Int64) {
         let key = ObjectName.chunk(at: chunk.offset, ofUnfinished: id)
         guard let fields = try await objects.head(key)?.metadata, let name = fields["held"],
-            let size = fields["held-size"].flatMap({ Int64($0) }), size > 0
+            let size = fields["held-size"].flatMap({ Int64($0) }), size > 0, ListedObject.sizes.contains(size)
         else { throw UploadStoreError(.unavailable, "A chunk lost what was stored with it.") }
         return (ObjectName.held(name, ofUnfinished: id), size)
     }

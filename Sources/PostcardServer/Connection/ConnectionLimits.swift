@@ -74,6 +74,8 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
 
     private struct Count {
         var state = State.open
+        /// Whether a task makes room soon.
+        var isWaiting = false
         var failures = 0
         var lastLine: NIODeadline?
     }
@@ -154,7 +156,10 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     /// Waits until a connection is closed, and closes old ones, because the addresses of those that wait are unknown.
     private func waitForRoom(_ server: any Channel) {
         pause(.full, server)
+        guard !count.value.isWaiting else { return }
+        count.value.isWaiting = true
         server.eventLoop.scheduleTask(in: Self.pause) { [self] in
+            count.value.isWaiting = false
             guard count.value.state == .full, server.isActive else { return }
             shares.makeRoom(in: .connections)
             // Connections of a proxy are not its own, but those of the clients that their PROXY headers name.

@@ -45,8 +45,8 @@ public struct UploadOptions: Sendable {
     /// number of processors.
     public var maximumConcurrentScreenings = ProcessInfo.processInfo.activeProcessorCount
 
-    /// How long the check of a file may take, with the time in which it waits for its turn. Defaults to 60 seconds. Then
-    /// the task of the check is cancelled, and the form is refused with 503.
+    /// How long the check of a file may take, with the time in which it waits for its turn. Defaults to 60 seconds.
+    /// Then the task of the check is cancelled, and the form is refused with 503.
     public var screeningTimeLimit: Duration = .seconds(60)
 
     /// How many forms may be received at once. Defaults to 2,000, so that a thousand slow clients leave room for
@@ -58,20 +58,20 @@ public struct UploadOptions: Sendable {
     public var maximumConcurrentUploads = 2000
 
     /// How many requests may be in progress at once, forms and all others. Defaults to 2,500: that many whose clients
-    /// do not read their responses take about 180 MiB, because each has its task and its buffers. In an app of your own,
-    /// only the responses that are read from the store count.
+    /// do not read their responses take about 180 MiB, because each has its task and its buffers. In an app of your
+    /// own, only the responses that are read from the store count.
     public var maximumConcurrentRequests = 2500
 
     /// The share of what is free that the clients of one address can have: of ``maximumConcurrentUploads``,
     /// ``maximumConcurrentRequests``, ``maximumHeldBytes``, ``maximumHeldResponseBytes``,
     /// ``ResumptionOptions/maximumUnfinished`` and ``ResumptionOptions/maximumUnfinishedBytes``. Defaults to 0.25. An
-    /// address that has one item alone can have half, because one upload may be large. An IPv6 network of 64 bits counts
-    /// as one address.
+    /// address that has one item alone can have half, because one upload may be large. An IPv6 network of 64 bits
+    /// counts as one address.
     ///
-    /// So each further address that takes as much as it can gets less than the one before, and there is always some left.
-    /// A tenth is kept for addresses that have little. If even that is used up, the oldest request of the address that
-    /// has most makes room for a newcomer. A client is refused with 429 if its address has its share, and with 503 if all
-    /// is used up.
+    /// So each further address that takes as much as it can gets less than the one before, and there is always some
+    /// left. A tenth is kept for addresses that have little. If even that is used up, the oldest request of the address
+    /// that has most makes room for a newcomer. A client is refused with 429 if its address has its share, and with 503
+    /// if all is used up.
     ///
     /// Behind a reverse proxy all clients have one address, unless the proxy is one of the
     /// ``ConnectionOptions/trustedProxies``. 1 is no limit.
@@ -87,9 +87,9 @@ public struct UploadOptions: Sendable {
     /// arrive in one request. It needs a store that is a ``ResumableUploadStore``, as ``LocalUploadStore`` is.
     public var resumption: ResumptionOptions? = ResumptionOptions()
 
-    /// What clients may do with stored uploads. Defaults to everything, without a password: use ``Access/none`` if
-    /// strangers can reach the routes.
-    public var access = Access.all
+    /// What clients may do with stored uploads. Defaults to ``Access/none``: forms are only received. The routes ask
+    /// for no password: everyone who reaches them may do what this allows.
+    public var access = Access.none
 
     /// What clients may do with stored uploads.
     public struct Access: OptionSet, Sendable, Hashable {

@@ -25,9 +25,13 @@ public protocol ResumableUploadStore: UploadStore {
     /// The uploads from before a restart that are not finished. It is called once, before the first upload is created,
     /// because they take up room too. A store that several processes share returns none: an upload takes up room of the
     /// processes that append to it.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func unfinishedUploads() async throws -> [Unfinished]
 
     /// The upload with the identifier; `nil` if there is none or it has expired. All callers in a process share one
     /// object for as long as one of them keeps it.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func unfinishedUpload(_ id: ResumptionID) async throws -> Unfinished?
 }

@@ -18,27 +18,40 @@ public protocol UnfinishedUpload: Sendable {
 
     /// Makes all bytes durable and returns the progress, with what other processes have appended. The client does not
     /// send these bytes again, so the offset never falls.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func durableProgress() async throws -> UnfinishedUploadProgress
 
     /// Stores the length of the form, once a request has said it.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func setLength(_ length: Int64) async throws
 
     /// Appends to the bytes received so far.
     ///
     /// - Parameter isRevertible: Whether ``UploadAppender/revert()`` may be called, because the bytes have a digest that
     ///   is compared once all have arrived. Until ``UploadAppender/finish()`` no other process may count them then.
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func makeAppender(isRevertible: Bool) async throws -> Appender
 
     /// Opens the bytes received so far for reading.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func openContent() async throws -> any StoredFile
 
     /// Replaces the bytes by the response. The options limit how many responses are kept.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func finish(with response: FinalResponse, options: ResumptionOptions) async throws
 
     /// The response that ``finish(with:options:)`` stored.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func response() async throws -> FinalResponse
 
     /// Removes the upload.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func discard() async throws
 }
 

@@ -7,7 +7,7 @@ public import Hummingbird
 import Logging
 
 extension Router {
-    /// Adds routes that receive forms and serve the stored uploads.
+    /// Adds routes that receive forms and, as far as ``UploadOptions/access`` allows, serve the stored uploads.
     ///
     /// ```swift
     /// let store = try LocalUploadStore(directory: "received")
@@ -20,7 +20,7 @@ extension Router {
     /// | request | response |
     /// | --- | --- |
     /// | `POST /uploads` | 201 and the record |
-    /// | `GET /uploads?limit=N&after=ID` | records, newest first |
+    /// | `GET /uploads?limit=N&after=ID` | records, newest first: 1 to 1,000, by default 50 |
     /// | `GET /uploads/ID` | the record |
     /// | `GET /uploads/ID/files/N` | file N, counted from 0, or one range of its bytes |
     /// | `DELETE /uploads/ID` | 204 |

@@ -127,7 +127,7 @@ package final class ShareAccount: Sendable {
     }
 
     /// The refusal of a request that has waited for too long.
-    func usedUp(_ resource: SharedResource) -> UploadProblem {
+    package func usedUp(_ resource: SharedResource) -> UploadProblem {
         let problem = resource.usedUp(total: limits[resource])
         note(problem)
         return problem

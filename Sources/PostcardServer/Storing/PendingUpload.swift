@@ -6,16 +6,23 @@ public protocol PendingUpload {
     /// Begins the next file.
     ///
     /// - Parameter detectedType: The media type that the first bytes show, if it contradicts the client's; else `nil`.
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func beginFile(name: String, filename: String, contentType: String, detectedType: String?) async throws
 
     /// Appends bytes to the current file. Returns when the store can accept more, which may be before they are stored.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func write(_ bytes: ByteBuffer) async throws
 
     /// Ends the current file.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func endFile() async throws
 
     /// The complete files, so that they can be checked before the upload becomes a record. Empty if the files are those
     /// of an existing record.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func finishedFiles() async throws -> [FinishedFile]
 
     /// Makes the upload a record, durably.

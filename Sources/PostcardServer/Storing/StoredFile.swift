@@ -6,6 +6,8 @@ public protocol StoredFile: Sendable {
     var size: Int64 { get }
 
     /// Reads up to `count` bytes from an offset on; fewer only at the end of the file.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer
 }
 

@@ -21,6 +21,7 @@ public protocol UploadStore: Sendable {
     ///   - key: Identifies the upload; `nil` if the client sent no key.
     ///   - announcedBytes: The length of the form, if the client sent it. A store without room throws
     ///     ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` before the client sends the form.
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending Upload
 
     /// The identifiers of the records, newest first.
@@ -28,18 +29,25 @@ public protocol UploadStore: Sendable {
     /// - Parameters:
     ///   - limit: The maximum number.
     ///   - id: Only records older than this one; the record itself need not exist any more.
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID]
 
     /// The record with the identifier; `nil` if there is none.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func record(_ id: UploadID) async throws -> UploadRecord?
 
     /// Opens the JSON of a record for reading: the same bytes as ``UploadRecord/json()``; `nil` if there is none.
     ///
     /// Defaults to encoding the record in memory. A record can have tens of megabytes, so a store that has these bytes
     /// should return them.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func openRecord(_ id: UploadID) async throws -> (any StoredFile)?
 
     /// The description of a record's file; `nil` if there is no such file. Defaults to reading the record.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func describedFile(_ index: Int, of id: UploadID) async throws -> UploadRecord.File?
 
     /// Opens a file's content for reading; `nil` if there is no such file.
@@ -47,11 +55,13 @@ public protocol UploadStore: Sendable {
     /// An open file stays readable for an hour after the upload is deleted, or longer.
     ///
     /// - Parameter index: The file's place in ``UploadRecord/files``.
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)?
 
     /// Deletes an upload, record and files.
     ///
     /// - Returns: Whether there was one.
+    /// - Throws: ``UploadStoreError`` if the store fails.
     func delete(_ id: UploadID) async throws -> Bool
 }
 

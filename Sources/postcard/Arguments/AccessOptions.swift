@@ -19,7 +19,10 @@ struct AccessOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The same, with the tokens in a file, one per line.", valueName: "file"))
     var readTokenFile: String?
 
-    @Flag(help: "Let anyone who reaches the address post, read and delete.")
+    @Flag(
+        help: ArgumentHelp(
+            "Start without a token although other machines reach the address: anyone there may post, and unless there is a "
+                + "--read-token also read and delete."))
     var open = false
 
     @Option(
@@ -71,9 +74,8 @@ struct AccessOptions: ParsableArguments {
     func apply(to receiver: inout Receiver) throws {
         receiver.tokens.posting = try Self.tokens(token, tokenFile)
         let reading = try Self.tokens(readToken, readTokenFile)
-        receiver.tokens.reading = reading.isEmpty ? receiver.tokens.posting : reading
-        // The dot at the end of a full name is left out of the names that are compared with it.
-        receiver.allowedHosts = Set(allowHost.map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 })
+        receiver.tokens.reading = reading.isEmpty ? nil : reading
+        receiver.allowedHosts = Set(allowHost)
         receiver.allowedOrigins = Set(allowOrigin)
         if let certificate, let privateKey {
             receiver.certificate = ServerCertificate(chain: FilePath(certificate), privateKey: FilePath(privateKey))

@@ -13,6 +13,7 @@ enum ContentEncoding: String, CaseIterable {
     /// The number of encoded bytes; `nil` if it depends on the content.
     func length(of count: Int64) -> Int64? {
         switch self {
+        case .base64 where count > .max / 4: nil
         case .base64: count == 0 ? 0 : 4 * ((count + 2) / 3) + 2 * ((count - 1) / Int64(ContentEncoder.bytesPerLine))
         case .quotedPrintable: count == 0 ? 0 : nil
         case .eightBit, .sevenBit, .binary: count

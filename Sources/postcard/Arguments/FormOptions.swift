@@ -47,9 +47,9 @@ struct FormOptions: ParsableArguments {
                 name=value is a text field, name=@path[;type=MIME][;filename=NAME] a file, and name=<path a text field \
                 whose value is the file's content. The path - is standard input. name=@a,b sends two files, as two \
                 parts (RFC 7578, section 4.3). ;headers=FIELD or ;headers=@path adds header fields to a part, and \
-                ;encoder=base64, quoted-printable, 8bit, 7bit or binary encodes it. 'name=(;type=multipart/mixed' begins a \
-                multipart within the form, which '=)' ends. A word in quotes may have any of these characters. Unlike curl, \
-                a text keeps its blanks and semicolons.
+                ;encoder=base64, quoted-printable, 8bit, 7bit or binary encodes it. 'name=(;type=multipart/mixed' \
+                begins a multipart within the form, which '=)' ends. A word in quotes may have any of these \
+                characters. Unlike curl, a text keeps its blanks and semicolons.
                 """,
             valueName: "name=value"))
     var form: [RawValue] = []
@@ -66,8 +66,9 @@ struct FormOptions: ParsableArguments {
         help: ArgumentHelp(
             "Read options from a file, one a line, as curl does; repeatable.",
             discussion: """
-                Such as form = "photo=@cat.jpg", in which \\", \\\\, \\n, \\r and \\t are escapes. Its options count as if they \
-                were written in its place, and paths begin in the current directory. 'postcard explain --edit' writes one.
+                Such as form = "photo=@cat.jpg", in which \\", \\\\, \\n, \\r and \\t are escapes. Its options count \
+                as if they were written in its place, and paths begin in the current directory. 'postcard explain \
+                --edit' writes one.
                 """,
             valueName: "file"))
     var config: [String] = []
@@ -97,10 +98,10 @@ struct FormOptions: ParsableArguments {
         help: ArgumentHelp(
             "What is left of the metadata of the files that are sent.",
             discussion: """
-                without-location removes positions, names of persons and serial numbers; none removes everything but the \
-                orientation and the color profile. The files stay as they are, and so does every pixel. A file whose \
-                metadata cannot be removed, such as a PDF, is an error. Defaults to without-location for pictures and \
-                videos in a known format, and as-is for other files.
+                without-location removes positions, names of persons and serial numbers; none removes everything but \
+                the orientation and the color profile. The files stay as they are, and so does every pixel. A file \
+                whose metadata cannot be removed, such as a PDF, is an error. Defaults to without-location for \
+                pictures and videos in a known format, and as-is for other files.
                 """))
     var metadata: Metadata?
 
@@ -124,9 +125,10 @@ struct FormOptions: ParsableArguments {
         help: ArgumentHelp(
             "The maximum number of bytes of each picture, such as 1MB, or server for as many as the server accepts.",
             discussion: """
-                A picture that does not fit becomes the best JPEG that does: upright, and without metadata. So does any HEIC \
-                picture. With server, pictures are sent as they are, and once more if the server refuses the form and \
-                reports its limit; a queue stores them as they are. Files that are no pictures stay as they are.
+                A picture that does not fit becomes the best JPEG that does: upright, and without metadata. So does \
+                any picture that is not JPEG, PNG, WebP or GIF. With server, the server is asked for its limit before \
+                anything is sent (OPTIONS), and refusals report others; while none is known, pictures are sent as they \
+                are. A queue stores them as they are. Files that are no pictures stay as they are.
                 """,
             valueName: "size"))
     var fit: Fit?
@@ -135,8 +137,8 @@ struct FormOptions: ParsableArguments {
         help: ArgumentHelp(
             "The maximum number of pixels of a picture's longer edge.",
             discussion: """
-                Defaults to \(PictureLimit(maximumBytes: 1).maximumEdge) with --fit. With --fit server, only pictures that \
-                are too large are scaled to it.
+                Defaults to \(PictureLimit(maximumBytes: 1).maximumEdge) with --fit. With --fit server, the default is \
+                only for pictures that are too large; an edge that is given is for all.
                 """,
             valueName: "pixels"))
     var maxEdge: Int?

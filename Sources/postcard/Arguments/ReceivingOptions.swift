@@ -93,7 +93,11 @@ struct ReceivingOptions: ParsableArguments {
         help: ArgumentHelp(
             "A JSON file with the allowed fields and files.",
             discussion: """
-                Such as {"fields": {"name": {"atMost": 1}}, "files": {"petImage": {"maximumBytes": "5MB"}}}.
+                Such as {"fields": {"name": {"atLeast": 1, "maximumCharacters": 80}}, "files": {"petImage": {"atMost": \
+                5, "maximumBytes": "5MB", "types": ["image/*"]}}}. Other parts are refused, unless "otherParts" is \
+                "allowed", and each name may be sent once, unless its "atMost" says more. Fields also have "atLeast", \
+                "minimumCharacters", "pattern" and "oneOf", files "atLeast" and "minimumBytes", and all files together \
+                "maximumBytesOfAllFiles".
                 """,
             valueName: "file"))
     var rules: String?
@@ -107,6 +111,10 @@ struct ReceivingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Run a command on each file, its path as the last argument: exit status 0 keeps the form, 1 refuses it.",
+            discussion: """
+                With 1, the first line of its output is the reason that the client is told (422). If it fails in \
+                another way, or changes or removes the file, the form is refused with 503.
+                """,
             valueName: "command"))
     var screen: String?
 

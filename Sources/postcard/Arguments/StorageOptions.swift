@@ -15,8 +15,8 @@ struct StorageOptions: ParsableArguments {
             "A bucket instead, which any number of receivers can share, such as s3://uploads/forms.",
             discussion: """
                 Amazon S3, Ceph or another store that creates objects with If-None-Match. The credentials are those of \
-                the AWS command line: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE and ~/.aws, or those of \
-                the container or machine.
+                the AWS command line: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE and the keys in ~/.aws, \
+                or those of the container or machine. Profiles with SSO, roles or a credential_process are refused.
                 """,
             valueName: "s3://bucket/path"))
     var store: String?
@@ -44,9 +44,9 @@ struct StorageOptions: ParsableArguments {
         help: ArgumentHelp(
             "How many bytes of uploads are kept, such as 10GB. Defaults to no limit.",
             discussion: """
-                Once there are more, the oldest are removed, but never the newest. So a client that may post can push out \
-                the uploads of others, also those that --webhook has not announced yet. --log-level notice logs what was \
-                removed.
+                Once there are more, the oldest are removed, but never the newest. So a client that may post can push \
+                out the uploads of others, also those that --webhook has not announced yet. With --store the size is \
+                compared every ten minutes to an hour. --log-level notice logs what was removed.
                 """, valueName: "size"))
     var keepAtMost: ByteCount?
 

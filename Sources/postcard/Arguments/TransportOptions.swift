@@ -197,7 +197,7 @@ struct TransportOptions: ParsableArguments {
     /// The proxy that a URL names, or a host and port.
     private static func proxy(_ text: String) throws -> HTTPClient.Configuration.Proxy {
         let url = URLComponents(string: text.contains("://") ? text : "http://\(text)")
-        guard let url, let host = url.host, !host.isEmpty else {
+        guard let url, let host = url.host, !host.isEmpty, (1...65535).contains(url.port ?? 1080) else {
             // The text may have a password.
             throw ValidationError("The proxy is not a URL with a host. Write it as http://host:port.")
         }
@@ -226,6 +226,7 @@ struct TransportOptions: ParsableArguments {
             host = String(pieces[0])
             self.port = port
             address = pieces[2].trimmingCharacters(in: ["[", "]"])
+            guard !address.isEmpty else { throw ValidationError("'\(argument)' has no address.") }
         }
 
         /// The host whose address is replaced, as the client writes it; `nil` if the URL has another port of the host.

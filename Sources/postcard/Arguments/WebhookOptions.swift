@@ -11,8 +11,8 @@ struct WebhookOptions: ParsableArguments {
         help: ArgumentHelp(
             "Post a signed message about each record here, as Standard Webhooks describes. Defaults to none.",
             discussion: """
-                Each record is announced at least once, also if the receiver was killed: what is left is sent after the \
-                next start. GET /webhooks lists what is stuck.
+                Each record is announced at least once, also if the receiver was killed: what is left is sent after \
+                the next start. GET /webhooks lists what is stuck. Not with --store.
                 """,
             valueName: "url"))
     var webhook: String?
@@ -40,7 +40,7 @@ struct WebhookOptions: ParsableArguments {
             return
         }
         guard let url = URL(string: webhook), ["http", "https"].contains(url.scheme?.lowercased()),
-            let host = url.host(), !host.isEmpty
+            let host = url.host(), !host.isEmpty, (1...65535).contains(url.port ?? 80)
         else { throw ValidationError("--webhook must be an address such as https://app.example/hooks/postcard.") }
         guard url.user() == nil, url.password() == nil else {
             throw ValidationError("--webhook must have no password in it: the signature shows who sends a message.")

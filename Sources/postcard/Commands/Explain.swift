@@ -8,8 +8,8 @@ struct Explain: AsyncParsableCommand {
         abstract: "Explains how a receiver reads a request, and what is wrong with it.",
         usage: "postcard explain [<options>] [<file>]",
         discussion: """
-            Reads a raw HTTP request, a curl trace (--trace, --trace-ascii) or a HAR file, or with --content-type only a \
-            body. Exit status: 0 no errors, only warnings; 1 errors; 64 usage; 66 unreadable; 69 cannot listen; 73 a \
+            Reads a raw HTTP request, a curl trace (--trace, --trace-ascii) or a HAR file, or with --content-type only \
+            a body. Exit status: 0 no errors, only warnings; 1 errors; 64 usage; 66 unreadable; 69 cannot listen; 73 a \
             file or standard output cannot be written.
             """)
 
@@ -64,7 +64,10 @@ struct Explain: AsyncParsableCommand {
             valueName: "folder"))
     var edit: String?
 
-    @Flag(help: "Write one JSON object: valid, boundary, parts, problems.")
+    @Flag(
+        help: ArgumentHelp(
+            "Write one JSON object: valid, boundary, parts, partCount, problems, remarks, format, curl, editable; with "
+                + "--fix also fixed and unfixed."))
     var json = false
 
     func validate() throws {

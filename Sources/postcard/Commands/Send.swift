@@ -13,9 +13,10 @@ struct Send: AsyncParsableCommand {
             with GET. Credentials are sent only to their own origin. Any other redirect is a refusal.
 
             The response's body is written to standard output. Exit status: 0 a 2xx response; 1 another response, a \
-            response before the whole form was sent, or the server received something else (--verify); \
-            64 usage; 66 a file is missing or unreadable, or a picture cannot be made to fit; 69 no connection, or it \
-            broke; 70 this build cannot change pictures; 73 a file or standard output cannot be written; 75 timed out.
+            response before the whole form was sent, or the server received something else (--verify); 64 usage, or a \
+            --config file that cannot be used; 66 a file or a picture library is missing or unreadable, or a picture \
+            cannot be made to fit; 69 no connection, or it broke, or the response is too large; 70 this build or \
+            machine lacks what the options need; 73 a file or standard output cannot be written; 75 timed out.
             """)
 
     @OptionGroup
@@ -46,7 +47,9 @@ struct Send: AsyncParsableCommand {
         help: "How many more attempts after a temporary failure.")
     var retries = 0
 
-    @Flag(name: [.short, .long], help: "Draw no progress, and say nothing of attempts that failed.")
+    @Flag(
+        name: [.short, .long],
+        help: "Draw no progress, and say nothing of failures after which the form is sent again.")
     var silent = false
 
     @OptionGroup
@@ -56,8 +59,8 @@ struct Send: AsyncParsableCommand {
         help: ArgumentHelp(
             "Resume the upload when the connection breaks.",
             discussion: """
-                If the server does not support resumable uploads (draft-ietf-httpbis-resumable-upload), the upload is an \
-                ordinary one. It fails after ten attempts in a row without progress.
+                If the server does not support resumable uploads (draft-ietf-httpbis-resumable-upload), the upload is \
+                an ordinary one. It fails after ten attempts in a row without progress.
                 """))
     var resumable = false
 

@@ -10,13 +10,14 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Receives forms and keeps them in a directory, or in a bucket of an object store.",
         discussion: """
-            After SIGTERM or SIGINT, requests in progress may finish within --shutdown-timeout. Then their connections are \
-            closed, and the exit status is 0. A second signal ends it immediately, with the signal's status (143 or 130 in \
-            a shell).
+            After SIGTERM or SIGINT, requests in progress may finish within --shutdown-timeout. Then their connections \
+            are closed, and the exit status is 0. A second signal ends it immediately, with the signal's status (143 \
+            or 130 in a shell). Other exit statuses: 64 usage; 66 a file that it needs is missing or unreadable; 69 \
+            the object store or the port cannot be used; 73 the directory cannot be used.
 
             Every option can also be set in the environment, such as POSTCARD_MAX_BODY=100MB for --max-body, or in the \
-            JSON file of --config, such as {"max-body": "100MB", "allow-host": ["a.example", "b.example"]}. The command \
-            line comes first, then the environment, where commas separate several values, then the file.
+            JSON file of --config, such as {"max-body": "100MB", "allow-host": ["a.example", "b.example"]}. The \
+            command line comes first, then the environment, where commas separate several values, then the file.
             """)
 
     @Option(help: "The address to listen on. One that other machines reach needs --token, --token-file or --open.")

@@ -98,6 +98,9 @@ private final class RequestCollector: ChannelInboundHandler {
     /// Long enough for bytes beyond the Content-Length, and too short to notice.
     private static let grace = TimeAmount.milliseconds(200)
 
+    /// How long a client may take to read the explanation.
+    private static let patience = TimeAmount.seconds(10)
+
     init(
         taken: EventLoopPromise<RequestListener.Taken>, claim: RequestListener.Claim, keepsRequest: Bool,
         respond: @escaping @Sendable (Explanation) -> String
@@ -189,6 +192,8 @@ private final class RequestCollector: ChannelInboundHandler {
             \(text)
             """
         let bound = NIOLoopBound((context, taken), eventLoop: context.eventLoop)
+        // The result does not wait for a client that does not read. Closing ends the write.
+        context.eventLoop.scheduleTask(in: Self.patience) { bound.value.0.close(promise: nil) }
         context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(string: response))).whenComplete { _ in
             bound.value.0.close(promise: nil)
             bound.value.1.succeed(result)

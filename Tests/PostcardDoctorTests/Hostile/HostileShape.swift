@@ -57,6 +57,7 @@ struct HostileShape: Sendable, CustomTestStringConvertible {
         HostileShape("delimiters with blanks", "--b \r\n"),
         HostileShape("delimiters with text", "--b x\r\n"),
         HostileShape("delimiters without line breaks", head + part, "--b"),
+        HostileShape("delimiters and names of fields without line breaks", "--bcontent-type"),
         HostileShape("delimiters behind text", head + part, "x--b\r\n"),
         HostileShape("delimiters between lines of content", head + part, "x\r\n--b\r\n"),
         HostileShape("one delimiter and blanks", head + part + "\r\n--b", " "),

@@ -30,6 +30,19 @@ import Testing
         #expect(Set(HostileShape.all.map(\.name)).count == HostileShape.all.count)
     }
 
+    @Test(arguments: [70, 71, 30_000, 60_000])
+    func `a boundary may be longer than what is read ahead`(length: Int) throws {
+        let boundary = String(repeating: "a", count: length)
+        let head = "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=\(boundary)\r\n\r\n"
+        for byte in ["a", "-"] as [Character] {
+            var input = InputExamination()
+            let bytes = (Array(head.utf8) + Array(String(repeating: byte, count: 600_000).utf8))[...]
+            try input.read(bytes.span.bytes)
+            let explanation = try input.finish()
+            #expect(!explanation.isWellFormed)
+        }
+    }
+
     /// Reads an input, and fixes what can be fixed. An input without a request is an answer too.
     private static func explain(_ bytes: [UInt8]) {
         var input = InputExamination()

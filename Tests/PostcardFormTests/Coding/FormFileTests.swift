@@ -25,6 +25,12 @@ struct FormFileTests {
         #expect(FormFile(at: url, filename: "a.jpg").filename == "a.jpg")
     }
 
+    @Test func `its part keeps what is to be removed from it`() throws {
+        var file = FormFile(Data([1]), filename: "a.jpg")
+        file.metadata = .withoutLocation
+        #expect(try MultipartForm(encoding: ["a": file]).parts.map(\.metadata) == [.withoutLocation])
+    }
+
     @Test("A type that is no media type is none")
     func contentType() throws {
         let body = """

@@ -138,6 +138,25 @@ import Testing
         #expect(try other.layout().reader().readAll(by: 999).firstRange(of: bytes) != nil)
     }
 
+    @Test func `pictures in videos in pictures are not read without end`() throws {
+        var picture: [UInt8] = [0xFF, 0xD8, 0xFF, 0xD9]
+        let entry = box("infe", [2, 0, 0, 0, 0, 1, 0, 0] + Array("jpeg".utf8) + [0])
+        for _ in 0..<2000 {
+            func header(_ offset: Int) -> [UInt8] {
+                let location = [0, 1, 0, 0, 0, 1] + offset.bytes(4) + picture.count.bytes(4)
+                let directory =
+                    box("iinf", [0, 0, 0, 0, 0, 1] + entry) + box("iloc", [0, 0, 0, 0, 0x44, 0, 0, 1] + location)
+                return box("ftyp", Array("heic\0\0\0\0".utf8)) + box("meta", [0, 0, 0, 0] + directory)
+            }
+            let start = header(0).count + 8
+            picture = [0xFF, 0xD8, 0xFF, 0xD9] + header(start) + box("mdat", picture)
+        }
+        let failure = #expect(throws: MetadataError.self) {
+            try MetadataPolicy.withoutLocation.applied(to: Data(picture))
+        }
+        #expect(failure?.message.contains("more than 8") == true, "\(String(describing: failure))")
+    }
+
     @Test func `a stream cannot be read before it is sent`() throws {
         var form = MultipartForm()
         let stream = FormStream(length: 0) { AsyncStream<Data> { $0.finish() } }

@@ -171,6 +171,35 @@ import Testing
         await queue.disconnect()
     }
 
+    @Test func `a closure that takes longer than a wake-up is cancelled, and holds up nothing else`() async throws {
+        var session = BackgroundSession(identifier: identifier)
+        session.headerFields = { upload in
+            if upload.id == 1 { try await Task.sleep(for: .seconds(3600)) }
+            return [:]
+        }
+        // The limit of the first closure passes at once, and those of the others never.
+        let sleeps = Mutex(0)
+        let time = QueueTime(sleep: { end in
+            let count = sleeps.withLock { count in
+                count += 1
+                return count
+            }
+            if count > 1 { try await Task.sleep(until: end + .seconds(3600)) }
+        })
+        let queue = UploadQueue(
+            directory: folder.url.appending(path: "queue"), session: session, service: KeepingService(kept), time: time)
+        for _ in 0..<2 { try await queue.enqueue(QueuedForms.form(), to: Self.address()) }
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 1)
+        #expect(try await queue.upload(2)?.state == .sending)
+        let upload = try #require(try await queue.upload(1))
+        guard case .retrying(_, let failure) = upload.state else {
+            throw ProgramFailure("The upload is \(upload.state).")
+        }
+        #expect(failure.message.contains("took longer than 20"), "\(failure.message)")
+        await queue.disconnect()
+    }
+
     @Test func `an upload is handed over later if its header fields cannot be made now`() async throws {
         let queue = queue { _ in throw UploadError.connectionLost(to: try Self.address(), "there is no network") }
         let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())
@@ -217,6 +246,26 @@ import Testing
         try await queue.resume(ids[0])
         try await queue.handOver()
         #expect(kept.handedOver.count == 2)
+        await queue.disconnect()
+    }
+
+    @Test func `transfers stop at once, also while nobody runs the queue`() async throws {
+        let queue = queue()
+        var ids: [QueuedUpload.ID] = []
+        for _ in 0..<3 { ids.append(try await queue.enqueue(QueuedForms.form(), to: Self.address())) }
+        try await queue.handOver()
+        var left = Set(kept.handedOver.map(\.id))
+        var stops = kept.stops.stream.makeAsyncIterator()
+        let ways: [(QueuedUpload.ID) async throws -> Void] = [
+            { try await queue.cancel($0) }, { try await queue.pause($0) }, { _ in try await queue.cancelAll() },
+        ]
+        for stop in ways {
+            try await stop(ids.removeFirst())
+            let stopped = try #require(await stops.next())
+            #expect(stopped.count == 1)
+            left.subtract(stopped)
+            #expect(Set(kept.handedOver.map(\.id)) == left)
+        }
         await queue.disconnect()
     }
 

@@ -23,6 +23,9 @@ final class KeptTransfers: Sendable {
     private let state = Mutex(State())
     fileprivate let relay = EventRelay()
 
+    /// The attempts that the queue stops, as it does.
+    let stops = AsyncStream.makeStream(of: Set<AttemptID>.self)
+
     var handedOver: [Transfer] { state.withLock { $0.transfers } }
 
     fileprivate func begin(_ transfer: Transfer) throws {
@@ -38,6 +41,7 @@ final class KeptTransfers: Sendable {
             state.cancellations += 1
             state.transfers.removeAll { ids.contains($0.id) }
         }
+        stops.continuation.yield(ids)
     }
 
     fileprivate func connect(_ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?) {
@@ -55,7 +59,8 @@ final class KeptTransfers: Sendable {
     func setResumeData(_ data: Data?) { state.withLock { $0.resumeData = data } }
 
     fileprivate func pause(_ ids: Set<AttemptID>) -> [AttemptID: Data] {
-        state.withLock { state in
+        defer { stops.continuation.yield(ids) }
+        return state.withLock { state in
             let paused = state.transfers.filter { ids.contains($0.id) }
             state.transfers.removeAll { ids.contains($0.id) }
             guard let data = state.resumeData else { return [:] }

@@ -1,6 +1,5 @@
 import Foundation
 import HTTPTypes
-import Observation
 import PostcardAsyncHTTP
 import PostcardClient
 import PostcardForm
@@ -115,6 +114,26 @@ import FoundationNetworking
         options.networkPath = { NetworkPath() }
         try await queue.run(Self.client, options: options)
         #expect(try await queue.upload(id)?.state.name == "done")
+    }
+
+    @Test func `without a background session, its header fields are sent, and made again after a 401`() async throws {
+        let folder = try TemporaryFolder()
+        let server = try await ReceivingServer("--token", "fresh")
+        let calls = Mutex(0)
+        var session = BackgroundSession(identifier: UUID().uuidString)
+        session.headerFields = { _ in
+            let number = calls.withLock { calls in
+                calls += 1
+                return calls
+            }
+            return [.authorization: number == 1 ? "Bearer stale" : "Bearer fresh"]
+        }
+        let queue = UploadQueue(directory: folder.url, session: session, service: nil)
+        let id = try await queue.enqueue(QueuedForms.form(), to: server.uploads)
+        try await queue.run(endsWhenEmpty: true)
+        let upload = try #require(try await queue.upload(id))
+        #expect(upload.state.name == "done" && upload.attempts == 1, "\(upload.state)")
+        #expect(calls.withLock { $0 } == 2)
     }
 
     @Test func `an upload is retried only if its failure may pass, and keeps the reason`() async throws {
@@ -347,35 +366,6 @@ import FoundationNetworking
         #expect(error?.code == .inUse)
         // The lock ended with the run.
         await #expect(throws: Never.self) { try await other.run(Self.client, options: QueueOptions.draining) }
-    }
-
-    @Test func `the list for a screen follows the queue`() async throws {
-        let folder = try TemporaryFolder()
-        let queue = UploadQueue(directory: folder.url)
-        let server = try await ReceivingServer()
-        let list = await UploadQueueList(queue)
-        let following = Task { await list.follow() }
-        try await queue.enqueue(QueuedForms.form("1"), to: server.uploads)
-        try await queue.run(Self.client, options: QueueOptions.draining)
-        await Self.wait(for: list) { $0.contains(where: \.state.isDone) }
-        following.cancel()
-        await following.value
-        #expect(await list.error == nil)
-    }
-
-    /// Waits until the uploads of a list meet a condition.
-    @MainActor private static func wait(for list: UploadQueueList, until isMet: @Sendable ([QueuedUpload]) -> Bool)
-        async
-    {
-        while !isMet(list.uploads) {
-            await withCheckedContinuation { continuation in
-                withObservationTracking {
-                    _ = list.uploads
-                } onChange: {
-                    continuation.resume()
-                }
-            }
-        }
     }
 }
 

@@ -28,7 +28,9 @@ struct PresignedRouteTests {
         options.contentTypes = [.anyImage, try MediaRange("text/plain")]
         options.maximumBytes = 10_000_000
         change(&options)
-        router.addUploads(to: store)
+        var uploads = UploadOptions()
+        uploads.access = .all
+        router.addUploads(to: store, options: uploads)
         try router.addPresignedForms(of: store, options: options)
         try await PostcardS3Tests.withRoutes(router) { try await body(Routes(address: $0)) }
     }

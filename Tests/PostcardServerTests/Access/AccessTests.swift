@@ -53,6 +53,21 @@ struct AccessTests {
         }
     }
 
+    @Test(arguments: ["GET /uploads", "GET /status", "DELETE /uploads/01abc"])
+    func `without tokens of its own, reading needs one for posting, unless everyone may`(line: String) async throws {
+        var tokens = AccessTokens()
+        tokens.posting = ["t"]
+        for isOpen in [false, true] {
+            tokens.reading = isOpen ? [] : nil
+            try await withReceiver({ $0.tokens = tokens }) { receiver in
+                for authorization in [nil, "Bearer t"] {
+                    let response = try await receiver.exchange(Self.request(line, authorization))
+                    #expect((response.status == 401) == (authorization == nil && !isOpen))
+                }
+            }
+        }
+    }
+
     @Test(arguments: ["GET /", "HEAD /", "GET /health"])
     func `the page and the health need no token`(line: String) async throws {
         try await withReceiver({ $0.tokens = Self.tokens }) { receiver in

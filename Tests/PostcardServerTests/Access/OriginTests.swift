@@ -42,7 +42,10 @@ struct OriginTests {
     }
 
     @Test func `if a token is needed, the page's origin does not matter`() async throws {
-        try await withReceiver({ $0.tokens.posting = ["t"] }) { receiver in
+        try await withReceiver {
+            $0.tokens.posting = ["t"]
+            $0.tokens.reading = []
+        } _: { receiver in
             let fields = ["Sec-Fetch-Site: cross-site", "Origin: https://evil.example"]
             let response = try await receiver.exchange(
                 Form.request(body: Form.small, fields: fields + ["Authorization: Bearer t"]))

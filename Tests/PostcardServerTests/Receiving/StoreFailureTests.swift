@@ -41,7 +41,9 @@ struct StoreFailureTests {
         ])
     func failure(code: UploadStoreError.Code, retryAfter: String, problem: String) async throws {
         let router = Router()
-        router.addUploads(to: FailingStore(error: UploadStoreError(code, "The disk said no.")))
+        var options = UploadOptions()
+        options.access = .reading
+        router.addUploads(to: FailingStore(error: UploadStoreError(code, "The disk said no.")), options: options)
         try await withApplication(router: router) { receiver in
             let posted = try await receiver.exchange(Form.request(body: Form.small))
             #expect(posted.status == 503)

@@ -91,6 +91,8 @@ struct ElsewhereTests {
         try await withTemporaryDirectory { directory in
             let elsewhere = Elsewhere()
             let router = Router()
+            var options = options
+            options.access = .all
             router.addUploads(
                 to: SharedStore(base: try LocalUploadStore(directory: directory), elsewhere: elsewhere),
                 options: options)

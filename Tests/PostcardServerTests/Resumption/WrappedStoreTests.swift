@@ -40,6 +40,8 @@ struct WrappedStoreTests {
         try await withTemporaryDirectory { directory in
             let local = try LocalUploadStore(directory: directory)
             let router = Router()
+            var options = options
+            options.access = .all
             router.addUploads(to: store(local), options: options)
             try await withApplication(router: router) { receiver in
                 let sender = try CurlSender(to: receiver)

@@ -88,6 +88,9 @@ extension MultipartForm {
             case .bytes(let bytes): .bytes(bytes)
             case .file(let url): .file(url)
             }
-        append(FormPart(name: name, filename: file.filename, contentType: file.contentType, content: content))
+        append(
+            FormPart(
+                name: name, filename: file.filename, contentType: file.contentType, content: content,
+                metadata: file.metadata))
     }
 }

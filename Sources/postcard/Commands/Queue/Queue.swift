@@ -25,8 +25,8 @@ struct QueueLocation: ParsableArguments {
         for folder in try await queue.setAside {
             Terminal.say(
                 """
-                An older version's queue is in \(folder.path). Its uploads are not sent. Remove the folder if you do not \
-                need them.
+                An older version's queue is in \(folder.path). Its uploads are not sent. Remove the folder if you do \
+                not need them.
                 """)
         }
         return queue
@@ -78,7 +78,8 @@ extension Queue {
     struct Retry: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract:
-                "Sends an upload again that failed or was cancelled with --keep, or sends it now if it waits.")
+                "Sends an upload again that failed or was cancelled with --keep, or sends it now if it waits for its "
+                + "next attempt.")
 
         @OptionGroup
         var target: Target

@@ -5,8 +5,8 @@ import PostcardQueue
 /// uploads in progress.
 actor QueueEndings {
     private let queue: UploadQueue
-    /// The uploads that have ended and were printed, or had ended before, with their numbers of attempts: an upload that
-    /// is retried ends again.
+    /// The uploads that have ended and were printed, or had ended before, with their numbers of attempts: an upload
+    /// that is retried ends again.
     private var ended: [QueuedUpload.ID: Int]
     /// Everything up to this upload had ended at the last look. What is retried since is printed at the end.
     private var start: QueuedUpload.ID = 0
@@ -57,7 +57,7 @@ actor QueueEndings {
             if case .failed = upload.state { hasFailed = true }
         }
         ended.merge(Self.attempts(of: new)) { $1 }
-        start = uploads.first { !$0.state.isEnded }.map { $0.id - 1 } ?? start
+        start = uploads.first { !$0.state.isEnded }.map { $0.id &- 1 } ?? start
         if !lines.isEmpty { redrawn.draw(lines) }
     }
 

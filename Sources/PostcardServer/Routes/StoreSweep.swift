@@ -1,0 +1,48 @@
+public import Logging
+public import ServiceLifecycle
+
+/// Sweeps a store from time to time: a service of an application of your own that has upload routes. `Receiver` has
+/// one.
+///
+/// ```swift
+/// let application = Application(
+///     router: router, server: .uploads(), services: [StoreSweep(of: store, logger: logger)])
+/// ```
+///
+/// Without it, ``LocalUploadStore`` removes what has expired only as new uploads begin, and a bucket keeps for ever
+/// what deletions and interrupted uploads leave behind.
+public struct StoreSweep: Service {
+    private let store: any MaintainedUploadStore
+    private let meter: UploadMeter?
+    private let logger: Logger
+
+    /// Makes a service.
+    ///
+    /// - Parameters:
+    ///   - store: The store. Its ``MaintainedUploadStore/sweepInterval`` says how often it is swept.
+    ///   - logger: Logs sweeps that fail. The next one does what is left.
+    public init(of store: any MaintainedUploadStore, logger: Logger) {
+        self.init(of: store, meter: nil, logger: logger)
+    }
+
+    package init(of store: any MaintainedUploadStore, meter: UploadMeter?, logger: Logger) {
+        self.store = store
+        self.meter = meter
+        self.logger = logger
+    }
+
+    /// Sweeps the store until the application shuts down or the task is cancelled.
+    public func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                do {
+                    try await store.sweep()
+                } catch  where !Task.isCancelled {
+                    logger.warning("Could not sweep the store", metadata: ["error": "\(error)"])
+                    meter?.storeFailed(.sweep, error)
+                } catch {}
+                try? await Task.sleep(for: store.sweepInterval)
+            }
+        }
+    }
+}
