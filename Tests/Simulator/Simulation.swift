@@ -51,7 +51,10 @@ final class Simulation: @unchecked Sendable {
         for receiver in receivers { receiver.skew = skew() }
     }
 
-    func skew() -> Double { (scheduler.random.fraction() - 0.5) * 560 }
+    /// How far the clock of a receiver may be wrong, in seconds.
+    static let maximumSkew = 280.0
+
+    func skew() -> Double { (scheduler.random.fraction() - 0.5) * (2 * Self.maximumSkew) }
     var isOver: Bool { isEnding || network.steps >= leastSteps || promises.broken != nil }
 
     func say(_ text: @autoclosure () -> String) { trace.add(scheduler.now, text()) }
