@@ -4,7 +4,7 @@ enum EXIFBlock {
     ///
     /// - Parameters:
     ///   - block: EXIF from its TIFF structure on, or zeros.
-    ///   - inheritance: What it takes over from the scan of its picture.
+    ///   - inheritance: What the scan of the EXIF takes over from its picture's scan.
     static func rewritten(
         _ block: [UInt8], _ inheritance: MetadataScan.Inheritance
     ) throws(BlockFault) -> [UInt8] {

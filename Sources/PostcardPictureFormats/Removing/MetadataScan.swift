@@ -46,7 +46,7 @@ package struct MetadataScan {
         fileprivate var bytesLeft = Limit.structureBytes
     }
 
-    /// What the scan of a piece of metadata takes over from the scan of its picture.
+    /// What the scan of a piece of metadata takes over from its picture's scan.
     struct Inheritance {
         let removal: Removal
         /// How many pictures the picture is in.
@@ -81,7 +81,7 @@ package struct MetadataScan {
     /// A piece of metadata with a structure of its own, without what must be removed.
     ///
     /// - Parameters:
-    ///   - inheritance: What the scan of the piece takes over from the one of its picture.
+    ///   - inheritance: What the piece's scan takes over from its picture's scan.
     ///   - block: The piece.
     ///   - walk: Walks through the structure of the piece.
     static func applied(

@@ -60,10 +60,10 @@ public struct BackgroundSession: Sendable {
     /// Makes header fields when an upload is handed to the system, such as a fresh `Authorization`. The queue does not
     /// store them, except in what the system returns when an upload is paused, which may contain its request. If the
     /// closure throws, or is cancelled because it takes longer than ``maximumWakeUp``, the upload is handed over later.
-    /// It is called for one upload after the other. If the server responds with a 401, the upload is handed over once
-    /// more with fresh header fields. For an upload that was handed over before its time, the header fields are made
-    /// again when it begins. Not called for presigned forms: object stores get no credentials of the app. Defaults to
-    /// `nil`.
+    /// The closure is called for one upload after the other. If the server responds with a 401, the upload is handed
+    /// over once more with fresh header fields. For an upload that was handed over before its time, the header fields
+    /// are made again when it begins. Not called for presigned forms: object stores get no credentials of the app.
+    /// Defaults to `nil`.
     public var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
 
     /// Makes another presigned form for an upload whose form has expired, or was refused as expired. Called when the

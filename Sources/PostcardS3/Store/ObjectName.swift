@@ -44,6 +44,7 @@ enum ObjectName {
     /// The object that holds the key's record. When that is deleted, the next generation follows.
     static func key(_ digest: String, generation: Int) -> String { folder(of: digest) + padded(Int64(generation), 8) }
 
+    /// The generation in the name of a key's object, if there can be a next one.
     static func generation(ofKey key: String) -> Int? {
         key.split(separator: "/").last.flatMap { Int32($0) }.flatMap { $0 < .max ? Int($0) : nil }
     }

@@ -18,8 +18,7 @@ struct UnfinishedFacts: Sendable, Codable {
 
     /// Whether an upload can have these facts: others may have written them.
     var arePossible: Bool {
-        // The year 9999: what is counted from a later time may not fit into a number.
-        let times = Date(timeIntervalSince1970: 0)...Date(timeIntervalSince1970: 253_402_300_799)
+        let times = UnfinishedForm.possibleTimes
         return times.contains(created) && times.contains(expires) && length ?? 0 >= 0
     }
 }

@@ -30,8 +30,7 @@ struct UnfinishedDirectory: Sendable {
 
         /// Checks that an upload can have these facts: others may have changed them.
         func check() throws(StoreDamage) {
-            // The year 9999: what is counted from a later time may not fit into a number.
-            let times = Date(timeIntervalSince1970: 0)...Date(timeIntervalSince1970: 253_402_300_799)
+            let times = UnfinishedForm.possibleTimes
             guard times.contains(created), times.contains(expires), length ?? 0 >= 0, promised ?? 0 >= 0,
                 UploadKey.isDigest(keyDigest)
             else { throw StoreDamage("upload.json says what cannot be true of an upload.") }

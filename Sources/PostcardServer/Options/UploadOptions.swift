@@ -68,7 +68,7 @@ public struct UploadOptions: Sendable {
     /// address that has one item alone can have half, because one upload may be large. An IPv6 network of 64 bits
     /// counts as one address.
     ///
-    /// So each further address that takes as much as it can gets less than the one before, and there is always some
+    /// If several addresses take as much as they can, each gets less than the address before, and there is always some
     /// left. A tenth is kept for addresses that have little. If even that is used up, the oldest request of the address
     /// that has most makes room for a newcomer. A client is refused with 429 if its address has its share, and with 503
     /// if all is used up.

@@ -1,5 +1,12 @@
+package import PostcardFoundation
+
 /// What is known about a form before all of it has arrived.
 public struct UnfinishedForm: Sendable, Hashable {
+    /// When an upload can be created and expire. After the year 9999, what is counted from such a time may not fit into
+    /// a number.
+    package static let possibleTimes =
+        Date(timeIntervalSince1970: 0)...Date(timeIntervalSince1970: 253_402_300_799)
+
     /// The form's Content-Type, with its boundary.
     public let contentType: String
     /// The key under which the form becomes a record.

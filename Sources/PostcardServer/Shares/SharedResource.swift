@@ -151,7 +151,7 @@ extension SharedResource {
     /// The refusal of a request that finds all of the resource used up.
     ///
     /// - Parameter total: How much of it there is.
-    package func usedUp(total: Int) -> UploadProblem {
+    func usedUp(total: Int) -> UploadProblem {
         let refusal = refusal
         var problem = UploadProblem(
             status: .serviceUnavailable, code: refusal.code,
@@ -166,7 +166,7 @@ extension SharedResource {
     /// The refusal of a request whose address has used up its share.
     ///
     /// - Parameter limit: How much the address may have now.
-    package func shareUsedUp(limit: Int) -> UploadProblem {
+    func shareUsedUp(limit: Int) -> UploadProblem {
         let refusal = refusal
         var problem = UploadProblem(
             status: .tooManyRequests, code: refusal.code + "-of-client",

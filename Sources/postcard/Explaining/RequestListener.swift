@@ -61,7 +61,7 @@ struct RequestListener {
         return result
     }
 
-    /// Makes sure that one request alone is explained: that of the first connection which takes the claim.
+    /// Only one request is explained: the request of the first connection that takes the claim.
     fileprivate final class Claim: Sendable {
         private let isTaken = Atomic(false)
 
