@@ -152,7 +152,10 @@ public struct FormParser: Sendable {
             let isWhole = Int64(bytes.count - position) <= allowed
             let end = isWhole ? bytes.count : position + Int(clamping: max(allowed, 0))
             if let event = try nextEvent(in: bytes, at: &position, end: end) { return event }
-            guard isWhole else { throw fail(limits.bodyTooLarge(from: start, part: part?.index)) }
+            guard isWhole else {
+                let index = if case .header = state { Int?(partCount) } else { part?.index }
+                throw fail(limits.bodyTooLarge(from: start, part: index))
+            }
             return nil
         }
     }

@@ -39,8 +39,8 @@ public struct PartHeader: Sendable {
     /// Whether the part contains files in a nested `multipart/mixed` (RFC 7578 §4.3), which ``FormParser`` can read.
     public var holdsFiles: Bool {
         guard !isFile, let contentType else { return false }
-        let essence = contentType.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
-        return essence.lowercased() == "multipart/mixed"
+        let type = contentType.prefix { $0 != ";" }.lowercased()
+        return type.hasPrefix("multipart/mixed") && type.dropFirst(15).allSatisfy { $0 == " " || $0 == "\t" }
     }
 
     /// Whether the part is a file: it has a filename, which may be empty.

@@ -217,7 +217,9 @@ struct BodyTests {
         #expect(error?.code == .reservedHeaderField)
     }
 
-    @Test("Text or bytes that hold the delimiter are refused", arguments: ["--XX", "a\r\n--XX", "--XX--\r\n"])
+    @Test(
+        "Text or bytes that hold the delimiter are refused",
+        arguments: ["--XX", "\r\n--XX", "a\r\n--XX", "--XX--\r\n"])
     func delimiterInContent(text: String) throws {
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append(text, named: "a")

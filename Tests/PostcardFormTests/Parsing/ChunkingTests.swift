@@ -92,13 +92,18 @@ struct ChunkingTests {
         #expect(single == whole)
     }
 
-    @Test("Delimiters are found wherever they stand among the bytes that are searched together")
-    func everyAlignment() {
+    /// With an epilogue, each delimiter is among the places that are compared at once; without one, most are among the
+    /// last, which are compared one by one.
+    private static let epilogues = ["", "\r\n" + String(repeating: "x", count: 100)]
+
+    @Test(
+        "Delimiters are found wherever they stand among the bytes that are searched together", arguments: epilogues)
+    func everyAlignment(epilogue: String) {
         for length in 0..<300 {
             let content = [UInt8](repeating: UInt8(ascii: "\r"), count: length)
             let form =
                 Array("--XX\r\nContent-Disposition: form-data; name=a; filename=a\r\n\r\n".utf8) + content
-                + Array("\r\n--XX--".utf8)
+                + Array("\r\n--XX--\(epilogue)".utf8)
             let expected: [Reading] =
                 [.part(name: "a", filename: "a", contentType: nil, offset: 6)]
                 + (length > 0 ? [.content(content)] : []) + [.partEnded, .complete]

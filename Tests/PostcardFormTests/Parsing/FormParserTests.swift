@@ -35,6 +35,8 @@ struct FormParserTests {
         (#"; name="a"; filename="photos/""#, "a", ""),
         (#"; name="a"; filename*=UTF-8''%ec%b4%88%EC%BD%94.jpg"#, "a", "초코.jpg"),
         (#"; name="a"; filename*=iso-8859-1'en'caf%E9.jpg"#, "a", "café.jpg"),
+        (#"; name="a"; filename*=utf-8''caf%C3%A9"#, "a", "café"),
+        (#"; name="a"; filename*=utf-8''it's.jpg"#, "a", "it's.jpg"),
         (#"; name="a"; filename="초코.jpg"; filename*=utf-8''%EC%B4%88%EC%BD%94.jpg"#, "a", "초코.jpg"),
         (
             #"; name="a"; filename="=?utf-8?B?7LSI7L2ULmpwZw==?="; filename*=utf-8''%EC%B4%88%EC%BD%94.jpg"#, "a",
@@ -44,6 +46,8 @@ struct FormParserTests {
         (#"; name="a"; filename="b.jpg"; filename*=utf-8''b%2"#, "a", "b.jpg"),
         (#"; name="a"; size=3; filename="b.jpg""#, "a", "b.jpg"),
         (#"; name="a"; creation-date="today""#, "a", nil),
+        // Parameters whose names differ from `name` in one letter.
+        (#"; name="a"; game="b"; nome="c""#, "a", nil),
     ]
 
     @Test("Names and filenames are what their sender meant", arguments: dispositions)
@@ -69,6 +73,8 @@ struct FormParserTests {
         // Old versions of Firefox escaped quotes and no backslashes.
         (#"; name="a\"b"; filename="c\""#, #"a"b"#, #"c\"#),
         (#"; name="a\";b"; filename="c\""#, #"a";b"#, #"c\"#),
+        (#"; name="a\"; =b"; filename="c\""#, #"a"; =b"#, #"c\"#),
+        (#"; name="a\"b\""#, #"a"b\"#, nil),
         // Quoted strings of RFC 9110, in which a name holds what looks like its end.
         (#"; name="a\"; b=\"c""#, #"a"; b="c"#, nil),
         (#"; name="a\"; filename=\"b"; filename="c""#, #"a"; filename="b"#, "c"),
@@ -95,6 +101,7 @@ struct FormParserTests {
             "text/plain;    charset=utf-8"
         ),
         (["X-Empty:", "Content-Disposition: form-data; name=a", "Content-Type:"], ""),
+        (["X-Empty: ", "Content-Disposition: form-data; name=a", "Content-Type: \t"], ""),
     ]
 
     @Test("Header fields are read in any case and order, folded or not", arguments: headers)
@@ -133,12 +140,14 @@ struct FormParserTests {
         ("Content-Disposition: attachment; name=a\r\n", .dispositionNotFormData, 6),
         ("Content-Disposition:\r\n", .dispositionNotFormData, 6),
         ("Content-Disposition: form-data\r\n", .missingName, 6),
+        ("Content-Type: a/b\r\nContent-Disposition: form-data\r\n", .missingName, 25),
         ("Content-Disposition: form-data; filename=a\r\n", .missingName, 6),
         ("Content-Disposition: form-data; name*=utf-8''a\r\n", .missingName, 6),
         ("Content-Disposition: form-data; name=\"\"\r\n", .emptyName, 38),
         ("Content-Disposition: form-data; name=\"a\r\n", .malformedParameter, 43),
         ("Content-Disposition: form-data; name=\r\n", .malformedParameter, 43),
         ("Content-Disposition: form-data; name\r\n", .malformedParameter, 42),
+        ("Content-Disposition: form-data; name=a; =b\r\n", .malformedParameter, 46),
         ("Content-Disposition: form-data; name=\"a\"b\r\n", .malformedParameter, 46),
         ("Content-Disposition: form-data;\r\n name=\"a\" b\r\n", .malformedParameter, 49),
         ("Content-Disposition: form-data; name=\"a\\\"b\r\n", .malformedParameter, 43),
@@ -151,6 +160,10 @@ struct FormParserTests {
             "Content-Disposition: form-data; name=a; filename=b.txt; filename*=utf-8''b.php\r\n",
             .contradictingFilenames, 62
         ),
+        (
+            "Content-Disposition: form-data; name=a; filename=\"=?utf-8??B?YQ==?=\"; filename*=utf-8''a\r\n",
+            .contradictingFilenames, 76
+        ),
         ("Content-Disposition: form-data; name=a; filename*=utf-8''%zz\r\n", .malformedParameter, 46),
         ("Content-Disposition: form-data; name=a; filename*=utf-8''a%2\r\n", .malformedParameter, 46),
         ("Content-Disposition: form-data; name=a; filename*0=a; filename*1=b\r\n", .malformedParameter, 46),
@@ -162,6 +175,15 @@ struct FormParserTests {
     func refusedHeader(header: String, code: FormProblem.Code, offset: Int64) {
         let readings = Reading.all(of: "--XX\r\n" + header + "\r\n1\r\n--XX--")
         #expect(readings == [.problem(code, offset: offset, part: 0)])
+    }
+
+    @Test("Sixteen parameters are read, and one more is refused")
+    func parameterCount() {
+        let sixteen = "Content-Disposition: form-data; name=a" + (2...16).map { "; x\($0)=1" }.joined()
+        #expect(Reading.all(of: Self.form(sixteen)).last == .complete)
+        let offset = Int64("--XX\r\n\(sixteen); ".utf8.count)
+        #expect(
+            Reading.all(of: Self.form(sixteen + "; x17=1")) == [.problem(.malformedParameter, offset: offset, part: 0)])
     }
 
     /// What surrounds a part `a` with the content `1`.
@@ -185,6 +207,17 @@ struct FormParserTests {
             ])
     }
 
+    @Test("A line that differs from a delimiter in one character is content", arguments: 1...24)
+    func almostDelimiter(length: Int) {
+        let boundary = String("abcdefghijklmnopqrstuvwx".prefix(length))
+        let content = boundary.indices.map { "\r\n--\(boundary[..<$0])X\(boundary[$0...].dropFirst())" }.joined()
+        let head = "\r\n--\(boundary)\r\nContent-Disposition: form-data; name=a\r\n\r\n"
+        let readings = Reading.all(of: "\(head)\(content)\(head)\r\n--\(boundary)--", boundary: boundary)
+        let whole = Reading.content(Array(content.utf8))
+        #expect(readings.contains(whole))
+        #expect(readings.last == .complete)
+    }
+
     /// Bodies that are refused, with what, where and in which part.
     static let refusedBodies: [(body: String, code: FormProblem.Code, offset: Int64, part: Int?)] = [
         ("", .delimiterNotFound, 0, nil),
@@ -195,10 +228,12 @@ struct FormParserTests {
         ("--XX\r\n", .truncated, 6, 0),
         ("--XX\n", .bareLineBreak, 4, nil),
         ("--XX\r--", .bareLineBreak, 4, nil),
+        ("--XX\r\r\n", .bareLineBreak, 4, nil),
         ("--XX \n", .bareLineBreak, 5, nil),
         ("--XX x\r\n", .malformedDelimiter, 5, nil),
         ("--XX-- x", .textAfterCloseDelimiter, 7, nil),
         ("--XX--\rx", .textAfterCloseDelimiter, 7, nil),
+        ("--XX--\r\r\n", .textAfterCloseDelimiter, 7, nil),
         ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12", .truncated, 50, 0),
         ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12\r\n--XX", .truncated, 56, 0),
         ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12\r\n--XX\n", .bareLineBreak, 56, 0),
@@ -207,6 +242,19 @@ struct FormParserTests {
     @Test("A malformed body is refused at its first wrong byte", arguments: refusedBodies)
     func refusedBody(body: String, code: FormProblem.Code, offset: Int64, part: Int?) {
         #expect(Reading.all(of: body).last == .problem(code, offset: offset, part: part))
+    }
+
+    @Test("An empty body has another message than one that lacks the boundary")
+    func emptyBody() throws {
+        var parser = try FormParser(boundary: "XX")
+        let empty = #expect(throws: FormProblem.self) { try parser.finish() }
+        #expect(empty?.message == "The body is empty.")
+        parser = try FormParser(boundary: "XX")
+        let body = Array("name=value".utf8)
+        var position = 0
+        _ = try parser.nextEvent(in: body.span.bytes, at: &position)
+        let other = #expect(throws: FormProblem.self) { try parser.finish() }
+        #expect(other?.message == "The Content-Type's boundary begins no line of the body's 10 bytes.")
     }
 
     @Test("A form without parts is a form")
@@ -224,6 +272,24 @@ struct FormParserTests {
         position = 0
         #expect(throws: problem) { try parser.nextEvent(in: chunk.span.bytes, at: &position) }
         #expect(throws: problem) { try parser.finish() }
+    }
+
+    @Test("A limit that the end of a chunk goes over is thrown before the next chunk is there")
+    func limitAtEndOfChunk() throws {
+        var limits = FormLimits()
+        limits.maximumFieldBytes = 2
+        var parser = try FormParser(boundary: "XX", limits: limits)
+        let chunk = Array("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n123".utf8)
+        var position = 0
+        _ = try parser.nextEvent(in: chunk.span.bytes, at: &position)
+        guard case .bytes(let bytes) = try parser.nextEvent(in: chunk.span.bytes, at: &position) else {
+            Issue.record("no content came")
+            return
+        }
+        #expect(bytes.count == 2)
+        #expect(position == chunk.count)
+        let problem = #expect(throws: FormProblem.self) { try parser.nextEvent(in: chunk.span.bytes, at: &position) }
+        #expect(problem?.code == .fieldTooLarge)
     }
 
     @Test("Retired and forbidden ways of writing a header are warned of")
@@ -247,12 +313,15 @@ struct FormParserTests {
         #expect(part.fields.map(\.name).first == "Content-Disposition")
     }
 
+    private static let extendedFilenames: [(parameters: String, warning: FormProblem.Code)] = [
+        ("filename*=utf-8''a.jpg", .extendedFilename), ("filename=a.jpg; filename*=utf-8''a.jpg", .extendedFilename),
+        ("filename=a.jpg; filename*=utf-8''%zz", .ignoredParameter),
+    ]
+
     @Test(
-        "A file that filename* names is warned of, where it is alone and where it says the same",
-        arguments: [
-            "filename*=utf-8''a.jpg", "filename=a.jpg; filename*=utf-8''a.jpg",
-        ])
-    func extendedFilename(parameters: String) throws {
+        "A filename* is warned of, whether it names the file alone, or again, or cannot be read",
+        arguments: extendedFilenames)
+    func extendedFilename(parameters: String, warning: FormProblem.Code) throws {
         var parser = try FormParser(boundary: "XX")
         let form = Array("--XX\r\nContent-Disposition: form-data; name=a; \(parameters)\r\n\r\n".utf8)
         var position = 0
@@ -261,12 +330,13 @@ struct FormParserTests {
             return
         }
         #expect(part.filename == "a.jpg")
-        #expect(part.warnings.map(\.code) == [.extendedFilename])
+        #expect(part.warnings.map(\.code) == [warning])
     }
 
     private static let unescapedBackslashes: [(parameters: String, offset: Int64?)] = [
-        (#"name="a\""#, 38), (#"name="a"; filename="\b\""#, 48), (#"name="a\b"; filename="c""#, nil),
-        (#"name="a\\""#, nil), (#"name="a"; filename=b\"#, nil), (#"name="a\"; b=\"c""#, nil),
+        (#"name="a\""#, 38), (#"name="a"; filename="\b\""#, 48), (#"filename=b\; name="a\""#, 51),
+        (#"name="a\b"; filename="c""#, nil), (#"name="a\\""#, nil), (#"name="a"; filename=b\"#, nil),
+        (#"name="a\"; b=\"c""#, nil),
     ]
 
     @Test("A name that ends in a backslash is warned of where nothing escapes it", arguments: unescapedBackslashes)
@@ -282,17 +352,21 @@ struct FormParserTests {
         #expect(part.warnings.first?.offset == offset)
     }
 
-    @Test("A name that is not UTF-8 is repaired, with a warning")
-    func latin1() throws {
+    /// Names in ISO-8859-1 and, of one euro sign, in Windows-1252; and what is left of them.
+    private static let otherCharsets: [(name: [UInt8], repaired: String)] = [
+        (Array("caf".utf8) + [0xE9], "caf\u{FFFD}"), ([0x80], "\u{FFFD}"),
+    ]
+
+    @Test("A name that is not UTF-8 is repaired, with a warning", arguments: otherCharsets)
+    func notUTF8(name: [UInt8], repaired: String) throws {
         var parser = try FormParser(boundary: "XX")
-        var form = Array("--XX\r\nContent-Disposition: form-data; name=\"caf".utf8)
-        form += [0xE9] + Array("\"\r\n\r\n".utf8)
+        let form = Array("--XX\r\nContent-Disposition: form-data; name=\"".utf8) + name + Array("\"\r\n\r\n".utf8)
         var position = 0
         guard case .partBegan(let part) = try parser.nextEvent(in: form.span.bytes, at: &position) else {
             Issue.record("no part began")
             return
         }
-        #expect(part.name == "caf\u{FFFD}")
+        #expect(part.name == repaired)
         #expect(part.warnings.map(\.code) == [.nameNotUTF8])
     }
 
@@ -300,6 +374,7 @@ struct FormParserTests {
     static let contentTypes: [(value: String, boundary: String?, code: FormProblem.Code?)] = [
         ("multipart/form-data; boundary=XX", "XX", nil),
         ("Multipart/Form-Data;BOUNDARY=\"X X\" ; charset=utf-8;", "X X", nil),
+        ("multipart/form-data ; boundary=XX", "XX", nil),
         ("multipart/form-data; boundary=a=b:c/d?e", "a=b:c/d?e", nil),
         ("multipart/form-data; boundary=\(String(repeating: "x", count: 70))", String(repeating: "x", count: 70), nil),
         ("multipart/form-data; boundary=\(String(repeating: "x", count: 71))", nil, .invalidBoundary),
@@ -307,6 +382,8 @@ struct FormParserTests {
         ("multipart/form-data; boundary=\"X \"", nil, .invalidBoundary),
         ("multipart/form-data; boundary=", nil, .malformedContentType),
         ("multipart/form-data; boundary=\"XX", nil, .malformedContentType),
+        ("multipart/form-data; boundary=\"XX\\", nil, .malformedContentType),
+        ("multipart/form-data; boundary", nil, .malformedContentType),
         ("multipart/form-data", nil, .missingBoundary),
         ("multipart/form-data; boundary=X; Boundary=Y", nil, .duplicateBoundary),
         ("multipart/form-data; boundary=X; Boundary=\"X\"", "X", nil),
@@ -326,26 +403,39 @@ struct FormParserTests {
             #expect(try FormParser(contentType: value).boundary == boundary)
         } catch {
             #expect(error.code == code)
+            #expect(error.offset == 0)
         }
     }
 
-    /// A limit as the form below just keeps to it, and the code and the offset where it is one less.
+    @Test(
+        "A boundary that is known must be one that is allowed",
+        arguments: ["", "X ", "é", String(repeating: "x", count: 71)])
+    func knownBoundary(boundary: String) {
+        let problem = #expect(throws: FormProblem.self) { try FormParser(boundary: boundary) }
+        #expect(problem?.code == .invalidBoundary)
+    }
+
+    /// A limit as the form below just keeps to it, and the code, the offset and the part where it is one less.
     struct Limit: Sendable {
         let name: String
         let set: @Sendable (inout FormLimits, _ value: Int64) -> Void
         let value: Int64
         let code: FormProblem.Code
         let offset: Int64
+        var part: Int?
     }
 
     static let limits = [
         Limit(name: "body", set: { $0.maximumBodyBytes = $1 }, value: 149, code: .bodyTooLarge, offset: 148),
         Limit(name: "parts", set: { $0.maximumParts = Int($1) }, value: 2, code: .tooManyParts, offset: 73),
-        Limit(name: "field", set: { $0.maximumFieldBytes = $1 }, value: 5, code: .fieldTooLarge, offset: 62),
-        Limit(name: "file", set: { $0.maximumFileBytes = $1 }, value: 3, code: .fileTooLarge, offset: 129),
-        Limit(name: "header", set: { $0.maximumHeaderBytes = Int($1) }, value: 56, code: .headerTooLarge, offset: 126),
+        Limit(name: "field", set: { $0.maximumFieldBytes = $1 }, value: 5, code: .fieldTooLarge, offset: 62, part: 0),
+        Limit(name: "file", set: { $0.maximumFileBytes = $1 }, value: 3, code: .fileTooLarge, offset: 129, part: 1),
         Limit(
-            name: "fields", set: { $0.maximumHeaderFields = Int($1) }, value: 1, code: .tooManyHeaderFields, offset: 16),
+            name: "header", set: { $0.maximumHeaderBytes = Int($1) }, value: 56, code: .headerTooLarge, offset: 126,
+            part: 1),
+        Limit(
+            name: "fields", set: { $0.maximumHeaderFields = Int($1) }, value: 1, code: .tooManyHeaderFields, offset: 16,
+            part: 0),
         Limit(name: "preamble", set: { $0.maximumPreambleBytes = $1 }, value: 8, code: .preambleTooLarge, offset: 7),
         Limit(name: "epilogue", set: { $0.maximumEpilogueBytes = $1 }, value: 9, code: .epilogueTooLarge, offset: 148),
     ]
@@ -361,12 +451,40 @@ struct FormParserTests {
         limit.set(&limits, limit.value)
         #expect(Reading.all(of: Self.formAtLimits, limits: limits).last == .complete)
         limit.set(&limits, limit.value - 1)
-        guard case .problem(let code, let offset, _)? = Reading.all(of: Self.formAtLimits, limits: limits).last else {
-            Issue.record("the form was taken")
-            return
-        }
-        #expect(code == limit.code)
-        #expect(offset == limit.offset)
+        #expect(
+            Reading.all(of: Self.formAtLimits, limits: limits).last
+                == .problem(limit.code, offset: limit.offset, part: limit.part))
+    }
+
+    @Test("Of a body that is too large, the content up to the limit is passed on, and none of the rest")
+    func bodyLimit() {
+        var limits = FormLimits()
+        limits.maximumBodyBytes = 60
+        #expect(
+            Reading.all(of: Self.formAtLimits, limits: limits) == [
+                .part(name: "a", filename: nil, contentType: nil, offset: 16), .content(Array("12".utf8)),
+                .problem(.bodyTooLarge, offset: 60, part: 0),
+            ])
+        limits.maximumBodyBytes = 100
+        #expect(
+            Reading.all(of: Self.formAtLimits, limits: limits).last == .problem(.bodyTooLarge, offset: 100, part: 1))
+    }
+
+    @Test("The limits that a receiver does not set are those of the documentation")
+    func defaultLimits() {
+        var limits = FormLimits()
+        limits.maximumBodyBytes = 4_294_967_296
+        limits.maximumParts = 1000
+        limits.maximumFileBytes = 4_294_967_296
+        limits.maximumFieldBytes = 1_048_576
+        limits.maximumHeaderBytes = 16_384
+        limits.maximumHeaderFields = 64
+        limits.maximumPreambleBytes = 8192
+        limits.maximumEpilogueBytes = 8192
+        #expect(FormLimits() == limits)
+        limits.maximumBodyBytes = 16_777_216
+        limits.maximumFileBytes = 16_777_216
+        #expect(FormLimits.inMemory == limits)
     }
 
     @Test("Padding alone goes over the header's limit too")

@@ -27,13 +27,16 @@ enum Reading: Equatable, Sendable, CustomStringConvertible {
         var readings: [Reading] = []
         do throws(FormProblem) {
             var parser = try FormParser(boundary: boundary, limits: limits)
+            var length: Int64 = 0
             for chunk in chunks {
+                length += Int64(chunk.count)
                 var position = 0
                 while let event = try parser.nextEvent(in: chunk.span.bytes, at: &position) {
                     readings.append(event, of: chunk, heldBytes: parser.heldBytes)
                 }
             }
             try parser.finish()
+            #expect(parser.offset == length)
             readings.append(.complete)
         } catch {
             readings.append(.problem(error.code, offset: error.offset, part: error.partIndex))

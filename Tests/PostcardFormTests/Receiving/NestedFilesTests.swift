@@ -53,8 +53,12 @@ struct NestedFilesTests {
         let large = Self.nested.replacing("one\r\n", with: "\(picture)\r\n")
         let form = try ReceivedForm(contentType: Self.contentType, body: Data(large.utf8))
         #expect(form.parts.map { $0.text?.utf8.count } == [6, 2 << 20, 3])
-        let other = Self.nested.replacing("multipart/mixed;", with: "multipart/mixedfoo;")
-        #expect(try ReceivedForm(contentType: Self.contentType, body: Data(other.utf8)).parts.count == 2)
+        for (type, count) in [
+            ("multipart/mixedfoo;", 2), ("multipart/mixed foo;", 2), ("Multipart/MIXED \t;", 3), ("multipart;", 2),
+        ] {
+            let other = Self.nested.replacing("multipart/mixed;", with: type)
+            #expect(try ReceivedForm(contentType: Self.contentType, body: Data(other.utf8)).parts.count == count)
+        }
     }
 
     @Test("Rules refuse them, because they would go unchecked")
@@ -79,6 +83,30 @@ struct NestedFilesTests {
             try ReceivedForm(contentType: Self.contentType, body: Data(Self.nested.utf8), limits: limits)
         }
         #expect(problem?.code == .tooManyParts)
+    }
+
+    @Test("A form of the largest size that is allowed may hold them")
+    func largestForm() throws {
+        var limits = FormLimits()
+        limits.maximumBodyBytes = Int64(Self.nested.utf8.count)
+        let form = try ReceivedForm(contentType: Self.contentType, body: Data(Self.nested.utf8), limits: limits)
+        #expect(form.parts.map(\.text) == ["초코", "one", "two"])
+    }
+
+    @Test("What comes before the first of them is limited, counted from the beginning of the part's content")
+    func preamble() throws {
+        let first = "--YY\r\nContent-Disposition: file"
+        let body = Data(Self.nested.replacing(first, with: "preamble\r\n\(first)").utf8)
+        var limits = FormLimits()
+        limits.maximumPreambleBytes = 8
+        #expect(try ReceivedForm(contentType: Self.contentType, body: body, limits: limits).parts.count == 3)
+        limits.maximumPreambleBytes = 7
+        let problem = #expect(throws: FormProblem.self) {
+            try ReceivedForm(contentType: Self.contentType, body: body, limits: limits)
+        }
+        let start = try #require(body.range(of: Data("preamble".utf8))).lowerBound
+        #expect(problem?.code == .preambleTooLarge)
+        #expect(problem?.offset == Int64(start + 7))
     }
 
     /// Fields before a text whose one byte is E9, and what the text is then.
