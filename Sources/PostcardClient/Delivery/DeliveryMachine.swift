@@ -320,7 +320,8 @@ extension DeliveryMachine {
         return .decide(error, attempt)
     }
 
-    /// Counts a failure by the policy that decides: that of the resumption, if the server is known to resume.
+    /// Counts a failure by the policy that decides: that of the resumption, if the server is known to resume, or if the
+    /// form passes in pieces alone and the server has not said that it takes none.
     private mutating func failure(_ error: UploadError, of attempt: UploadAttempt) -> Failure {
         let mayPassInPieces = mayPassInPieces(error, of: attempt)
         var reason = RetrySchedule.Failure(error, pause: mayPassInPieces ? .zero : nil)
@@ -328,15 +329,14 @@ extension DeliveryMachine {
         history.add(reason, resource: resumption?.resource?.url)
         reason.error.attempts = attempt.number
         reason.error.delivery = history.delivery.summary
-        guard var resumption, resumption.isInProgress || hasTriedPieces else {
+        guard var resumption, resumption.isInProgress || hasTriedPieces && mayResumeLater else {
             return Failure(
                 attempt: attempt, reason: reason, schedule: rules.schedule(rules.retry), history: history)
         }
         // The failure counts against the policy of the resumption alone.
         history.failures -= 1
-        resumption.noteFailure()
-        // The first failure since the upload has made progress.
-        if resumption.failures == 1 { history.interceptorRetries = 0 }
+        let isFirst = resumption.noteFailure()
+        if isFirst { history.interceptorRetries = 0 }
         self.resumption = resumption
         var policy = resumption.policy.retry
         policy.maximumInterceptorRetries = rules.retry.maximumInterceptorRetries
@@ -391,6 +391,7 @@ extension DeliveryMachine {
         // Another form, which no server has.
         history = RetrySchedule.History(after: .refused)
         resumption = resumption.map { Resumption($0.policy) }
+        hasTriedPieces = false
         return prepare(after: error)
     }
 }

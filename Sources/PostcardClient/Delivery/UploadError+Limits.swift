@@ -40,7 +40,7 @@ extension FormSizeLimits {
         case "maximumFileBytes": self.init(maximumFileBytes: value)
         case "maximumBytesOfAllFiles": self.init(maximumBytesOfAllFiles: value)
         // A rule on the files of one field.
-        case let name where name.hasPrefix("files.") && name.hasSuffix(".maximumBytes"):
+        case let name where name.hasPrefix("files.") && name.dropFirst(6).hasSuffix(".maximumBytes"):
             self.init(maximumBytesByName: [String(name.dropFirst(6).dropLast(13)): value])
         default: return nil
         }

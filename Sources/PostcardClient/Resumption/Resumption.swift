@@ -27,6 +27,9 @@ struct Resumption: Sendable {
     /// After this many lost creations, the upload is an ordinary one: a proxy may break all resumable ones.
     static let maximumLostCreations = 2
 
+    /// Whether no attempt has failed since the failures were last forgotten.
+    private var hasNotFailed = true
+
     /// How many bytes the server had when the failures were last forgotten.
     private var countedBytes: Int64 = 0
 
@@ -173,6 +176,7 @@ struct Resumption: Sendable {
         guard offset - countedBytes >= ResumptionOffer.worthwhileBytes(of: length) else { return }
         countedBytes = offset
         failures = 0
+        hasNotFailed = true
     }
 
     /// Records that bytes up to an offset were sent, and may have been accepted.
@@ -192,7 +196,11 @@ struct Resumption: Sendable {
     }
 
     /// Records that an attempt has failed.
-    mutating func noteFailure() {
+    ///
+    /// - Returns: Whether it is the first since the upload has made progress.
+    mutating func noteFailure() -> Bool {
+        defer { hasNotFailed = false }
         failures += 1
+        return hasNotFailed
     }
 }

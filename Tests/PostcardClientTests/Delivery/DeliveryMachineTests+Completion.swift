@@ -42,6 +42,8 @@ extension DeliveryMachineTests {
                 Step(cut, "wait 0 seconds"), Step(.waited, "adapt 2"), Step(.adapted, "HEAD /uploads/1"),
                 Step(located(80), "check"), Step(.checked, "PATCH /uploads/1 80–100"),
                 Step(busy, "wait 0 seconds"), Step(.waited, "adapt 3"), Step(.adapted, "OPTIONS /"),
+                Step(offer, "POST / 0–0"), Step(created, "check"), Step(.checked, "PATCH /uploads/1 0–60"),
+                Step(.answered(204, [:]), "PATCH /uploads/1 60–100"), Step(busy, "fail refused"),
             ]),
         ResumedSequence(
             testDescription: "a form that is refused when it is announced is not sent",

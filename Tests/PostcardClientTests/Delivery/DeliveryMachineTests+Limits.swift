@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import PostcardForm
 import PostcardResumption
 import Testing
 
@@ -17,6 +18,9 @@ extension DeliveryMachineTests {
             Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"), Step(created, "check"),
             Step(.checked, "PATCH /uploads/1 0–100"),
         ]
+
+    /// An ordinary form, because the server was busy when it was asked.
+    private static let busy = asked + [Step(.answered(503, [:]), "OPTIONS /"), Step(.answered(503, [:]), "send 1")]
 
     private static func located(_ offset: Int, _ limits: String? = nil) -> Event {
         var fields: HTTPFields = [.uploadOffset: "\(offset)", .uploadComplete: "?0"]
@@ -79,6 +83,51 @@ extension DeliveryMachineTests {
             steps: [
                 Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"),
                 Step(.answered(405, [:]), "OPTIONS /"), Step(.answered(405, [:]), "send 1"), Step(cap, "fail refused"),
+            ]),
+        ResumedSequence(
+            testDescription: "an ordinary form that is refused for another reason than its size is not sent again",
+            steps: busy + [Step(.refused(422, .refused), "fail refused")]),
+        ResumedSequence(
+            testDescription: "an ordinary form above a limit that a problem names is not sent again",
+            steps: busy + [Step(.tooLarge(limit: 50), "fail refused")]),
+        ResumedSequence(
+            testDescription: "an ordinary form above a limit that a header field names is not sent again",
+            steps: busy + [Step(.turnedDown(413, [.uploadLimit: "max-size=50"]), "fail refused")]),
+        ResumedSequence(
+            testDescription: "an ordinary form that is too small to be resumed is not sent again after a limit",
+            minimumBytes: 101,
+            steps: [
+                Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "send 1"),
+                Step(cap, "fail refused"),
+            ]),
+        ResumedSequence(
+            testDescription: "an ordinary form no larger than the smallest append is not sent again after a limit",
+            appendBytes: 100, cautiousAppendBytes: 100...200, steps: busy + [Step(cap, "fail refused")]),
+        ResumedSequence(
+            testDescription: "an ordinary form above a size that has passed is sent in pieces of that size later",
+            appendBytes: 40,
+            steps: asked + [
+                Step(.answered(401, [:]), "OPTIONS /"), Step(.answered(401, [:]), "send 1"),
+                Step(cap, "wait 0 seconds"), Step(.waited, "adapt 2"), Step(.adapted, "OPTIONS /"),
+                Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"), Step(created, "check"),
+                Step(.checked, "PATCH /uploads/1 0–40"),
+            ]),
+        ResumedSequence(
+            testDescription: "if the server takes no pieces after all, the policy of ordinary uploads decides",
+            steps: busy + [
+                Step(cap, "wait 0 seconds"), Step(.waited, "adapt 2"), Step(.adapted, "OPTIONS /"),
+                Step(.answered(405, [:]), "OPTIONS /"), Step(.answered(405, [:]), "send 2"),
+                Step(cut, "fail connection-lost"),
+            ]),
+        ResumedSequence(
+            testDescription: "an ordinary form that a limit stops, after two lost creations, is sent in pieces later",
+            steps: asked + [
+                Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"), Step(cut, "wait 0 seconds"),
+                Step(.waited, "adapt 2"), Step(.adapted, "POST / 0–0"), Step(cut, "wait 0 seconds"),
+                Step(.waited, "adapt 3"), Step(.adapted, "send 3"), Step(cap, "wait 0 seconds"),
+                Step(.waited, "adapt 4"), Step(.adapted, "OPTIONS /"),
+                Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"), Step(created, "check"),
+                Step(.checked, "PATCH /uploads/1 0–60"),
             ]),
         ResumedSequence(
             testDescription: "the size that passes a limit that no one announced is kept", passed: 60,
@@ -202,8 +251,46 @@ extension DeliveryMachineTests {
                 Step(.adapted, "HEAD /uploads/1", elapsed: .seconds(14)),
                 Step(located(40, "max-age=3"), "check", elapsed: .seconds(14)),
                 Step(.checked, "PATCH /uploads/1 40–100", elapsed: .seconds(14)),
-                Step(cut, "wait 0 seconds", elapsed: .seconds(17)), Step(.waited, "adapt 3", elapsed: .seconds(17)),
+                Step(cut, "wait 0 seconds", elapsed: .seconds(16)), Step(.waited, "adapt 3", elapsed: .seconds(17)),
                 Step(.adapted, "POST / 0–0", elapsed: .seconds(17)),
             ]),
     ]
+
+    // MARK: - Limits of forms
+
+    private static func limit(_ name: String, _ value: Int) -> String {
+        #"{"name": "\#(name)", "value": \#(value)}"#
+    }
+
+    /// Problems with limits, and those of them that a form with files of 40 and 60 bytes exceeds.
+    static let reportedLimits: [(String, FormSizeLimits?)] = [
+        (#"{"limit": \#(limit("maximumFileBytes", 59))}"#, FormSizeLimits(maximumFileBytes: 59)),
+        (#"{"limit": \#(limit("maximumFileBytes", 60))}"#, nil),
+        (#"{"limit": \#(limit("maximumBytesOfAllFiles", 99))}"#, FormSizeLimits(maximumBytesOfAllFiles: 99)),
+        (#"{"limit": \#(limit("maximumBytesOfAllFiles", 100))}"#, nil),
+        (#"{"limit": \#(limit("files.image.maximumBytes", 59))}"#, FormSizeLimits(maximumBytesByName: ["image": 59])),
+        // Not every rule on a file is a maximum of its bytes, and not every maximum of bytes is one of a file.
+        (#"{"limit": \#(limit("files.image.minimumBytes", 10))}"#, nil),
+        (#"{"limit": \#(limit("parts.image.maximumBytes", 10))}"#, nil),
+        (#"{"limit": \#(limit("files.maximumBytes", 10))}"#, nil),
+        (
+            #"{"limits": [\#(limit("maximumBodyBytes", 100_000)), \#(limit("maximumFileBytes", 59))]}"#,
+            FormSizeLimits(maximumFileBytes: 59)
+        ),
+        (
+            #"{"limit": \#(limit("maximumFileBytes", 59)), "limits": [\#(limit("maximumFileBytes", 50))]}"#,
+            FormSizeLimits(maximumFileBytes: 50)
+        ),
+    ]
+
+    @Test(arguments: reportedLimits)
+    func `of the limits that a refusal reports, those count that the form exceeds`(
+        problem: String, expected: FormSizeLimits?
+    ) throws {
+        var form = MultipartForm()
+        for count in [40, 60] { form.append(Data(count: count), named: "image", filename: "a.jpg") }
+        let layout = try form.layout()
+        let response = Player.response(413, [.contentType: "application/problem+json"], problem)
+        #expect(UploadError(.refused, "refused", response: response).limits(exceededBy: layout) == expected)
+    }
 }

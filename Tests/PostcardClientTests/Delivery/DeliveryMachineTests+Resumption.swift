@@ -20,6 +20,10 @@ extension DeliveryMachineTests {
         var appendBytes: Int64?
         /// The size of the appends that have passed after larger ones had failed.
         var passed: Int64?
+        /// The size of the smallest form that is resumed.
+        var minimumBytes: Int64 = 0
+        /// The sizes of appends once one has failed for no known reason.
+        var cautiousAppendBytes: ClosedRange<Int64> = 10...60
         let steps: [Step]
     }
 
@@ -215,6 +219,24 @@ extension DeliveryMachineTests {
                 Step(.decided(.retry(after: .zero)), "wait 0 seconds"), Step(.waited, "adapt 3"),
             ]),
         ResumedSequence(
+            testDescription: "progress counts for interceptors, although the server has rejected something since",
+            interceptorRetries: 1,
+            steps: decided + [
+                Step(located(40), "check"), Step(.checked, "PATCH /uploads/1 40–100"),
+                Step(.conflict(offset: 40), "HEAD /uploads/1"), Step(located(40), "check"),
+                Step(.checked, "PATCH /uploads/1 40–100"), Step(lost, "decide"),
+                Step(.decided(.retry(after: .zero)), "wait 0 seconds"), Step(.waited, "adapt 3"),
+            ]),
+        ResumedSequence(
+            testDescription: "an upload that comes no further fails after as many attempts as the policy says",
+            steps: sending
+                + (2...10).flatMap { number in
+                    [
+                        Step(lost, "wait 0 seconds"), Step(.waited, "adapt \(number)"),
+                        Step(.adapted, "HEAD /uploads/1"),
+                    ]
+                } + [Step(lost, "fail connection-lost")]),
+        ResumedSequence(
             testDescription: "a file that has changed fails the upload",
             steps: cut + [Step(located(40), "check"), Step(.failed(.form, .neverArrived), "fail form")]),
     ]
@@ -222,9 +244,9 @@ extension DeliveryMachineTests {
     @Test(arguments: resumedSequences + limitedSequences + completedSequences)
     func `each event of a resumable upload leads to the next action`(sequence: ResumedSequence) throws {
         var policy = ResumptionPolicy(
-            retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
+            retry: .withoutDelays(maximumAttempts: 10), minimumBytes: sequence.minimumBytes)
         policy.versions = [.interop8, .interop6]
-        policy.cautiousAppendBytes = 10...60
+        policy.cautiousAppendBytes = sequence.cautiousAppendBytes
         var ordinary = RetryPolicy.withoutDelays(maximumAttempts: sequence.attempts)
         if let retries = sequence.interceptorRetries { ordinary.maximumInterceptorRetries = retries }
         var player = try Player(
@@ -234,6 +256,66 @@ extension DeliveryMachineTests {
         for step in sequence.steps { #expect(player.play(step.event, elapsed: step.elapsed) == step.action) }
         #expect(player.machine.passedAppendBytes == sequence.passed)
     }
+
+    @Test func `the address of an upload resource is a secret, and that of the server is none`() throws {
+        let policy = ResumptionPolicy(retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
+        var player = try Player(resuming: policy)
+        var requests: [String] = []
+        for step in Self.cut {
+            player.play(step.event)
+            guard case .send(let request, _, _, let isSecret) = player.action else { continue }
+            requests.append("\(request.method)\(isSecret ? ", secret" : "")")
+        }
+        #expect(requests == ["OPTIONS", "POST", "PATCH, secret", "HEAD, secret"])
+    }
+
+    // MARK: - Prepared again
+
+    /// A form of 100 bytes that is resumed, and prepared again for a limit that the server reports.
+    private static func prepared(minimumBytes: Int64) throws -> Player {
+        var policy = ResumptionPolicy(retry: .withoutDelays(maximumAttempts: 10), minimumBytes: minimumBytes)
+        policy.cautiousAppendBytes = 10...60
+        let request = try Player.request()
+        let rules = DeliveryMachine.Rules(url: request.url, retry: .never, followsServerLimit: true)
+        return Player(DeliveryMachine(rules, resumption: Resumption(policy)), request)
+    }
+
+    @Test func `a form that is prepared again is not sent to the upload resource of the larger one`() throws {
+        var player = try Self.prepared(minimumBytes: 0)
+        for step in Self.cut { player.play(step.event) }
+        #expect(player.play(.answered(400, [.uploadLimit: "max-size=99"])) == "prepare within 99")
+        player.request = try Player.request(bytes: 99)
+        #expect(player.play(.prepared) == "adapt 3")
+        #expect(player.play(.adapted) == "OPTIONS /")
+    }
+
+    @Test func `a form that is prepared again may be too small to be resumed`() throws {
+        var player = try Self.prepared(minimumBytes: 100)
+        for step in Self.creating { player.play(step.event) }
+        #expect(player.play(.answered(400, [.uploadLimit: "max-size=99"])) == "prepare within 99")
+        #expect(player.machine.support != nil)
+        player.request = try Player.request(bytes: 99)
+        #expect(player.play(.prepared) == "adapt 2")
+        #expect(player.play(.adapted) == "send 2")
+        // In this attempt the server has said nothing about resumption, and what stops the form is final.
+        #expect(player.machine.support == nil)
+        #expect(player.play(.refused(413, .refused)) == "fail refused")
+    }
+
+    @Test func `a form that is prepared again can be tried in pieces again`() throws {
+        var player = try Self.prepared(minimumBytes: 0)
+        let busy: [Event] = [.adapted, .answered(503, [:]), .answered(503, [:])]
+        for event in [.started, .prepared] + busy { player.play(event) }
+        #expect(player.play(.refused(413, .refused)) == "wait 0 seconds")
+        player.play(.waited)
+        for event in [.adapted, .answered(405, [:]), .answered(405, [:])] as [Event] { player.play(event) }
+        #expect(player.play(.turnedDown(413, [.uploadLimit: "max-size=99"])) == "prepare within 99")
+        player.request = try Player.request(bytes: 99)
+        for event in [.prepared] + busy { player.play(event) }
+        #expect(player.play(.refused(413, .refused)) == "wait 0 seconds")
+    }
+
+    // MARK: - Lost responses
 
     @Test(arguments: ["/uploads/1", "/uploads/2"])
     func `only the upload resource that a form was sent to can say that it did not arrive`(second: String) throws {

@@ -132,6 +132,14 @@ import Testing
                 Step(.waited, "fail deadline-passed", elapsed: .seconds(60)),
             ]),
         Sequence(
+            testDescription: "an attempt may start at the deadline, and not after it", attempts: 9,
+            deadline: .seconds(60),
+            steps: begin + [
+                Step(.refused(503, .refused), "wait 1 second", elapsed: .seconds(59)),
+                Step(.waited, "adapt 2", elapsed: .seconds(60)), Step(.adapted, "send 2", elapsed: .seconds(60)),
+                Step(.refused(503, .refused), "fail refused", elapsed: .seconds(60)),
+            ]),
+        Sequence(
             testDescription: "an earlier process may have delivered the form", attempts: 3,
             delivery: .responseLost(resource: nil),
             steps: [
@@ -148,6 +156,9 @@ import Testing
                 Step(.prepared, "adapt 1"), Step(.checked, "nothing"), Step(.adapted, "send 1"),
                 Step(.checked, "nothing"), Step(.succeeded, "finish after 1"), Step(.succeeded, "nothing"),
             ]),
+        Sequence(
+            testDescription: "nothing follows once an upload has failed",
+            steps: begin + [Step(.refused(422, .refused), "fail refused"), Step(.succeeded, "nothing")]),
     ]
 
     @Test(arguments: sequences)
@@ -173,6 +184,17 @@ import Testing
         for step in sequence.steps {
             #expect(player.play(step.event, elapsed: step.elapsed) == step.action)
         }
+    }
+
+    @Test func `any status from 200 to 299 accepts an ordinary form, whose address is no secret`() throws {
+        let request = try Player.request()
+        var player = Player(DeliveryMachine(DeliveryMachine.Rules(url: request.url, retry: .never)), request)
+        for event in [Event.started, .prepared, .adapted] { player.play(event) }
+        guard case .send(_, let statuses, _, let isSecret) = player.action else {
+            Issue.record("Nothing is sent.")
+            return
+        }
+        #expect(statuses == Set(200...299) && !isSecret)
     }
 
     // MARK: - Prepared again

@@ -9,7 +9,10 @@ import Testing
 /// Feeds a machine with events, and describes its actions.
 struct Player {
     private(set) var machine: DeliveryMachine
-    private let request: UploadRequest
+    /// The latest action.
+    private(set) var action: DeliveryMachine.Action?
+    /// What the form is prepared as.
+    var request: UploadRequest
     private let known: KnownServer
     private var attempt = 0
     private var generator = SystemRandomNumberGenerator()
@@ -34,12 +37,12 @@ struct Player {
                 resumption: Resumption(policy, resource: resource)), request, known)
     }
 
-    /// A request with a body of 100 bytes.
-    static func request() throws -> UploadRequest {
+    /// A request with a body of that many bytes.
+    static func request(bytes: Int64 = 100) throws -> UploadRequest {
         var form = MultipartForm(boundary: try Boundary("b"))
-        form.append(String(repeating: "a", count: 42), named: "a")
+        form.append(String(repeating: "a", count: Int(bytes) - 58), named: "a")
         let layout = try form.layout()
-        #expect(layout.contentLength == 100)
+        #expect(layout.contentLength == bytes)
         return try UploadRequest(
             url: try #require(URL(string: "http://example.org/")), method: .post, headerFields: [:],
             body: UploadBody(layout), maximumResponseBytes: 1)
@@ -47,7 +50,7 @@ struct Player {
 
     @discardableResult
     mutating func play(_ event: DeliveryMachineTests.Event, elapsed: Duration = .zero) -> String {
-        let action = machine.handle(self.event(event), elapsed: elapsed, using: &generator)
+        action = machine.handle(self.event(event), elapsed: elapsed, using: &generator)
         if case .adapt(_, let number) = action { attempt = number }
         return describe(action)
     }

@@ -136,6 +136,30 @@ import Testing
         #expect(retried == [true, true, true, true, true, false])
     }
 
+    @Test(arguments: [.passOn, .giveUp, .retry(after: .zero)] as [UploadDecision])
+    func `what ends because of an interceptor's decision is tried again by no other schedule`(
+        decision: UploadDecision
+    ) throws {
+        let url = try #require(Self.resource)
+        var policy = RetryPolicy.never
+        policy.maximumInterceptorRetries = 0
+        var failure = RetrySchedule.Failure(UploadError(.connectionFailed, "failed"))
+        failure.wish = decision
+        var history = RetrySchedule.History()
+        history.add(failure)
+        var chance = SeededGenerator(seed: 1)
+        let first = RetrySchedule(policy, for: url).next(after: failure, history, elapsed: .zero, using: &chance)
+        guard case .fail(let error) = first else {
+            Issue.record("It is tried again.")
+            return
+        }
+        // A queue has a schedule of its own.
+        let second = RetrySchedule(.persistent, for: url).next(
+            after: RetrySchedule.Failure(error), history, elapsed: .zero, using: &chance)
+        let isTriedAgain = if case .retry = second { true } else { false }
+        #expect(isTriedAgain == (decision == .passOn))
+    }
+
     @Test(arguments: [
         ("https://example.com/a", "https://EXAMPLE.com:443/b", true),
         ("http://example.com", "http://example.com:80/", true),
