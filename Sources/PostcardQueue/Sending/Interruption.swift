@@ -27,25 +27,23 @@ extension Interruption {
     /// The longest delay before an upload is sent again, in seconds.
     private static let longestDelay = 1800.0
 
-    /// Whether the interruption counts as one of several in a row. A person may quit an app as often as they like.
-    var counts: Bool { self != .forceQuit }
-
-    /// Whether the upload fails if it happens too often. As long as the user has turned off background updates, the
-    /// upload waits for them.
-    var isFatal: Bool { self != .forceQuit && self != .updatesDisabled }
+    /// Whether the interruption counts as one of several in a row, after which the upload fails. A person may quit an
+    /// app as often as they like, and an upload waits as long as the user has turned off background updates.
+    var counts: Bool { self != .forceQuit && self != .updatesDisabled }
 
     /// How long to wait before the upload is sent again, in seconds.
     ///
-    /// - Parameter count: The number of interruptions in a row, with the latest.
+    /// - Parameter count: The number of interruptions in a row that count, with the latest.
     func delay(after count: Int) -> Double {
-        let first: Double =
-            switch self {
-            // The app runs again, because the user has opened it.
-            case .forceQuit: 0
-            // The end of the attempt may still be reported.
-            case .cancelled, .lost, .disconnected: 5
-            case .updatesDisabled, .insufficientResources: 60
-            }
+        let first: Double
+        switch self {
+        // The app runs again, because the user has opened it.
+        case .forceQuit: return 0
+        case .updatesDisabled: return 60
+        // The end of the attempt may still be reported.
+        case .cancelled, .lost, .disconnected: first = 5
+        case .insufficientResources: first = 60
+        }
         // More doublings would exceed the longest delay anyway.
         return min(first * Double(1 << min(max(count - 1, 0), 10)), Self.longestDelay)
     }

@@ -215,7 +215,7 @@ extension QueueMachine {
                 open[id]?.isSending = true
             case .received(let id, let data):
                 var body = open[id]?.body ?? strays[id] ?? Data()
-                body.append(data.prefix(QueuedUpload.Response.maximumBodyBytes - body.count))
+                body.append(data.prefix(max(QueuedUpload.Response.maximumBodyBytes - body.count, 0)))
                 if open[id] == nil { strays[id] = body } else { open[id]?.body = body }
             case .resumable(let id, let data): open[id]?.resumeData = data
             case .ended(let id, let end):

@@ -94,7 +94,7 @@ extension QueueMachine.Rules {
             // One that still waited in the system for its time was not sent, and costs no time to interrupt again.
             let isDue = row.earliestBegin.map { $0 <= now } ?? true
             let counts = interruption.counts && attempt.hasBegun && isDue
-            if interruption.isFatal, counts, count >= Interruption.maximumCount {
+            if counts, count >= Interruption.maximumCount {
                 return .fail(because: interruption.lastFailure(after: count), mayHaveArrived: attempt.hasBegun)
             }
             return .delay(

@@ -94,11 +94,16 @@ import Testing
     /// Notifications between processes, without the processes.
     private final class Hub: Sendable {
         private let listeners = Mutex<(next: Int, all: [Int: (name: String, notify: @Sendable () -> Void)])>((0, [:]))
+        private let posts = Mutex(0)
 
         var count: Int { listeners.withLock { $0.all.count } }
 
+        /// How often the queues have notified each other.
+        var posted: Int { posts.withLock { $0 } }
+
         var broadcast: ChangeBroadcast {
             ChangeBroadcast(pollInterval: .seconds(60)) { [self] name in
+                posts.withLock { $0 += 1 }
                 for listener in listeners.withLock({ $0.all.values.filter { $0.name == name } }) { listener.notify() }
             } listen: { [self] name, notify in
                 let key = listeners.withLock { listeners in
@@ -131,6 +136,36 @@ import Testing
         try await eventually { hub.count <= 1 }
         running.cancel()
         _ = try? await running.value
+        await app.disconnect()
+    }
+
+    /// What the other queue does here is not counted.
+    @Test func `other processes are notified of all that becomes of the uploads`() async throws {
+        let (hub, kept, clock) = (Hub(), KeptTransfers(), SteppedClock())
+        let app = UploadQueue(
+            directory: directory, session: BackgroundSession(identifier: UUID().uuidString),
+            service: KeepingService(kept), time: clock.time, broadcast: hub.broadcast)
+        let other = UploadQueue(directory: directory, session: nil, service: nil, time: clock.time)
+        let id = try await other.enqueue(QueuedForms.form(), to: url)
+        try await app.handOver()
+        #expect(hub.posted == 1)
+        try await other.pause(id)
+        try await app.handOver()
+        #expect(hub.posted == 2, "It was stopped.")
+        try await other.resume(id)
+        try await app.handOver()
+        #expect(hub.posted == 3)
+        try kept.end(.response(status: 422, headerFields: [:], url: url, method: .post))
+        try await app.handOver()
+        #expect(hub.posted == 4, "It has failed.")
+        let late = try await other.enqueue(
+            QueuedForms.form(), to: url, conditions: UploadConditions(expires: clock.date + 60))
+        try await other.pause(late)
+        clock.advance(by: .seconds(61))
+        try await app.handOver()
+        #expect(hub.posted == 5, "The time of the other one is over.")
+        try await app.handOver()
+        #expect(hub.posted == 5)
         await app.disconnect()
     }
 

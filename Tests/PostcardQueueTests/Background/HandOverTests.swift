@@ -338,6 +338,61 @@ import Testing
 
     // MARK: - What an app can show
 
+    @Test func `an upload that was handed over before its time is being sent from its first bytes on`() async throws {
+        let queue = queue()
+        let id = try await queue.enqueue(
+            QueuedForms.form(), to: Self.address(),
+            conditions: UploadConditions(notBefore: Date(timeIntervalSinceNow: 3600)))
+        try await queue.handOver()
+        #expect(try await queue.upload(id)?.state == .waiting)
+        let transfer = try #require(kept.handedOver.first)
+        var changes = try await queue.store.changes.stream().makeAsyncIterator()
+        _ = await changes.next()
+        kept.report(.sent(transfer.id, bytes: 1))
+        // The run of the queue looks at it again: the system may have another such upload now.
+        _ = await changes.next()
+        try await queue.handOver()
+        #expect(try await queue.upload(id)?.state == .sending)
+        await queue.disconnect()
+    }
+
+    @Test func `a list of uploads follows whenever the system has sent more of one`() async throws {
+        let queue = queue()
+        try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        try await queue.handOver()
+        let transfer = try #require(kept.handedOver.first)
+        var shown: [Int64] = []
+        for try await uploads in queue.updates() {
+            let bytes = try #require(uploads.first?.bytesSent)
+            shown.append(bytes)
+            if bytes == 20 { break }
+            kept.report(.sent(transfer.id, bytes: bytes + 10))
+        }
+        #expect(shown == [0, 10, 20])
+        await queue.disconnect()
+    }
+
+    @Test(arguments: [false, true])
+    func `an upload that begins again shows nothing of what was sent before`(isCancelled: Bool) async throws {
+        let queue = queue()
+        let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        try await queue.handOver()
+        kept.report(.sent(try #require(kept.handedOver.first?.id), bytes: 50))
+        try await queue.handOver()
+        #expect(try await queue.upload(id)?.bytesSent == 50)
+        if isCancelled {
+            try await queue.cancel(id)
+        } else {
+            try kept.end(try response(422))
+        }
+        try await queue.handOver()
+        try await queue.retry(id)
+        try await queue.handOver()
+        let upload = try #require(try await queue.upload(id))
+        #expect(upload.state == .sending && upload.bytesSent == 0)
+        await queue.disconnect()
+    }
+
     @Test func `an app can show that background updates are disabled, and what the server said`() async throws {
         let queue = queue()
         let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())

@@ -109,6 +109,9 @@ final class KeptTransfers: Sendable {
         relay.report(.invalidated(problem))
     }
 
+    /// Reports an event that is not the end of a transfer.
+    func report(_ event: AttemptEvent) { relay.report(event) }
+
     /// Reports a response to a transfer that had ended before it was cancelled.
     func reportLate(_ id: AttemptID, _ body: Data, _ end: AttemptEnd) {
         relay.report(.received(id, body))

@@ -149,6 +149,41 @@ import Testing
         await queue.disconnect()
     }
 
+    @Test(arguments: [(1 << 20, true), ((1 << 20) + 1, false)])
+    func `of what an upload can resume with, at most 1 MiB is kept`(count: Int, isKept: Bool) async throws {
+        let queue = queue()
+        kept.setResumeData(Data(count: count))
+        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        try await queue.handOver()
+        try await queue.pause(id)
+        try await queue.handOver()
+        try await queue.resume(id)
+        try await queue.handOver()
+        #expect(kept.handedOver.map(\.resumeData?.count) == [isKept ? count : nil])
+        // The same if the system ends the attempt.
+        try kept.end(.interrupted(.insufficientResources))
+        try await queue.handOver()
+        #expect(kept.handedOver.map(\.resumeData?.count) == [isKept ? count : nil])
+        await queue.disconnect()
+    }
+
+    @Test func `a paused upload shows how far it was, and one that has to start over shows nothing`() async throws {
+        let queue = queue()
+        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        for (data, bytes) in [(half, 30), (nil, 0)] as [(Data?, Int64)] {
+            kept.setResumeData(data)
+            try await queue.handOver()
+            kept.report(.sent(try #require(kept.handedOver.first?.id), bytes: 30))
+            try await queue.handOver()
+            #expect(try await queue.upload(id)?.bytesSent == 30)
+            try await queue.pause(id)
+            try await queue.handOver()
+            #expect(try await queue.upload(id)?.bytesSent == bytes)
+            try await queue.resume(id)
+        }
+        await queue.disconnect()
+    }
+
     /// The system has the next attempt before its time, and has made it of what the last one left.
     @Test(arguments: [nil, Data("rest".utf8)])
     func `an upload that is tried now does not resume with what was used`(rest: Data?) async throws {

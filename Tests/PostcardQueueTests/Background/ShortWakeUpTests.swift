@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import PostcardForm
 import PostcardTestSupport
+import Synchronization
 import Testing
 
 @testable import PostcardQueue
@@ -50,6 +51,25 @@ import Testing
         try await second.handOver()
         #expect(try await second.upload(id)?.state.isDone == true)
         await second.disconnect()
+    }
+
+    /// The clock does not move, so that the time for the wake-up is never over.
+    @Test func `a wake-up ends when the system has reported all, and that is settled`() async throws {
+        let clock = SteppedClock()
+        let queue = queue(at: clock.time)
+        let url = try #require(URL(string: "https://example.com/uploads"))
+        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        try await queue.handOver()
+        let calls = Mutex(0)
+        BackgroundSessionRegistry.shared.wakeUp(identifier, at: clock.time) { calls.withLock { $0 += 1 } }
+        try await queue.handOver()
+        #expect(calls.withLock { $0 } == 0)
+        try kept.end(try response())
+        kept.report(.deliveredAll)
+        try await queue.handOver()
+        #expect(calls.withLock { $0 } == 1)
+        #expect(try await queue.upload(id)?.state.isDone == true)
+        await queue.disconnect()
     }
 
     @Test func `a wake-up ends in time although the app makes no queue with the session`() async {

@@ -1,8 +1,10 @@
 import Foundation
 import HTTPTypes
 import PostcardClient
+import PostcardFiles
 import PostcardForm
 import PostcardTestSupport
+import SystemPackage
 import Testing
 
 @testable import PostcardQueue
@@ -44,6 +46,25 @@ import Testing
             case .interrupted, .postponed, .expired, .stopped: .interrupted
             }
         #expect(found == meaning)
+    }
+
+    @Test(arguments: [(-1, 0), (0, 0), (999, 999), (1000, 999)])
+    func `a status that is none of HTTP is kept as the nearest one that can be kept`(status: Int, kept: Int) {
+        let world = QueueWorld.withUpload(session: "session")
+        let end = AttemptEnd.response(status: status, headerFields: [:], url: nil, method: nil)
+        let outcome = AttemptOutcome(end, body: Data(), of: world.row(world.uploads[0]).upload)
+        guard case .failed(let error, _) = outcome else { Issue.record("\(outcome)"); return }
+        #expect(error.response?.status.code == kept)
+    }
+
+    @Test(arguments: [(.permissionDenied, .seconds(60)), (.noSuchFileOrDirectory, nil)] as [(Errno, Duration?)])
+    func `a body that cannot be read now is read again after a minute, and one that is gone is not`(
+        reason: Errno, pause: Duration?
+    ) {
+        let outcome = AttemptOutcome(FileError("open", "body", reason)) { .unclear("\($0)") }
+        guard case .failed(let error, let found) = outcome else { Issue.record("\(outcome)"); return }
+        #expect(error.code == .form && found == pause)
+        #expect(error.message.contains("Enqueue it again") == (pause == nil))
     }
 
     @Test(arguments: [
@@ -126,6 +147,21 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            (-999, 0, .forceQuit), (-999, 1, .updatesDisabled), (-999, 2, .insufficientResources),
+            (-999, 3, .cancelled), (-999, nil, .cancelled), (-997, nil, .disconnected),
+        ] as [(Int, Int?, Interruption)])
+    func `the system's codes for interruptions say which one it is`(
+        code: Int, reason: Int?, interruption: Interruption
+    ) {
+        guard case .interrupted(let found) = AttemptEnd(systemCode: code, cancellationReason: reason) else {
+            Issue.record("It is no interruption.")
+            return
+        }
+        #expect(found == interruption)
+    }
+
     @Test func `each interruption says what the system did, and that the form may have arrived`() {
         let words: [Interruption: String] = [
             .cancelled: "cancelled the upload.", .forceQuit: "quit", .updatesDisabled: "updates are disabled",
@@ -155,8 +191,9 @@ import Testing
         #expect(AttemptID(description) == nil)
     }
 
-    @Test func `a task's description identifies its attempt`() {
-        let id = AttemptID(upload: UUID(), number: 7)
+    @Test(arguments: [1, 7, Int.max])
+    func `a task's description identifies its attempt`(number: Int) {
+        let id = AttemptID(upload: UUID(), number: number)
         #expect(AttemptID(id.description) == id)
     }
 

@@ -203,6 +203,24 @@ import Testing
         }
     }
 
+    @Test func `without a closure, an upload fails as soon as the store calls its form expired`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 3000)
+        let expired = "<Error><Code>AccessDenied</Code><Message>Policy expired.</Message></Error>"
+        try await FaultProxy.run(before: server.url) { _ in
+            .response(Fault.Response(403, body: expired))
+        } while: { proxy in
+            let url = try #require(URL(string: "http://127.0.0.1:\(proxy.port)/uploads"))
+            let id = try await queue.enqueue(Self.form(file), with: Self.presigned("photos/old", to: url))
+            try await queue.run(Self.client, options: .draining)
+            let upload = try #require(try await queue.upload(id))
+            guard case .failed(let failure) = upload.state else { throw ProgramFailure("\(upload.state)") }
+            #expect(failure.response?.status == 403 && upload.attempts == 1)
+        }
+    }
+
     /// The app's own server may be unreachable for longer than the policy allows, and nothing is sent meanwhile.
     @Test func `an upload waits as long as there is no new form, and cannot have arrived`() async throws {
         let folder = try TemporaryFolder()

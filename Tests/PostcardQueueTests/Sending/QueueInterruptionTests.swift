@@ -55,6 +55,27 @@ import Testing
         #expect(world.begins.count == 94 && world.uploads[0].state.name == "done", "\(world.begins.count)")
     }
 
+    /// The attempts take no time: each is cancelled at the moment at which the delay ends.
+    @Test func `an upload that the system cancels as soon as it is due is delayed longer each time`() {
+        var world = QueueWorld(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 100))
+        world.script = Array(repeating: .interrupted(.insufficientResources), count: 3)
+        world.enqueue()
+        world.rest()
+        #expect(world.begins == [0, 60, 180, 420] && world.uploads[0].state.name == "done", "\(world.trace)")
+    }
+
+    @Test(arguments: [(Interruption.forceQuit, 0), (.updatesDisabled, 60)])
+    func `what the user has stopped does not count when the system cancels an upload`(
+        interruption: Interruption, delay: Int
+    ) {
+        var world = QueueWorld.withUpload(session: "session")
+        world.script = Array(repeating: .interrupted(interruption), count: 60) + [.interrupted(.cancelled)]
+        world.rest(rounds: 500)
+        // Each attempt takes ten seconds.
+        let begins = (0...60).map { $0 * (10 + delay) }
+        #expect(world.begins == begins + [begins[60] + 15], "\(world.trace)")
+    }
+
     // MARK: - Sessions that end by themselves
 
     @Test func `a session that ends by itself is made again, and what it carried is sent again`() {
@@ -65,6 +86,7 @@ import Testing
         #expect(world.connections == 2)
         world.rest()
         #expect(world.begins == [0, 5] && world.uploads[0].state.name == "done", "\(world.trace)")
+        #expect(world.connections == 2)
     }
 
     private let id = AttemptID(upload: UUID(), number: 1)
@@ -116,12 +138,42 @@ import Testing
         #expect(ended.map(\.body) == [body])
     }
 
+    @Test func `a session that ends while it is compared is made again`() {
+        var machine = Self.connected()
+        let actions = machine.play([
+            .compared(carried: [:], recorded: [:], events: [.invalidated(.invalid("it broke"))]),
+            .exhausted(nextDue: nil), .woken(.init()),
+        ])
+        #expect(actions == ["claim", "rest", "connect"])
+    }
+
+    /// Nothing is known of its upload. The next session reports the response from its beginning.
+    @Test func `nothing is kept of a response whose session ended in the middle of it`() throws {
+        var machine = Self.connected()
+        func play(_ event: QueueMachine.Event) -> QueueMachine.Action { machine.handle(event, at: Date()) }
+        let half = AttemptEvent.received(id, Data("sto".utf8))
+        guard case .cancel = play(.compared(carried: [id: false], recorded: [:], events: [half])) else {
+            throw CancellationError()
+        }
+        _ = play(.done)
+        _ = play(.exhausted(nextDue: nil))
+        guard case .connect = play(.woken(.init(events: [.invalidated(.invalid("it broke"))]))) else {
+            throw CancellationError()
+        }
+        _ = play(.done)
+        let events: [AttemptEvent] = [.received(id, body), .ended(id, end)]
+        guard case .settle(let ended, _) = play(.compared(carried: [:], recorded: [:], events: events)) else {
+            throw CancellationError()
+        }
+        #expect(ended.map(\.body) == [body])
+    }
+
     @Test func `a run ends with the reason if sessions end again and again`() {
         var world = QueueWorld.withUpload(session: "session")
         world.wake()
         world.wake(handlers: 1)
         #expect(world.calls == 0)
-        for _ in 0..<QueueMachine.maximumInvalidations {
+        for _ in 0..<3 {
             world.invalidate(.invalid("it broke"))
             #expect(world.wake() == .rest(until: nil))
             // A session that has ended reports nothing more.
@@ -134,8 +186,10 @@ import Testing
         #expect(world.uploads[0].state.name == "done", "\(world.trace)")
         world.enqueue()
         world.wake()
-        world.invalidate(.invalid("it broke"))
-        #expect(world.wake() == .rest(until: nil))
+        for _ in 0..<3 {
+            world.invalidate(.invalid("it broke"))
+            #expect(world.wake() == .rest(until: nil))
+        }
     }
 
     @Test(arguments: [SessionProblem.inUse, .requiresSharedContainer])

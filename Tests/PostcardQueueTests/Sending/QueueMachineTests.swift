@@ -163,6 +163,27 @@ import Testing
         #expect(!makesFields || state == "failed" || world.uploads[0].failures == statuses.count { $0 != 401 })
     }
 
+    /// The app makes presigned forms, and this upload is not one of them.
+    @Test func `an upload that is not presigned is retried by the policy, also if the app can make presigned forms`() {
+        var rules = QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 100)
+        rules.makesForms = true
+        var world = QueueWorld(rules)
+        world.script = [.refused(503), .refused(413)]
+        world.enqueue()
+        world.rest()
+        #expect(world.begins == [0, 1] && world.uploads[0].state.name == "failed", "\(world.trace)")
+    }
+
+    @Test(arguments: [Fate.redirected, .replaced])
+    func `a form that the system has sent elsewhere, or something else instead, may have arrived`(fate: Fate) {
+        var world = QueueWorld.withUpload(session: "session")
+        world.script = [fate]
+        world.rest()
+        guard case .failed(let failure) = world.uploads[0].state else { Issue.record("\(world.trace)"); return }
+        #expect(failure.code == .unclear && failure.mayHaveArrived)
+        #expect(world.uploads[0].possibleDelivery == 1)
+    }
+
     // MARK: - Processes that end, and changes in the meantime
 
     /// In this process, an attempt ends with the process. The system's continues.
@@ -216,6 +237,35 @@ import Testing
         #expect(world.begins == [0, 0] && world.uploads[0].state.name == "done", "\(world.trace)")
     }
 
+    @Test func `an upload whose deadline passes while no process runs fails, and cannot have arrived`() {
+        var policy = RetryPolicy.exact
+        policy.deadline = .seconds(30)
+        var world = QueueWorld(QueueMachine.Rules(retryPolicy: policy, concurrency: 1))
+        world.script = [.cut]
+        world.enqueue()
+        world.wake()
+        world.advance(to: world.now)
+        world.wake()
+        #expect(world.uploads[0].state.isRetrying)
+        world.kill()
+        world.advance(to: world.now + 60)
+        world.rest()
+        #expect(world.begins == [0] && world.uploads[0].state.name == "failed", "\(world.trace)")
+        #expect(world.uploads[0].possibleDelivery == nil)
+    }
+
+    /// The system would begin it a minute later.
+    @Test func `an upload that would begin after the deadline is not handed over`() {
+        var policy = RetryPolicy.exact
+        policy.deadline = .seconds(30)
+        var world = QueueWorld(QueueMachine.Rules(session: "session", retryPolicy: policy, concurrency: 100))
+        world.script = [.interrupted(.insufficientResources)]
+        world.enqueue()
+        world.rest()
+        #expect(world.begins == [0] && world.uploads[0].state.name == "failed", "\(world.trace)")
+        #expect(world.uploads[0].possibleDelivery == 1)
+    }
+
     // MARK: - Failures of the database and the service
 
     @Test(arguments: ["connect", "compare", "claim", "read", "settle"])
@@ -249,6 +299,26 @@ import Testing
         #expect(world.uploads.map(\.failures) == [0, 0])
     }
 
+    @Test func `an upload that could not be handed over is handed over after exactly a minute`() {
+        var world = QueueWorld.withUpload(session: "session")
+        world.script = [.refusedToBegin, .refusedToBegin]
+        var attempts: [Int] = []
+        for seconds in [0.0, 0, 59, 1, 0] {
+            world.advance(to: world.now + seconds)
+            world.wake()
+            attempts.append(world.uploads[0].attempts)
+        }
+        #expect(attempts == [1, 1, 1, 2, 2], "\(world.trace)")
+    }
+
+    @Test func `an upload that could not be handed over leaves its place to the next one`() {
+        var world = QueueWorld(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 1))
+        world.script = [.refusedToBegin]
+        for _ in 0..<2 { world.enqueue() }
+        world.wake()
+        #expect(world.begins == [0] && world.uploads.map(\.attempts) == [1, 1], "\(world.trace)")
+    }
+
     /// The failure to hand over the first cannot be recorded.
     @Test func `uploads that were claimed and not handed over are found`() {
         var world = QueueWorld.withUpload(session: "session")
@@ -275,14 +345,39 @@ import Testing
         #expect(world.begins == [5] && world.uploads[0].state.name == "done", "\(world.trace)")
     }
 
+    /// The second was claimed by then, and did not begin.
+    @Test func `an upload is sent although it could not be recorded that the one before it was too late`() {
+        var policy = RetryPolicy.exact
+        policy.deadline = .seconds(30)
+        var world = QueueWorld(QueueMachine.Rules(retryPolicy: policy, concurrency: 2))
+        for _ in 0..<2 { world.enqueue() }
+        world.uploads[0].attempts = 1
+        world.uploads[0].started = world.now - 60
+        world.faults = ["settle"]
+        world.rest()
+        #expect(world.uploads.map(\.state.name) == ["failed", "done"] && world.begins == [6], "\(world.trace)")
+    }
+
     @Test func `a run ends with the error if the end of an upload cannot be recorded for a minute`() {
         var world = QueueWorld.withUpload(session: nil)
         world.wake()
         world.advance(to: world.now + 10)
-        let count = QueueMachine.maximumRecordFailures
-        world.faults = Array(repeating: "settle", count: count)
-        for _ in 1..<count { #expect(world.wake() == .rest(until: world.now + 1)) }
+        world.faults = Array(repeating: "settle", count: 60)
+        for _ in 1..<60 { #expect(world.wake() == .rest(until: world.now + 1)) }
         #expect(world.wake() == .gaveUp)
         #expect(world.uploads[0].state == .sending)
+    }
+
+    @Test func `the minute starts over with each end that is recorded`() {
+        var world = QueueWorld.withUpload(session: nil)
+        for index in 0..<2 {
+            if index > 0 { world.enqueue() }
+            world.wake()
+            world.advance(to: world.now + 10)
+            world.faults = Array(repeating: "settle", count: 59)
+            for _ in 0..<59 { #expect(world.wake() == .rest(until: world.now + 1)) }
+            world.wake()
+            #expect(world.uploads[index].state.name == "done", "\(world.trace)")
+        }
     }
 }

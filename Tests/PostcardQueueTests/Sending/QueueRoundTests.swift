@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import Testing
 
 @testable import PostcardClient
@@ -107,6 +108,7 @@ import Testing
         ([.handler, .handler, .deliveredAll, .wake], [0, 0, 0, 2]),
         ([.handler, .deliveredAll, .wake, .handler, .wake, .deliveredAll, .wake], [0, 0, 1, 1, 1, 1, 2]),
         ([.handler, .ends, .fault, .wake, .wake], [0, 0, 0, 1, 1]),
+        ([.handler, .deliveredAll, .wake, .deliveredAll, .wake, .handler], [0, 0, 1, 1, 1, 2]),
     ]
 
     @Test(arguments: wakeUps)
@@ -153,6 +155,151 @@ import Testing
         world.wake(handlers: 1)
         world.close()
         #expect(world.calls == 1)
+    }
+
+    // MARK: - One action after the other
+
+    private let id = AttemptID(upload: UUID(), number: 1)
+    private let end = AttemptEnd.response(status: 201, headerFields: [:], url: nil, method: nil)
+
+    /// A machine that rests while the system has an attempt.
+    private func resting() -> QueueMachine {
+        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 2))
+        let actions = machine.play([
+            .woken(.init(hasChanges: true)), .done, .compared(carried: [id: false], recorded: [id: 1], events: []),
+            .recorded([id: 1]), .exhausted(nextDue: nil),
+        ])
+        #expect(actions == ["connect", "compare", "read", "claim", "rest"])
+        return machine
+    }
+
+    /// A machine whose handlers wait for the end of the attempt, which the system has still to report.
+    private func waiting() -> QueueMachine {
+        var machine = resting()
+        let actions = machine.play([
+            .woken(.init(events: [.deliveredAll])), .recorded([id: 1]), .exhausted(nextDue: nil),
+            .woken(.init(hasHandlers: true)), .recorded([id: 1]), .exhausted(nextDue: nil),
+            .listed([id: true], events: []), .recorded([id: 1]), .exhausted(nextDue: nil),
+        ])
+        #expect(actions == ["read", "claim", "rest", "read", "claim", "list", "read", "claim", "rest"])
+        return machine
+    }
+
+    /// Progress is reported often, and each look at the database takes time.
+    @Test func `a round about nothing but progress records it, and looks for nothing else`() {
+        var machine = resting()
+        #expect(machine.play([.woken(.init(events: [.sent(id, bytes: 5)])), .done]) == ["settle", "rest"])
+        let events: [AttemptEvent] = [.sent(id, bytes: 9), .ended(id, end)]
+        #expect(machine.play([.woken(.init(events: events)), .done]) == ["settle", "claim"])
+    }
+
+    @Test func `a write concerns at most 50 uploads, and the next one the others`() {
+        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 120))
+        #expect(machine.play([.woken(.init(hasChanges: true)), .done]) == ["connect", "compare"])
+        var counts: [Int] = []
+        var action = machine.handle(.compared(carried: [:], recorded: [:], events: []), at: QueueWorld.start)
+        if case .claim(let claim) = action { counts.append(claim.count) }
+        let events = (1...51).map { AttemptEvent.ended(AttemptID(upload: UUID(), number: $0), end) }
+        action = machine.handle(.woken(.init(events: events)), at: QueueWorld.start)
+        while case .settle(let ended, _) = action {
+            counts.append(ended.count)
+            action = machine.handle(.done, at: QueueWorld.start)
+        }
+        #expect(counts == [50, 50, 1])
+    }
+
+    @Test func `the system is asked what it has still to report only when handlers wait for that`() {
+        var machine = resting()
+        for news in [QueueMachine.News(events: [.deliveredAll]), QueueMachine.News(hasChanges: true)] {
+            let actions = machine.play([.woken(news), .recorded([id: 1]), .exhausted(nextDue: nil)])
+            #expect(actions == ["read", "claim", "rest"])
+        }
+        let actions = machine.play([
+            .woken(.init(hasHandlers: true)), .recorded([id: 1]), .exhausted(nextDue: nil),
+            .listed([id: false], events: []), .recorded([id: 1]), .exhausted(nextDue: nil), .done,
+        ])
+        #expect(actions == ["read", "claim", "list", "read", "claim", "callHandlers", "rest"])
+    }
+
+    @Test func `what is reported while the system is asked is recorded before the handlers are called`() {
+        var machine = resting()
+        let events: [AttemptEvent] = [.ended(id, end), .invalidated(.invalid("it broke"))]
+        let actions = machine.play([
+            .woken(.init(events: [.deliveredAll])), .recorded([id: 1]), .exhausted(nextDue: nil),
+            .woken(.init(hasHandlers: true)), .recorded([id: 1]), .exhausted(nextDue: nil),
+            .listed([id: true], events: events), .done, .exhausted(nextDue: nil), .done,
+        ])
+        #expect(actions.suffix(4) == ["settle", "claim", "callHandlers", "rest"], "\(actions)")
+        // The session has ended as well.
+        #expect(machine.play([.woken(.init())]) == ["connect"])
+    }
+
+    @Test func `handlers wait for an end until the system says that it has reported all`() {
+        var machine = waiting()
+        let all = QueueMachine.News(events: [.deliveredAll])
+        let actions = machine.play([.woken(all), .recorded([id: 1]), .exhausted(nextDue: nil)])
+        #expect(actions == ["read", "claim", "callHandlers"])
+    }
+
+    @Test func `handlers do not wait for an end that a session which has ended would have reported`() {
+        var machine = waiting()
+        let actions = machine.play([
+            .woken(.init(events: [.invalidated(.invalid("it broke"))])), .done,
+            .compared(carried: [id: false], recorded: [id: 1], events: []), .recorded([id: 1]),
+            .exhausted(nextDue: nil),
+        ])
+        #expect(actions == ["connect", "compare", "read", "claim", "callHandlers"])
+    }
+
+    @Test func `a session that could not be compared stays connected, and what it reported is recorded at the end`() {
+        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 4))
+        let failures = machine.play([
+            .woken(.init()), .done, .failed(mayPass: true), .done, .woken(.init()), .failed(mayPass: true), .done,
+        ])
+        #expect(failures == ["connect", "compare", "callHandlers", "giveUp", "compare", "callHandlers", "giveUp"])
+        #expect(machine.play([.closed([.ended(id, end)]), .done, .done]) == ["settle", "callHandlers", "end"])
+    }
+
+    /// The claim fails, so that the next round looks for what was claimed.
+    @Test func `a response keeps its body if attempts are compared again before its end`() {
+        var machine = resting()
+        let news = QueueMachine.News(events: [.sent(id, bytes: 5), .received(id, Data("sto".utf8))], hasChanges: true)
+        let actions = machine.play([
+            .woken(news), .done, .recorded([id: 1]), .failed(mayPass: true), .done, .woken(.init()),
+        ])
+        #expect(actions == ["settle", "read", "claim", "callHandlers", "giveUp", "compare"])
+        let events: [AttemptEvent] = [.sent(id, bytes: 9), .received(id, Data("red".utf8)), .ended(id, end)]
+        let action = machine.handle(
+            .compared(carried: [id: false], recorded: [id: 1], events: events), at: QueueWorld.start)
+        guard case .settle(let ended, let progress) = action else { Issue.record("\(action)"); return }
+        #expect(ended.map(\.body) == [Data("stored".utf8)])
+        #expect(progress.map(\.isFirst) == [false])
+    }
+
+    @Test func `an end that could not be recorded is recorded once, also if its session ends then`() {
+        var machine = resting()
+        let actions = machine.play([
+            .woken(.init(events: [.ended(id, end)])), .failed(mayPass: true), .done,
+            .woken(.init(events: [.invalidated(.invalid("it broke"))])), .done,
+            .compared(carried: [:], recorded: [id: 1], events: []), .done,
+        ])
+        #expect(actions == ["settle", "callHandlers", "giveUp", "connect", "compare", "settle", "claim"])
+    }
+
+    /// This process did not begin it, but the system has it at first.
+    @Test func `an attempt that the system loses may have delivered its form, also one of an earlier process`() {
+        var machine = resting()
+        let other = AttemptID(upload: UUID(), number: 1)
+        let recorded: [AttemptID: QueuedUpload.ID] = [id: 1, other: 2]
+        let invalidated = QueueMachine.News(events: [.invalidated(.invalid("it broke"))])
+        let actions = machine.play([
+            .woken(invalidated), .done, .compared(carried: [id: false, other: false], recorded: recorded, events: []),
+            .recorded(recorded), .woken(invalidated), .done,
+        ])
+        #expect(actions == ["connect", "compare", "read", "rest", "connect", "compare"])
+        let action = machine.handle(.compared(carried: [:], recorded: recorded, events: []), at: QueueWorld.start)
+        guard case .settle(let ended, _) = action else { Issue.record("\(action)"); return }
+        #expect(ended.map(\.hasBegun) == [true, true])
     }
 }
 

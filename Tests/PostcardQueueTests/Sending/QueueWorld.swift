@@ -320,9 +320,20 @@ struct QueueWorld {
         default: break
         }
         guard !faults.isEmpty else { return odds(60) }
-        let name = String("\(action)".prefix { $0 != "(" })
-        guard let fault = faults.firstIndex(of: name) else { return false }
+        guard let fault = faults.firstIndex(of: action.name) else { return false }
         faults.remove(at: fault)
         return true
     }
+}
+
+extension QueueMachine {
+    /// The names of the actions that follow from events, one after the other.
+    mutating func play(_ events: [Event]) -> [String] {
+        events.map { handle($0, at: QueueWorld.start).name }
+    }
+}
+
+extension QueueMachine.Action {
+    /// The name of the action, such as `settle`.
+    var name: String { String("\(self)".prefix { $0 != "(" }) }
 }

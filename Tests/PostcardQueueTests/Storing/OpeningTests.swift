@@ -68,6 +68,18 @@ import Testing
         #expect(try await isReadThrough())
     }
 
+    @Test func `a database is not read through after a process that ended when it had handed its uploads over`()
+        async throws
+    {
+        let killed = UploadQueue(
+            directory: directory, session: BackgroundSession(identifier: UUID().uuidString),
+            service: KeepingService(KeptTransfers()))
+        try await killed.enqueue(QueuedForms.form(), to: Self.address())
+        try await killed.handOver()
+        #expect(try await !isReadThrough())
+        await killed.disconnect()
+    }
+
     @Test func `a damaged database is not noted as closed`() async throws {
         try await enqueue()
         try await execute("CREATE TABLE other (id)")

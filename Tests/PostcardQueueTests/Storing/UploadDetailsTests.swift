@@ -103,6 +103,22 @@ import Testing
         await queue.disconnect()
     }
 
+    @Test func `an upload whose time is over before it is handed over is not sent`() async throws {
+        let now = Mutex(Date(timeIntervalSince1970: 2_000_000_000))
+        let queue = queue(at: QueueTime(date: { now.withLock { $0 } }))
+        // The next time, the queue knows already that the system has nothing.
+        try await queue.handOver()
+        for seconds in [60.0, 61] {
+            let conditions = UploadConditions(expires: now.withLock { $0 + seconds })
+            try await queue.enqueue(QueuedForms.form(), to: Self.address(), conditions: conditions)
+        }
+        now.withLock { $0 += 60 }
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 1)
+        #expect(try await queue.uploads().map(\.state.name) == ["failed", "sending"])
+        await queue.disconnect()
+    }
+
     @Test func `an upload that failed before its time was over has no end after a later retry`() async throws {
         let now = Mutex(Date(timeIntervalSince1970: 2_000_000_000))
         let queue = queue(at: QueueTime(date: { now.withLock { $0 } }))
