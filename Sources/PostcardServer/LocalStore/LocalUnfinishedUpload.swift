@@ -90,7 +90,8 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
             throw error
         }
         try await change { $0.promised = max(offset, $0.promised ?? 0) }
-        state.withLock { $0.isSynchronized = true }
+        // Bytes that have arrived in the meantime are not.
+        state.withLock { $0.isSynchronized = $0.progress == progress }
         return progress
     }
 

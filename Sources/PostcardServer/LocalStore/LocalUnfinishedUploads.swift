@@ -141,17 +141,16 @@ final class LocalUnfinishedUploads: Sendable {
         _ upload: LocalUnfinishedUpload, with response: FinalResponse, options: ResumptionOptions
     ) async throws {
         try await upload.store(response)
-        let surplus: LocalUnfinishedUpload? = table.withLock { table in
+        let surplus = table.withLock { table in
             table.finished.append(upload.id)
-            guard table.finished.count > options.maximumKeptResponses else { return nil }
-            return table.uploads[table.finished.removeFirst()]
+            // More than one if fewer are kept than before.
+            let count = max(table.finished.count - options.maximumKeptResponses, 0)
+            defer { table.finished.removeFirst(count) }
+            return table.finished.prefix(count).compactMap { table.uploads[$0] }
         }
-        if surplus === upload {
-            // No response is kept. The caller holds its lock already.
-            try await remove(upload)
-        } else if let surplus {
-            await expire(surplus)
-        }
+        for other in surplus where other !== upload { await expire(other) }
+        // No response is kept. The caller holds its lock already.
+        if surplus.last === upload { try await remove(upload) }
         // The deletion of the record found no response to forget.
         if let record = response.record, try await !exists(record) { try await remove(upload) }
     }

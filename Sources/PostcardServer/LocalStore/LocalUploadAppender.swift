@@ -10,8 +10,10 @@ public struct LocalUploadAppender: UploadAppender {
     private let uploads: LocalUnfinishedUploads
     private let upload: LocalUnfinishedUpload
     private let file: AppendedFile
-    private let gathered = GatheredBytes()
+    private var gathered = GatheredBytes()
     private var writing: FileWork<Void>?
+    /// Why bytes were not written. None may follow them.
+    private var failure: (any Error)?
     private let start: Int64
     public private(set) var offset: Int64
 
@@ -24,6 +26,7 @@ public struct LocalUploadAppender: UploadAppender {
     }
 
     public mutating func append(_ bytes: ByteBuffer) async throws {
+        if let failure { throw failure }
         offset += Int64(bytes.readableBytes)
         switch gathered.add(bytes) {
         case .isBeingWritten: break
@@ -37,7 +40,12 @@ public struct LocalUploadAppender: UploadAppender {
     }
 
     public mutating func finish() async throws {
-        try await writing.take()?.value()
+        do {
+            try await writing.take()?.value()
+        } catch {
+            failure = error
+        }
+        if let failure { throw failure }
     }
 
     public mutating func revert() async throws {
@@ -50,6 +58,8 @@ public struct LocalUploadAppender: UploadAppender {
         }
         upload.retreat(to: start)
         offset = start
+        gathered = GatheredBytes()
+        failure = nil
     }
 }
 

@@ -74,6 +74,9 @@ struct UnfinishedDirectory: Sendable {
             throw StoreDamage("The file body has \(file.size) bytes, more than the form.")
         }
         var size = file.size
+        guard size >= facts.promised ?? 0 else {
+            throw StoreDamage("The file body has \(size) bytes, fewer than the client was promised.")
+        }
         if let promised = facts.promised, facts.systemStart == nil || facts.systemStart != SystemStart.current {
             size = min(size, promised)
             try AppendedFile(body).cut(to: size)

@@ -7,13 +7,15 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct LocalUploadStoreTests {
-    private func entries(_ path: FilePath) throws -> [String] {
+    func entries(_ path: FilePath) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path.string).sorted()
     }
 
     @discardableResult
-    private func store(_ content: String, in store: LocalUploadStore) async throws -> UploadRecord {
-        let upload = try await store.beginUpload()
+    func store(
+        _ content: String, in store: LocalUploadStore, under key: UploadKey? = nil
+    ) async throws -> UploadRecord {
+        let upload = try await store.beginUpload(under: key)
         try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain", detectedType: nil)
         try await upload.write(ByteBuffer(string: content))
         try await upload.endFile()
@@ -176,6 +178,83 @@ struct LocalUploadStoreTests {
             let store = try LocalUploadStore(directory: directory)
             let expected = try ([records[0], records[2], #require(UploadID(late))]).sorted(by: >)
             #expect(try await store.identifiers(limit: 10, after: nil) == expected)
+        }
+    }
+
+    @Test("A record whose folder was removed by hand cannot be deleted, and is no longer listed")
+    func deletedByHand() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try LocalUploadStore(directory: directory)
+            let kept = try await self.store("kept", in: store)
+            let removed = try await self.store("removed", in: store)
+            try FileManager.default.removeItem(atPath: directory.appending(removed.id.text).string)
+            #expect(try await store.delete(removed.id) == false)
+            #expect(try await store.identifiers(limit: 10, after: nil) == [kept.id])
+        }
+    }
+
+    @Test("By default 64 MiB of the disk stay free, and a store is swept every minute")
+    func defaults() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try LocalUploadStore(directory: directory)
+            #expect(store.directory.keptFreeBytes == 67_108_864)
+            #expect(store.sweepInterval == .seconds(60))
+        }
+    }
+
+    @Test("Without room a large form is refused by its length, a small one when it is written, and a known one is not")
+    func noRoom() async throws {
+        try await withTemporaryDirectory { directory in
+            let key = UploadKey("key", scope: "")
+            let known = try await store(
+                "content", in: LocalUploadStore(directory: directory, keptFreeBytes: 0), under: key)
+            let full = try LocalUploadStore(directory: directory, keptFreeBytes: .max)
+            _ = try await full.beginUpload(announcedBytes: 1_048_576)
+            let large = await #expect(throws: UploadStoreError.self) {
+                _ = try await full.beginUpload(announcedBytes: 1_048_577)
+            }
+            #expect(large?.code == .full)
+            let small = await #expect(throws: UploadStoreError.self) { try await self.store("content", in: full) }
+            #expect(small?.code == .full)
+            #expect(try entries(directory.appending(".incoming")).isEmpty)
+            _ = try await full.beginUpload(under: key, announcedBytes: 1_048_577)
+            #expect(try await self.store("content", in: full, under: key).id == known.id)
+        }
+    }
+
+    @Test("A check of whether a store works leaves nothing behind")
+    func readiness() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try LocalUploadStore(directory: directory)
+            try await store.checkReadiness()
+            #expect(try entries(directory.appending(".incoming")).isEmpty)
+        }
+    }
+
+    @Test("A record is in the outbox until it is settled or deleted, also for the next store")
+    func outbox() async throws {
+        try await withTemporaryDirectory { directory in
+            var ids: [UploadID] = []
+            do {
+                let store = try LocalUploadStore(directory: directory)
+                let unannounced = try await self.store("before", in: store).id
+                #expect(try await store.outbox().isEmpty)
+                store.keepOutbox()
+                for index in 0..<3 { ids.append(try await self.store("\(index)", in: store).id) }
+                #expect(try await store.outbox() == ids)
+                #expect(try await store.isInOutbox(ids[0]))
+                #expect(try await store.isInOutbox(unannounced) == false)
+                // After a crash it may be settled again.
+                for _ in 0..<2 { try await store.settle(ids[0]) }
+                #expect(try await store.delete(ids[1]))
+                #expect(try await store.outbox() == [ids[2]])
+            }
+            let store = try LocalUploadStore(directory: directory)
+            _ = try await self.store("without a webhook", in: store)
+            #expect(try await store.outbox() == [ids[2]])
+            try await store.settle(ids[2])
+            #expect(try await store.outbox().isEmpty)
+            #expect(try await store.isInOutbox(ids[2]) == false)
         }
     }
 

@@ -43,8 +43,8 @@ struct UnfinishedUploadTests {
     }
 
     /// Makes what a receiver leaves of an upload of which ten bytes have arrived. Returns the file of these bytes.
-    private static func makeUpload(
-        in directory: FilePath, promised: Int64?, start: String?
+    static func makeUpload(
+        in directory: FilePath, promised: Int64?, start: String?, length: Int64? = nil, expires: Date = .distantFuture
     ) throws -> (ResumptionID, body: URL) {
         let id = ResumptionID.random()
         let folder = UnfinishedDirectory(path: directory.appending(".unfinished").appending(id.text))
@@ -53,7 +53,7 @@ struct UnfinishedUploadTests {
         try folder.make(
             UnfinishedDirectory.Facts(
                 contentType: "multipart/form-data; boundary=b", keyDigest: String(repeating: "a", count: 64),
-                created: Date(), expires: .distantFuture, length: nil, promised: promised, systemStart: start))
+                created: Date(), expires: expires, length: length, promised: promised, systemStart: start))
         let body = URL(filePath: folder.body.string)
         try Data("0123456789".utf8).write(to: body)
         return (id, body)
@@ -90,6 +90,9 @@ struct UnfinishedUploadTests {
             let store = try LocalUploadStore(directory: directory)
             let upload = try #require(await store.unfinished.find(id))
             try FileHandle(forWritingTo: body).truncate(atOffset: count)
+            #expect(try await upload.durableProgress() == progress)
+            // What has the same length again may not be the same.
+            try Data("0123456789".utf8).write(to: body)
             #expect(try await upload.durableProgress() == progress)
         }
     }
