@@ -225,6 +225,25 @@ private func uploads(_ router: Router<BasicRequestContext>) throws {
     router.addUploads(to: try LocalUploadStore(directory: "received"), options: options)
 }
 
+private struct AccountContext: RequestContext {
+    var coreContext: CoreRequestContextStorage
+    var user = ""
+
+    init(source: ApplicationRequestContextSource) { coreContext = CoreRequestContextStorage(source: source) }
+}
+
+private struct PictureTable: Sendable {
+    func insert(_ record: UploadRecord, owner: String) async throws {}
+}
+
+private func processed(
+    _ router: Router<AccountContext>, _ store: LocalUploadStore, _ options: UploadOptions, into pictures: PictureTable
+) {
+    router.addUploads(to: store, options: options) { upload, _, context in
+        try await pictures.insert(upload.record, owner: context.user)
+    }
+}
+
 private func records(of store: LocalUploadStore) async throws {
     for id in try await store.identifiers(limit: 100, after: nil) {
         guard let record = try await store.record(id) else { continue }

@@ -19,7 +19,7 @@ public import SystemPackage
 /// try await receiver.run { url in print("listening on \(url)") }
 /// ```
 ///
-/// Besides the routes of ``Hummingbird/Router/addUploads(to:options:)`` it has:
+/// Besides the routes of ``Hummingbird/Router/addUploads(to:options:stored:)`` it has:
 ///
 /// | request | response |
 /// | --- | --- |

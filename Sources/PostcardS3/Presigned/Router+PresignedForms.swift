@@ -1,10 +1,10 @@
-import HTTPTypes
+public import HTTPTypes
 public import Hummingbird
 import Logging
 import NIOCore
 import PostcardForm
 import PostcardFoundation
-import PostcardServer
+public import PostcardServer
 
 extension Router {
     /// Adds routes by which clients send files straight to a store's bucket.
@@ -34,10 +34,14 @@ extension Router {
     /// - Parameters:
     ///   - store: Keeps the uploads.
     ///   - options: What clients may send, and where the routes are.
+    ///   - stored: Called with each file that became a record, as the closure of `addUploads(to:options:stored:)` is
+    ///     with forms: again for a file that is reported again, and a report for which it throws can be repeated. The
+    ///     head and the context are those of the report, which may be one by the store.
     /// - Throws: ``S3Error`` if the endpoint or the prefix of the options cannot be used.
     @discardableResult
     public func addPresignedForms(
-        of store: S3UploadStore, options: PresignedFormOptions = PresignedFormOptions()
+        of store: S3UploadStore, options: PresignedFormOptions = PresignedFormOptions(),
+        stored: (@Sendable (CommittedUpload, HTTPRequest, Context) async throws -> Void)? = nil
     ) throws -> Self {
         let forms = try PresignedForms(of: store, options)
         let routes = PresignedFormRoutes(forms: forms)
@@ -48,7 +52,9 @@ extension Router {
             try await routes.form(request, logger: context.logger)
         }
         added.add(RouterPath(finished), .post) { request, context, _ in
-            try await routes.finished(request, logger: context.logger)
+            try await routes.finished(request, logger: context.logger) { [head = request.head] upload in
+                try await upload.pass(to: stored, head, context)
+            }
         }
         added.install(on: self)
         return self
@@ -78,7 +84,10 @@ private struct PresignedFormRoutes: Sendable {
         return try Self.response(.ok, JSONEncoder.forResponses.encode(form))
     }
 
-    func finished(_ request: Request, logger: Logger) async throws -> Response {
+    /// - Parameter process: Called with each upload before the response.
+    func finished(
+        _ request: Request, logger: Logger, process: (CommittedUpload) async throws -> Void
+    ) async throws -> Response {
         let body = try await Self.body(of: request, upTo: ObjectNotification.maximumBytes)
         let notification = try Self.decoded(ObjectNotification.self, body)
         if let records = notification.records {
@@ -86,19 +95,22 @@ private struct PresignedFormRoutes: Sendable {
                 throw UploadProblem.malformedRequest(
                     "It has \(records.count) records, and at most \(ObjectNotification.maximumRecords) are read.")
             }
-            return try await handled(records, logger: logger)
+            return try await handled(records, logger: logger, process)
         }
         guard let key = notification.key else { throw UploadProblem.malformedRequest("It names no key.") }
         let committed = try await Self.storing(logger) {
             try await forms.record(ofObject: key, etag: notification.etag, size: notification.size)
         }
+        try await process(committed)
         return Self.response(.created, committed.record.json(), [.location: committed.record.url])
     }
 
     /// Makes records of the objects of an event. Those of other programs, and those that are refused, are left out: an
     /// event that is not answered with success comes again. So a failure of one object is thrown after the others had
     /// their turn, which would otherwise wait behind it each time.
-    private func handled(_ records: [ObjectNotification.Record], logger: Logger) async throws -> Response {
+    private func handled(
+        _ records: [ObjectNotification.Record], logger: Logger, _ process: (CommittedUpload) async throws -> Void
+    ) async throws -> Response {
         var made: [UploadID] = []
         var failure: (any Error)?
         for record in records where record.isCreation && record.s3.bucket.name == forms.bucketName {
@@ -107,6 +119,7 @@ private struct PresignedFormRoutes: Sendable {
                     try await forms.record(
                         ofObject: record.key, etag: record.s3.object.eTag, size: record.s3.object.size)
                 }
+                try await process(committed)
                 made.append(committed.record.id)
             } catch let problem as UploadProblem where problem.status.kind == .clientError {
                 logger.info("An object of an event became no record", metadata: ["code": "\(problem.code)"])

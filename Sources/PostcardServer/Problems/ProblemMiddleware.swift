@@ -5,7 +5,7 @@ package import PostcardFoundation
 /// Turns errors into `application/problem+json`: those of the router, such as the 404 of an unknown path, and those
 /// that a handler which reads a form lets through.
 ///
-/// Add it before the routes. The routes of ``Hummingbird/Router/addUploads(to:options:)`` do not need it.
+/// Add it before the routes. The routes of ``Hummingbird/Router/addUploads(to:options:stored:)`` do not need it.
 public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
     /// Makes the middleware; it has no settings.
     public init() {}

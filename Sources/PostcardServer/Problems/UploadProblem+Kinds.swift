@@ -78,6 +78,14 @@ extension UploadProblem {
         return problem
     }()
 
+    static let notProcessed: UploadProblem = {
+        var problem = UploadProblem(
+            status: 503, code: "form-not-processed", detail: "The form is stored, but the app could not process it.",
+            advice: "Send the form again later, with the same Idempotency-Key; the receiver's log says why.")
+        problem.retryAfterSeconds = 10
+        return problem
+    }()
+
     static func endedEarly(at offset: Int64) -> UploadProblem {
         var problem = UploadProblem(
             .truncated,

@@ -9,6 +9,8 @@ struct DigestCheck {
     /// Whether the response is to carry the digest of the form.
     let isWanted: Bool
     private var hash = SHA256()
+    /// The number of bytes so far.
+    private(set) var byteCount: Int64 = 0
 
     /// - Parameter names: The fields that can be compared with the bytes of this body.
     /// - Returns: `nil` if the request has none of them, and does not ask for a digest.
@@ -27,7 +29,11 @@ struct DigestCheck {
         self.announced = announced
     }
 
+    /// Whether the bytes are compared with a digest.
+    var isComparing: Bool { !announced.isEmpty }
+
     mutating func add(_ bytes: ByteBuffer) {
+        byteCount += Int64(bytes.readableBytes)
         bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
     }
 
@@ -39,5 +45,12 @@ struct DigestCheck {
         guard !announced.isEmpty else { return nil }
         let digest = digest
         return announced.first { $0.digest != digest }?.name
+    }
+
+    /// Compares all bytes of a form.
+    ///
+    /// - Throws: A problem if they do not have one of the digests.
+    func check() throws(UploadProblem) {
+        if let field = mismatch { throw .digestMismatch(field.rawName, of: byteCount, at: nil) }
     }
 }

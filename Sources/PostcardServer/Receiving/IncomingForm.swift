@@ -35,6 +35,7 @@ final class IncomingForm {
     /// The bytes of text and names, once there are any.
     private var text: ShareAccount.Hold?
     private let maximumRecordBytes: Int
+    private let maximumBodyBytes: Int64
     private let connection: UploadConnection?
     private let observer: (any FormObserver)?
     private(set) var fields: [UploadRecord.Field] = []
@@ -51,8 +52,9 @@ final class IncomingForm {
     ///   - observer: Watches the parts.
     ///   - typePolicy: What is done about files whose first bytes contradict their type.
     init(
-        parser: CheckedFormParser, digestCheck: DigestCheck?, maximumRecordBytes: Int, shares: ShareAccount,
-        connection: UploadConnection?, observer: (any FormObserver)?, typePolicy: ContentTypePolicy
+        parser: CheckedFormParser, digestCheck: DigestCheck?, maximumRecordBytes: Int, maximumBodyBytes: Int64,
+        shares: ShareAccount, connection: UploadConnection?, observer: (any FormObserver)?,
+        typePolicy: ContentTypePolicy
     ) {
         self.typePolicy = typePolicy
         self.shares = shares
@@ -61,6 +63,7 @@ final class IncomingForm {
         self.parser = parser
         self.digestCheck = digestCheck
         self.maximumRecordBytes = maximumRecordBytes
+        self.maximumBodyBytes = maximumBodyBytes
     }
 
     /// Reads a body to its end.
@@ -92,13 +95,25 @@ final class IncomingForm {
                     case .endFile: try await upload.endFile()
                     }
                 }
+            } catch let problem as FormProblem {
+                try await checkDigest(before: problem, &rest)
+                throw problem
             }
             next = try await rest.next(isolation: #isolation)
         }
-        if let field = digestCheck?.mismatch {
-            throw UploadProblem.digestMismatch(field.rawName, of: parser.offset, at: nil)
-        }
+        try digestCheck?.check()
         try parser.finish()
+    }
+
+    /// Compares the whole body with its digests, before a form is refused whose bytes may have changed in transit.
+    private func checkDigest(before problem: FormProblem, _ rest: inout RequestBody.AsyncIterator) async throws {
+        guard var check = digestCheck, check.isComparing, problem.code != .bodyTooLarge else { return }
+        while let chunk = try await rest.next(isolation: #isolation) {
+            check.add(chunk)
+            // A longer body is refused whatever its digest.
+            guard check.byteCount <= maximumBodyBytes else { return }
+        }
+        try check.check()
     }
 
     /// The digest of the whole body, if the request asks for it.

@@ -13,6 +13,8 @@ struct Reception<Store: UploadStore>: Sendable {
     /// The account of what each client holds.
     let shares: ShareAccount
     let budget: ResponseBudget
+    /// What the app does with a stored form before its response is sent.
+    private var stored: (@Sendable (CommittedUpload) async throws -> Void)?
 
     init(store: Store, options: UploadOptions, meter: UploadMeter, shares: ShareAccount) {
         self.store = store
@@ -20,6 +22,16 @@ struct Reception<Store: UploadStore>: Sendable {
         self.meter = meter
         self.shares = shares
         budget = ResponseBudget(shares)
+    }
+
+    /// The reception of one request, whose form is passed to the app once it is stored.
+    func calling<Context: RequestContext>(
+        _ stored: StoredFormHandler<Context>?, for request: Request, _ context: Context
+    ) -> Self {
+        guard let stored else { return self }
+        var reception = self
+        reception.stored = { [head = request.head] upload in try await upload.pass(to: stored, head, context) }
+        return reception
     }
 
     /// A form that became a record.
@@ -52,6 +64,7 @@ struct Reception<Store: UploadStore>: Sendable {
             let upload = received.upload
             meter.received(upload)
             connection?.report.outcome = (upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
+            try await stored?(upload)
             return received
         } catch let problem as UploadProblem {
             countRefusal(problem)
@@ -190,8 +203,8 @@ struct Reception<Store: UploadStore>: Sendable {
     ) throws -> IncomingForm {
         IncomingForm(
             parser: try parser(for: request), digestCheck: try DigestCheck(of: request, [.contentDigest, .reprDigest]),
-            maximumRecordBytes: options.maximumRecordBytes, shares: shares, connection: connection, observer: observer,
-            typePolicy: options.contentTypePolicy)
+            maximumRecordBytes: options.maximumRecordBytes, maximumBodyBytes: options.limits.maximumBodyBytes,
+            shares: shares, connection: connection, observer: observer, typePolicy: options.contentTypePolicy)
     }
 
     /// Makes the checker of a form that arrives in several requests. Checks the head of the request.

@@ -8,13 +8,22 @@ import PostcardResumption
 /// Receives a form in several requests, and responds to the last one as if the form had arrived in it alone.
 struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Sendable {
     let uploads: UnfinishedUploads<Uploads>
-    let reception: Reception<Store>
+    private(set) var reception: Reception<Store>
     let options: ResumptionOptions
 
     init(uploads: Uploads, reception: Reception<Store>, options: ResumptionOptions) {
         self.uploads = UnfinishedUploads(store: uploads, shares: reception.shares, options: options)
         self.reception = reception
         self.options = options
+    }
+
+    /// The reception of one request. If it brings the end of a form, the form is passed to the app once it is stored.
+    func calling<Context: RequestContext>(
+        _ stored: StoredFormHandler<Context>?, for request: Request, _ context: Context
+    ) -> Self {
+        var resumption = self
+        resumption.reception = reception.calling(stored, for: request, context)
+        return resumption
     }
 
     /// What became of a request.

@@ -2,7 +2,7 @@
 #error("PostcardServer needs the trait Server of this package: .package(url: …, traits: [\"Server\"])")
 #endif
 
-import HTTPTypes
+public import HTTPTypes
 public import Hummingbird
 import Logging
 
@@ -36,13 +36,31 @@ extension Router {
     /// written while they arrive, so the memory for a form does not depend on the size of its files. The routes do not
     /// authenticate clients; add middleware that does before them.
     ///
+    /// An app can add routes for several kinds of form, each with its own ``UploadOptions/path``. They can share a
+    /// store. Records are always read and deleted below `/uploads`, so only one of them can have an
+    /// ``UploadOptions/access``.
+    ///
     /// - Parameters:
     ///   - store: Keeps the uploads.
     ///   - options: What the routes accept, where, and what else they offer.
+    ///   - stored: Called with each form that is stored, before its response is sent: for example, to enter the record
+    ///     into a database of your own with the user that the context names. The head is that of the request with the
+    ///     form's last bytes.
+    ///
+    ///     It is called again when a client sends a form again under its key, with
+    ///     ``CommittedUpload/isRepetition``, because the first call may have failed. So it must be able to run twice
+    ///     for one record. It is not called for a record whose request ended between the commit and the call, such as
+    ///     by a power cut, until the client sends the form again.
+    ///
+    ///     If it throws, the record stays. A `HTTPResponseError`, such as `HTTPError`, is the response. For every
+    ///     other error, which is logged, the client gets a 503 and can send the form again under its key.
     @discardableResult
-    public func addUploads(to store: some UploadStore, options: UploadOptions = UploadOptions()) -> Self {
+    public func addUploads(
+        to store: some UploadStore, options: UploadOptions = UploadOptions(),
+        stored: (@Sendable (CommittedUpload, HTTPRequest, Context) async throws -> Void)? = nil
+    ) -> Self {
         var routes = Routes<Context>()
-        routes.addUploads(to: store, options: options)
+        routes.addUploads(to: store, options: options, stored: stored)
         routes.install(on: self)
         return self
     }
@@ -52,9 +70,10 @@ extension Routes {
     /// - Parameters:
     ///   - meter: Counts the uploads.
     ///   - shares: What all clients hold. Defaults to an account for these routes alone.
+    ///   - stored: Called with each form that is stored.
     package mutating func addUploads(
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
-        shares: ShareAccount? = nil
+        shares: ShareAccount? = nil, stored: StoredFormHandler<Context>? = nil
     ) {
         let shares =
             shares
@@ -63,10 +82,11 @@ extension Routes {
                 logger: Logger(label: "postcard.shares"))
         let reception = Reception(store: store, options: options, meter: meter, shares: shares)
         if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {
-            addForms(resumedIn: uploads, reception, resumption)
+            addForms(resumedIn: uploads, reception, resumption, stored)
         } else {
             add(RouterPath(options.path), .post) { request, context, connection in
-                try await reception.response(to: request, on: connection, logger: context.logger)
+                try await reception.calling(stored, for: request, context)
+                    .response(to: request, on: connection, logger: context.logger)
             }
         }
         let archive = Archive(store: store, budget: reception.budget, meter: meter)
@@ -94,11 +114,12 @@ extension Routes {
 
     private mutating func addForms(
         resumedIn uploads: some ResumableUploadStore, _ reception: Reception<some UploadStore>,
-        _ options: ResumptionOptions
+        _ options: ResumptionOptions, _ stored: StoredFormHandler<Context>?
     ) {
         let resumption = ResumableReception(uploads: uploads, reception: reception, options: options)
-        addUnfinishedUploads(of: resumption, below: reception.options.path)
+        addUnfinishedUploads(of: resumption, below: reception.options.path, stored)
         add(RouterPath(reception.options.path), .post) { request, context, connection in
+            let resumption = resumption.calling(stored, for: request, context)
             if AppendRequest.isAsked(by: request),
                 let response = try await resumption.create(request, on: connection, logger: context.logger)
             {
@@ -110,7 +131,8 @@ extension Routes {
 
     /// Adds the routes of unfinished uploads. The route that creates them is that of forms.
     private mutating func addUnfinishedUploads(
-        of resumption: ResumableReception<some UploadStore, some ResumableUploadStore>, below path: String
+        of resumption: ResumableReception<some UploadStore, some ResumableUploadStore>, below path: String,
+        _ stored: StoredFormHandler<Context>?
     ) {
         add(RouterPath(path), .options) { request, _, _ in try resumption.offer(to: request) }
         let upload = RouterPath(ResumptionPath.folder(below: path) + "/{id}")
@@ -123,7 +145,7 @@ extension Routes {
                 request, id: context.parameters.get("id"), on: connection, logger: context.logger)
         }
         add(upload, .patch) { request, context, connection in
-            try await resumption.append(
+            try await resumption.calling(stored, for: request, context).append(
                 request, id: context.parameters.get("id"), on: connection, logger: context.logger)
         }
         add(upload, .delete) { request, context, _ in

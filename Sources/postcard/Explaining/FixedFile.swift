@@ -86,7 +86,7 @@ struct FixedFile {
     private func status() throws -> Stat? {
         do {
             return try FilePath(path).stat()
-        } catch let error as Errno where error == .noSuchFileOrDirectory {
+        } catch  where error == .noSuchFileOrDirectory {
             return nil
         }
     }

@@ -6,6 +6,7 @@ import PostcardClient
 import PostcardForm
 import PostcardServer
 import PostcardTestSupport
+import Synchronization
 import Testing
 
 @testable import PostcardS3
@@ -21,6 +22,7 @@ struct PresignedRouteTests {
 
     private static func withRoutes(
         of store: S3UploadStore, _ change: (inout PresignedFormOptions) -> Void = { _ in },
+        stored: (@Sendable (CommittedUpload) throws -> Void)? = nil,
         _ body: (Routes) async throws -> Void
     ) async throws {
         let router = Router()
@@ -31,7 +33,7 @@ struct PresignedRouteTests {
         var uploads = UploadOptions()
         uploads.access = .all
         router.addUploads(to: store, options: uploads)
-        try router.addPresignedForms(of: store, options: options)
+        try router.addPresignedForms(of: store, options: options) { upload, _, _ in try stored?(upload) }
         try await PostcardS3Tests.withRoutes(router) { try await body(Routes(address: $0)) }
     }
 
@@ -161,6 +163,41 @@ struct PresignedRouteTests {
             let ids = try #require(answer.json["uploads"] as? [String])
             #expect(ids.count == 2 && Set(ids).count == 1)
             #expect(try await store.identifiers(limit: 10, after: nil).map(\.text) == [ids[0]])
+        }
+    }
+
+    @Test(arguments: ObjectStores.addresses)
+    func `an app is called with each reported file, and its failure can be repeated`(address: String) async throws {
+        struct DatabaseFailure: Error {}
+        let store = try await Self.store(at: address)
+        let calls = Mutex<[CommittedUpload]>([])
+        try await Self.withRoutes(of: store, { $0.method = .put }) { upload in
+            // It fails twice.
+            let count = calls.withLock {
+                $0.append(upload)
+                return $0.count
+            }
+            if count < 3 { throw DatabaseFailure() }
+        } _: { routes in
+            let object = try await Self.client.upload(
+                Self.form(Data([0xFF, 0xD8, 0xFF])), with: try await routes.form(#"{"contentType":"image/jpeg"}"#))
+            let key = try #require(object.key)
+            let report = #"{"key":"\#(key)"}"#
+            let bucket = store.objects.bucket.name
+            let event =
+                #"{"Records":[{"eventName":"ObjectCreated:Post","s3":{"bucket":{"name":"\#(bucket)"},"#
+                + #""object":{"key":"\#(key)","size":3}}}]}"#
+            for body in [report, event] {
+                let failed = try await routes.post("/uploads/forms/finished", body)
+                #expect(failed.status == 503 && failed.code == "form-not-processed", "\(failed.text)")
+            }
+            for (body, status) in [(report, 201), (event, 200)] {
+                #expect(try await routes.post("/uploads/forms/finished", body).status == status)
+            }
+            let ids = try await store.identifiers(limit: 10, after: nil)
+            #expect(ids.count == 1)
+            #expect(calls.withLock { $0.map(\.record.id) } == Array(repeating: try #require(ids.first), count: 4))
+            #expect(calls.withLock { $0.map(\.isRepetition) } == [false, true, true, true])
         }
     }
 

@@ -49,6 +49,24 @@ struct AdmissionTests {
         }
     }
 
+    @Test func `a form for which there is no room is refused before its body is asked for`() async throws {
+        try await withReceiver {
+            $0.uploads.maximumConcurrentUploads = 1
+            $0.uploads.clientShare = 1
+        } _: { receiver in
+            var stalled = try await Self.stalled(at: receiver, after: "-")
+            while try await Self.upload(to: receiver, from: "127.0.0.1").status == 201 {
+                // The server may not have read the start of the stalled upload yet, or has refused it because of the
+                // form that was sent meanwhile.
+                if stalled.isReadable { stalled = try await Self.stalled(at: receiver, after: "-") }
+            }
+            let socket = try RawSocket(port: receiver.port)
+            try await socket.send(Self.asking)
+            #expect(try await socket.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 503"))
+            stalled.abort()
+        }
+    }
+
     @Test func `HTTP2 streams without a body leave room for another upload`() async throws {
         try await withSecureReceiver {
             $0.uploads.maximumConcurrentUploads = 2

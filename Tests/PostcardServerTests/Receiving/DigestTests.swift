@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import PostcardForm
 import PostcardReceiver
 import PostcardResumption
 import PostcardServer
@@ -41,6 +42,45 @@ struct DigestTests {
             #expect(response.status == status, "\(response)")
             #expect(response.problem?.code == code)
             #expect(try receiver.records.count == (status == 201 ? 1 : 0))
+        }
+    }
+
+    /// Changes to a form, and why it is then refused if its digest is right.
+    private static let changes: [(from: String, to: String, code: String)] = [
+        ("name=", "mame=", "missing-name"), ("Disposition:", "Disposition;", "malformed-header-field"),
+    ]
+
+    @Test(arguments: changes, [0, 100_000])
+    func `a form that became malformed on the way is compared with its digest first`(
+        change: (from: String, to: String, code: String), more: Int
+    ) async throws {
+        let rest = String(repeating: "x", count: more)
+        let body = Array((Form.small.replacing(change.from, with: change.to) + rest).utf8)
+        try await withCurlSender { sender, receiver in
+            for (digest, code) in [(Self.right, "digest-mismatch"), (Self.digest(body), change.code)] {
+                let refused = try await sender.create(body, isComplete: nil, fields: ["Content-Digest: \(digest)"])
+                #expect(refused.status == 400)
+                #expect(refused.problem?.code == code)
+            }
+            #expect(try receiver.records.isEmpty)
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test func `a body without an end is refused at the limit, whatever its digest`() async throws {
+        try await withReceiver({ $0.uploads.limits.maximumBodyBytes = 1000 }) { receiver in
+            let socket = try RawSocket(port: receiver.port)
+            try await socket.send(
+                "POST /uploads HTTP/1.1\r\nHost: a\r\n\(Form.contentType)\r\nContent-Digest: \(Self.wrong)\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\n")
+            let start = "--b\r\n a: b\r\n\r\n"
+            for start in [start, ""] {
+                let chunk = start.padding(toLength: 600, withPad: "x", startingAt: 0)
+                try await socket.send("258\r\n\(chunk)\r\n")
+            }
+            let refusal = try await socket.receive(until: "}\n")
+            #expect(refusal.hasPrefix("HTTP/1.1 400") && refusal.contains("malformed-header-field"))
+            socket.abort()
         }
     }
 

@@ -1,10 +1,11 @@
 import Foundation
 import HTTPTypes
 import PostcardReceiver
-import PostcardServer
 import PostcardTestSupport
 import SystemPackage
 import Testing
+
+@testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))
 struct IdempotencyTests {
@@ -150,6 +151,22 @@ struct IdempotencyTests {
             let status = try await receiver.curl("\(receiver.url)/status").text
             #expect(status.contains("\"received\":2,") && status.contains("\"repeated\":2,"))
         }
+    }
+
+    private static let longest = String(repeating: "k", count: 255)
+
+    /// Values of the header field, and the keys in them; `nil` where there is none.
+    private static let keys: [(value: String, key: String?)] = [
+        ("k", "k"), ("!~", "!~"), ("\"!~\"", "!~"), ("a\"b\\c", "a\"b\\c"),
+        (#""a\"b\\c""#, #"a"b\c"#), (#""\"""#, "\""), (#""\\""#, "\\"),
+        (longest, longest), ("\"\(longest)\"", longest), (longest + "k", nil), ("\"\(longest)k\"", nil),
+        ("", nil), ("\"", nil), ("\"\"", nil), ("\"a", nil), ("\"a\"b\"", nil), ("\"a\\b\"", nil), ("\"a\\\"", nil),
+        ("a b", nil), ("\"a b\"", nil), ("a\u{1F}", nil), ("a\u{7F}", nil), ("ké", nil),
+    ]
+
+    @Test(arguments: keys)
+    func `a key is visible ASCII, in quotes with two escapes or without`(value: String, key: String?) {
+        #expect(UploadKey.text(of: value) == key)
     }
 
     @Test(arguments: [

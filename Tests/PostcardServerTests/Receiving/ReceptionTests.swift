@@ -1,11 +1,24 @@
 import Crypto
 import Foundation
+import Hummingbird
 import PostcardForm
 import PostcardReceiver
 import PostcardServer
 import PostcardTestSupport
+import Synchronization
 import SystemPackage
 import Testing
+
+/// A store that says when a record is read from it.
+private struct WatchedStore: ForwardingUploadStore {
+    let base: MemoryStore
+    let onRead: @Sendable () -> Void
+
+    func record(_ id: UploadID) async throws -> UploadRecord? {
+        onRead()
+        return try await base.record(id)
+    }
+}
 
 @Suite(.timeLimit(.minutes(10)))
 struct ReceptionTests {
@@ -121,6 +134,11 @@ struct ReceptionTests {
             #expect(record.files.map(\.size) == sizes)
             #expect(record.files.allSatisfy { $0.contentType == "application/octet-stream" })
             #expect(record.parts == (0..<100).flatMap { [.field($0), .file($0)] })
+            // An empty file is not written.
+            let stored = receiver.directory.appending(record.id.text)
+            let names = Set(try FileManager.default.contentsOfDirectory(atPath: stored.string))
+            let written = zip(numbers, sizes).filter { $0.1 > 0 }.map(\.0)
+            #expect(numbers.filter { names.contains($0) } == written)
             let empty = try await receiver.curl("-i", receiver.url + record.files[3].url)
             #expect(empty.text.hasPrefix("HTTP/1.1 200"))
             let full = try await receiver.curl(receiver.url + record.files[5].url)
@@ -143,6 +161,108 @@ struct ReceptionTests {
             #expect(response.problem?.code == (status == 415 ? "content-contradicts-type" : nil))
             let file = try? UploadRecord(json: Data(response.body.utf8)).files.first
             #expect(file?.contentType == type && file?.detectedType == detected)
+        }
+    }
+
+    @Test("A file whose first bytes contradict its type is refused while the rest is still to come")
+    func contradictedStart() async throws {
+        try await withReceiver({ $0.uploads.contentTypePolicy = .refuse }) { receiver in
+            let header = "Content-Disposition: form-data; name=\"f\"; filename=\"a.jpg\"\r\nContent-Type: image/jpeg"
+            let start = "%PDF-" + String(repeating: "x", count: MediaType.firstBytesCount - 5)
+            let sent = "--b\r\n\(header)\r\n\r\n\(start)"
+            let socket = try RawSocket(port: receiver.port)
+            try await socket.send(Form.head(contentLength: 1_000_000) + sent)
+            let refusal = try await socket.receive(until: "}\n")
+            #expect(refusal.hasPrefix("HTTP/1.1 415"))
+            #expect(refusal.contains("\"code\":\"content-contradicts-type\""))
+            #expect(refusal.contains("\"offset\":\(sent.utf8.count),\"part\":0"))
+        }
+    }
+
+    private static func digest(_ text: String) -> String {
+        "sha-256=:\(Data(SHA256.hash(data: Data(text.utf8))).base64EncodedString()):"
+    }
+
+    private static let right = digest(Form.small)
+    private static let wrong = digest("another form")
+
+    /// What a request says of digests, the first field whose digest is wrong, and whether the response has one.
+    private static let announcements: [(fields: [String], wrong: String?, isAnswered: Bool)] = [
+        ([], nil, false),
+        (["Content-Digest: \(right)"], nil, false),
+        (["Content-Digest: \(right)", "Repr-Digest: \(right)", "Want-Repr-Digest: sha-256=10"], nil, true),
+        (["Want-Repr-Digest: sha-256=10"], nil, true),
+        (["Content-Digest: \(wrong)", "Want-Repr-Digest: sha-256=10"], "Content-Digest", false),
+        (["Repr-Digest: \(wrong)"], "Repr-Digest", false),
+        (["Content-Digest: \(right)", "Repr-Digest: \(wrong)"], "Repr-Digest", false),
+        (["Content-Digest: \(wrong)", "Repr-Digest: \(wrong)"], "Content-Digest", false),
+    ]
+
+    @Test(
+        "The digest that a form does not match is named, and a client that asks for its form's digest gets it",
+        arguments: announcements)
+    func announcedDigests(fields: [String], wrong: String?, isAnswered: Bool) async throws {
+        try await withReceiver { receiver in
+            let response = try await receiver.exchange(Form.request(body: Form.small, fields: fields))
+            #expect(response.status == (wrong == nil ? 201 : 400))
+            let size = Form.small.utf8.count
+            let detail = wrong.map { "The form's \(size) bytes do not match \($0). They changed in transit." }
+            #expect(response.problem?.detail == detail)
+            #expect(response.headers["repr-digest"] == (isAnswered ? Self.right : nil))
+            #expect(try receiver.records.count == (wrong == nil ? 1 : 0))
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    /// What `/status` says of uploads.
+    private struct Status: Decodable {
+        struct Uploads: Decodable {
+            let received: Int
+            let files: Int
+            let bodyBytes: Int
+            let underWay: Int
+            let refused: Int
+            let refusals: [String: Int]
+        }
+
+        let uploads: Uploads
+    }
+
+    @Test("The bytes of all forms are counted, and each refusal once, by its code")
+    func status() async throws {
+        try await withReceiver { receiver in
+            let forms = [Form.small, Form.fileHeader + "content" + Form.end, Form.fileHeader + "cut off"]
+            for form in forms { _ = try await receiver.exchange(Form.request(body: form)) }
+            _ = try await receiver.exchange(Form.request(body: "{}", contentType: "Content-Type: application/json"))
+            let response = try await receiver.curl("\(receiver.url)/status").output
+            let uploads = try JSONDecoder().decode(Status.self, from: response).uploads
+            #expect(uploads.received == 2)
+            #expect(uploads.files == 1)
+            #expect(uploads.bodyBytes == forms.joined().utf8.count)
+            #expect(uploads.underWay == 0)
+            #expect(uploads.refused == 2)
+            #expect(uploads.refusals == ["truncated": 1, "not-form-data": 1])
+        }
+    }
+
+    @Test(
+        "The response to a form has a record of up to 4 KiB from memory, and reads a larger one from the store",
+        arguments: [(4096, 0), (4097, 1)])
+    func recordInResponse(bytes: Int, reads: Int) async throws {
+        let count = Mutex(0)
+        let store = WatchedStore(base: MemoryStore(disk: MemoryStore.Disk())) { count.withLock { $0 += 1 } }
+        let router = Router()
+        router.addUploads(to: store)
+        try await withApplication(router: router) { receiver in
+            // The name and what is around both are the rest of the record.
+            let value = String(repeating: "x", count: bytes - 49)
+            let response = try await receiver.exchange(
+                Form.request(body: Form.part("Content-Disposition: form-data; name=\"a\"", value)))
+            #expect(response.status == 201)
+            let record = try UploadRecord(json: Data(response.body.utf8))
+            #expect(record.expectedBytes == bytes)
+            #expect(record.fields.map(\.value) == [value])
+            #expect(count.withLock { $0 } == reads)
         }
     }
 

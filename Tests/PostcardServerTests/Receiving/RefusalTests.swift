@@ -32,6 +32,11 @@ struct Refusal: Sendable, CustomTestStringConvertible {
 
     static let maximumRecordBytes = 2000
 
+    /// The limits that a refusal names for a form that is too large.
+    static let sizeLimits = [
+        "maximumBodyBytes 100000", "maximumFileBytes 50000", "maximumFieldBytes 1000", "maximumParts 3",
+    ]
+
     private static let field = #"Content-Disposition: form-data; name="a""#
     private static let file = #"Content-Disposition: form-data; name="a"; filename="a""#
 
@@ -201,11 +206,40 @@ struct RefusalTests {
             #expect(problem.type == "urn:postcard:problem:\(refusal.code)")
             #expect(!problem.title.isEmpty && !problem.detail.isEmpty)
             #expect(problem.limit?.name == refusal.limit)
+            let sizeLimits = refusal.status == 413 ? Refusal.sizeLimits : nil
+            #expect(problem.limits?.map { "\($0.name) \($0.value)" } == sizeLimits)
             #expect(problem.part == refusal.part)
             #expect(try receiver.incoming.isEmpty)
             #expect(try receiver.records.isEmpty)
             let next = try await receiver.exchange(Form.request(body: Form.small))
             #expect(next.status == 201)
+        }
+    }
+
+    /// Forms, and how many bytes their names, values and types have together.
+    static let texts: [(body: String, bytes: Int)] = [
+        (Form.small, 1 + 5),
+        (Form.part("Content-Disposition: form-data; name=\"이름\"", "초코"), 6 + 6),
+        (Form.part("Content-Disposition: form-data; name=\"a\"\r\nContent-Type: text/plain"), 1 + 5),
+        (Form.fileHeader + "content" + Form.end, 1 + 5 + "application/octet-stream".utf8.count),
+        (
+            Form.part("Content-Disposition: form-data; name=\"a\"; filename=\"초코\"\r\nContent-Type: image/png", ""),
+            1 + 6 + 9
+        ),
+    ]
+
+    @Test("Names and values of exactly the allowed bytes are received, and one byte more is not", arguments: texts)
+    func recordLimit(body: String, bytes: Int) async throws {
+        for (limit, status) in [(bytes, 201), (bytes - 1, 413)] {
+            try await withReceiver {
+                $0.uploads.maximumRecordBytes = limit
+            } _: { receiver in
+                let response = try await receiver.exchange(Form.request(body: body))
+                #expect(response.status == status)
+                #expect(response.problem?.code == (status == 413 ? "record-too-large" : nil))
+                #expect(response.problem?.limit?.value == (status == 413 ? Int64(limit) : nil))
+                #expect(try receiver.records.count == (status == 413 ? 0 : 1))
+            }
         }
     }
 

@@ -203,6 +203,24 @@ struct ResumptionRefusalTests {
         }
     }
 
+    @Test func `a response whose record is damaged is refused and counted, and is then no longer there`() async throws {
+        try await withCurlSender { sender, receiver in
+            let body = Form.small.utf8
+            let location = try #require(try await sender.create(body, isComplete: false).head.fields["location"])
+            let last = try await sender.append([], at: Int64(body.count), isComplete: true, to: location)
+            #expect(last.status == 201)
+            let id = try #require(try receiver.records.first)
+            let record = receiver.directory.appending(id).appending("record.json")
+            try Data("{".utf8).write(to: URL(filePath: record.string))
+            let damaged = try await sender.request("GET", location)
+            #expect(damaged.status == 503)
+            #expect(damaged.problem?.code == "store-unavailable")
+            #expect(try await sender.request("GET", location).problem?.code == "not-found")
+            let metrics = try await receiver.metrics()
+            #expect(metrics[#"postcard_store_errors_total{code="damaged",operation="read"}"#] == 1)
+        }
+    }
+
     @Test(arguments: [[], ["Transfer-Encoding: chunked"]])
     func `an append beyond the largest form is refused with the limit`(fields: [String]) async throws {
         try await withCurlSender(.newest, { $0.uploads.limits.maximumBodyBytes = 1000 }) { sender, receiver in

@@ -22,7 +22,7 @@ struct StubbornStore: MaintainedUploadStore {
     var sweepInterval: Duration { local.sweepInterval }
     var followingInterval: Duration? { local.followingInterval }
     func checkReadiness() async throws { try await local.checkReadiness() }
-    func sweep() async throws { try await local.sweep() }
+    func sweep() async throws { await local.sweep() }
     func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
         try await local.beginUpload(under: key, announcedBytes: announcedBytes)
     }

@@ -88,7 +88,7 @@ struct ScreeningTests {
         func letOneThrough() { step.yield() }
     }
 
-    @Test(arguments: [1, 2])
+    @Test(arguments: [1, 2, 16])
     func `as many files are screened at once as may be, in turns of their addresses`(limit: Int) async throws {
         let gate = Gate()
         var options = UploadOptions()
@@ -108,11 +108,12 @@ struct ScreeningTests {
             return task
         }
         var tasks: [Task<ScreeningVerdict, any Error>] = []
-        for (name, peer) in [("a1", 0), ("a2", 0), ("a3", 0), ("b1", 1), ("b2", 1)] {
+        let others = (1..<limit).map { ("c\($0)", 2) }
+        for (name, peer) in [("a1", 0), ("a2", 0), ("a3", 0), ("b1", 1), ("b2", 1)] + others {
             tasks.append(try await start(name, from: peer))
         }
         #expect(gate.seen.withLock(\.count) == limit)
-        for count in 1...5 {
+        for count in 1...tasks.count {
             try await eventually { gate.seen.withLock(\.count) >= count }
             gate.letOneThrough()
         }

@@ -27,6 +27,35 @@ struct TextShareTests {
         }
     }
 
+    @Test func `text that fills exactly what all forms may hold is received, and one byte more is not`() async throws {
+        try await withReceiver {
+            $0.uploads.maximumHeldBytes = 256
+            $0.uploads.clientShare = 1
+        } _: { receiver in
+            // The name is a byte of it.
+            #expect(try await Self.post(255, to: receiver).status == 201)
+            let refused = try await Self.post(256, to: receiver)
+            #expect(refused.status == 503)
+            #expect(refused.problem?.limit?.value == 256)
+        }
+    }
+
+    @Test func `the texts of a form's fields count together`() async throws {
+        try await withReceiver {
+            $0.uploads.maximumHeldBytes = 1000
+            $0.uploads.clientShare = 1
+        } _: { receiver in
+            let text = String(repeating: "x", count: 300)
+            let field = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\(text)\r\n"
+            for (count, status) in [(2, 201), (4, 503)] {
+                let body = String(repeating: field, count: count) + "--b--\r\n"
+                let response = try await receiver.exchange(Form.request(body: body))
+                #expect(response.status == status)
+                #expect(response.problem?.code == (status == 503 ? "too-much-text" : nil))
+            }
+        }
+    }
+
     @Test func `an address that has used up its share of the text is refused`() async throws {
         try await withReceiver({ $0.uploads.maximumHeldBytes = 100_000 }) { receiver in
             let refused = try await Self.post(60_000, to: receiver)

@@ -93,7 +93,7 @@ struct UploadRecordTests {
             let read = try UploadRecord(json: json)
             #expect(read.fields.first?.value.unicodeScalars.elementsEqual(text.unicodeScalars) == true)
             let written = Pieces()
-            record.writeJSON { written.bytes += $0 }
+            _ = record.writeJSON { written.bytes += $0 }
             #expect(Data(written.bytes) == json)
             #expect(written.bytes.count { $0 < 0x20 } == 0)
         }

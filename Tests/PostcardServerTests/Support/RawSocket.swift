@@ -224,4 +224,5 @@ struct Problem: Decodable, Sendable {
     let part: Int?
     let fix: String?
     let limit: Limit?
+    let limits: [Limit]?
 }
