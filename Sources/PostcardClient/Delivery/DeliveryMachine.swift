@@ -320,8 +320,8 @@ extension DeliveryMachine {
         return .decide(error, attempt)
     }
 
-    /// Counts a failure by the policy that decides: that of the resumption, if the server is known to resume, or if the
-    /// form passes in pieces alone and the server has not said that it takes none.
+    /// Counts a failure by the policy that decides: that of the resumption, if the server is known to resume uploads, or
+    /// if the form was too large for one request and the server has not said that it does not resume them.
     private mutating func failure(_ error: UploadError, of attempt: UploadAttempt) -> Failure {
         let mayPassInPieces = mayPassInPieces(error, of: attempt)
         var reason = RetrySchedule.Failure(error, pause: mayPassInPieces ? .zero : nil)

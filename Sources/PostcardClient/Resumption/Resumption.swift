@@ -27,8 +27,8 @@ struct Resumption: Sendable {
     /// After this many lost creations, the upload is an ordinary one: a proxy may break all resumable ones.
     static let maximumLostCreations = 2
 
-    /// Whether no attempt has failed since the failures were last forgotten.
-    private var hasNotFailed = true
+    /// Whether an attempt has failed since the upload last made progress.
+    private var hasFailed = false
 
     /// How many bytes the server had when the failures were last forgotten.
     private var countedBytes: Int64 = 0
@@ -176,7 +176,7 @@ struct Resumption: Sendable {
         guard offset - countedBytes >= ResumptionOffer.worthwhileBytes(of: length) else { return }
         countedBytes = offset
         failures = 0
-        hasNotFailed = true
+        hasFailed = false
     }
 
     /// Records that bytes up to an offset were sent, and may have been accepted.
@@ -197,10 +197,10 @@ struct Resumption: Sendable {
 
     /// Records that an attempt has failed.
     ///
-    /// - Returns: Whether it is the first since the upload has made progress.
+    /// - Returns: `true` for the first failure since the upload made progress.
     mutating func noteFailure() -> Bool {
-        defer { hasNotFailed = false }
+        defer { hasFailed = true }
         failures += 1
-        return hasNotFailed
+        return !hasFailed
     }
 }

@@ -39,7 +39,7 @@ extension Interruption {
         switch self {
         // The app runs again, because the user has opened it.
         case .forceQuit: return 0
-        case .updatesDisabled: return 60
+        case .updatesDisabled: return 300
         // The end of the attempt may still be reported.
         case .cancelled, .lost, .disconnected: first = 5
         case .insufficientResources: first = 60

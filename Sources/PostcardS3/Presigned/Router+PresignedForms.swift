@@ -34,9 +34,10 @@ extension Router {
     /// - Parameters:
     ///   - store: Keeps the uploads.
     ///   - options: What clients may send, and where the routes are.
-    ///   - stored: Called with each file that became a record, as the closure of `addUploads(to:options:stored:)` is
-    ///     with forms: again for a file that is reported again, and a report for which it throws can be repeated. The
-    ///     head and the context are those of the report, which may be one by the store.
+    ///   - stored: Called with each reported file once it has a record, and again if the file is reported again. The
+    ///     head and the context are those of the report, which the client or the store sends. Defaults to `nil`. If the
+    ///     closure throws, the record stays, and the sender of the report gets the `UploadProblem` or `HTTPError` that
+    ///     was thrown, or a 503 for another error. A store delivers its event again then, whatever the status.
     /// - Throws: ``S3Error`` if the endpoint or the prefix of the options cannot be used.
     @discardableResult
     public func addPresignedForms(
@@ -106,23 +107,30 @@ private struct PresignedFormRoutes: Sendable {
     }
 
     /// Makes records of the objects of an event. Those of other programs, and those that are refused, are left out: an
-    /// event that is not answered with success comes again. So a failure of one object is thrown after the others had
-    /// their turn, which would otherwise wait behind it each time.
+    /// event that is not answered with success comes again. So a failure of one object, or of the app with its record,
+    /// is thrown after the others had their turn, which would otherwise wait behind it each time.
     private func handled(
         _ records: [ObjectNotification.Record], logger: Logger, _ process: (CommittedUpload) async throws -> Void
     ) async throws -> Response {
         var made: [UploadID] = []
         var failure: (any Error)?
         for record in records where record.isCreation && record.s3.bucket.name == forms.bucketName {
+            let committed: CommittedUpload
             do {
-                let committed = try await Self.storing(logger) {
+                committed = try await Self.storing(logger) {
                     try await forms.record(
                         ofObject: record.key, etag: record.s3.object.eTag, size: record.s3.object.size)
                 }
-                try await process(committed)
-                made.append(committed.record.id)
             } catch let problem as UploadProblem where problem.status.kind == .clientError {
                 logger.info("An object of an event became no record", metadata: ["code": "\(problem.code)"])
+                continue
+            } catch {
+                failure = failure ?? error
+                continue
+            }
+            do {
+                try await process(committed)
+                made.append(committed.record.id)
             } catch {
                 failure = failure ?? error
             }

@@ -90,7 +90,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
             throw error
         }
         try await change { $0.promised = max(offset, $0.promised ?? 0) }
-        // Bytes that have arrived in the meantime are not.
+        // Bytes that have arrived in the meantime are not synced.
         state.withLock { $0.isSynchronized = $0.progress == progress }
         return progress
     }

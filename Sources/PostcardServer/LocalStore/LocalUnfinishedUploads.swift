@@ -144,7 +144,7 @@ final class LocalUnfinishedUploads: Sendable {
         let surplus = table.withLock { table in
             table.finished.append(upload.id)
             // More than one if fewer are kept than before.
-            let count = max(table.finished.count - options.maximumKeptResponses, 0)
+            let count = max(table.finished.count - max(options.maximumKeptResponses, 0), 0)
             defer { table.finished.removeFirst(count) }
             return table.finished.prefix(count).compactMap { table.uploads[$0] }
         }

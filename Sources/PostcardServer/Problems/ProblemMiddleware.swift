@@ -18,12 +18,17 @@ public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         } catch {
             if let problem = UploadProblem(anyOf: error) { throw problem }
             guard let error = error as? HTTPError else { throw error }
-            let status = error.status
-            guard status != .notFound else { throw UploadProblem.pathNotFound }
-            throw UploadProblem(
-                status: status, code: status.reasonPhrase.lowercased().replacing(" ", with: "-"),
-                detail: error.body ?? status.reasonPhrase)
+            throw error.status == .notFound ? UploadProblem.pathNotFound : UploadProblem(error)
         }
+    }
+}
+
+extension UploadProblem {
+    /// An error of the router or of a handler, with a code made of its status.
+    init(_ error: HTTPError) {
+        let reason = error.status.reasonPhrase
+        self.init(
+            status: error.status, code: reason.lowercased().replacing(" ", with: "-"), detail: error.body ?? reason)
     }
 }
 

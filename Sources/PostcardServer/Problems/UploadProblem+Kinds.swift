@@ -81,7 +81,7 @@ extension UploadProblem {
     static let notProcessed: UploadProblem = {
         var problem = UploadProblem(
             status: 503, code: "form-not-processed", detail: "The form is stored, but the app could not process it.",
-            advice: "Send the form again later, with the same Idempotency-Key; the receiver's log says why.")
+            advice: "Repeat the request later, a form with the same Idempotency-Key; the receiver's log says why.")
         problem.retryAfterSeconds = 10
         return problem
     }()

@@ -105,15 +105,21 @@ final class IncomingForm {
         try parser.finish()
     }
 
-    /// Compares the whole body with its digests, before a form is refused whose bytes may have changed in transit.
+    /// Compares the whole body with its digests, before a form is refused as malformed: its bytes may have changed in
+    /// transit. A form that exceeds a limit or breaks a rule is refused at once.
     private func checkDigest(before problem: FormProblem, _ rest: inout RequestBody.AsyncIterator) async throws {
-        guard var check = digestCheck, check.isComparing, problem.code != .bodyTooLarge else { return }
-        while let chunk = try await rest.next(isolation: #isolation) {
-            check.add(chunk)
-            // A longer body is refused whatever its digest.
-            guard check.byteCount <= maximumBodyBytes else { return }
+        guard digestCheck?.isComparing == true, problem.code.status == 400, bodyBytes <= maximumBodyBytes
+        else { return }
+        do {
+            while let chunk = try await rest.next(isolation: #isolation) {
+                digestCheck?.add(chunk)
+                // A longer body is refused whatever its digest.
+                guard bodyBytes <= maximumBodyBytes else { return }
+            }
+        } catch is RequestInterruption {
+            return
         }
-        try check.check()
+        try digestCheck?.check()
     }
 
     /// The digest of the whole body, if the request asks for it.
@@ -225,7 +231,7 @@ final class IncomingForm {
     private static let leastRoomBytes = 256
 
     /// How many bytes of the body were read.
-    var bodyBytes: Int64 { parser.offset }
+    var bodyBytes: Int64 { max(parser.offset, digestCheck?.byteCount ?? 0) }
 
     /// The error that the client gets.
     func problem(for error: any Error) -> any Error {

@@ -13,7 +13,7 @@ struct Reception<Store: UploadStore>: Sendable {
     /// The account of what each client holds.
     let shares: ShareAccount
     let budget: ResponseBudget
-    /// What the app does with a stored form before its response is sent.
+    /// The app's handler for the form, called once it is stored and before its response.
     private var stored: (@Sendable (CommittedUpload) async throws -> Void)?
 
     init(store: Store, options: UploadOptions, meter: UploadMeter, shares: ShareAccount) {
@@ -25,8 +25,8 @@ struct Reception<Store: UploadStore>: Sendable {
     }
 
     /// The reception of one request, whose form is passed to the app once it is stored.
-    func calling<Context: RequestContext>(
-        _ stored: StoredFormHandler<Context>?, for request: Request, _ context: Context
+    func passingForm<Context: RequestContext>(
+        to stored: StoredFormHandler<Context>?, of request: Request, _ context: Context
     ) -> Self {
         guard let stored else { return self }
         var reception = self
@@ -58,18 +58,19 @@ struct Reception<Store: UploadStore>: Sendable {
         _ request: Request, on connection: UploadConnection?, observer: (any FormObserver)?,
         under key: UploadKey? = nil, logger: Logger
     ) async throws -> Received {
+        let received: Received
         do {
-            let received = try await store(
-                request, on: connection, observer: observer, under: key, logger: logger)
-            let upload = received.upload
-            meter.received(upload)
-            connection?.report.outcome = (upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
-            try await stored?(upload)
-            return received
+            received = try await store(request, on: connection, observer: observer, under: key, logger: logger)
         } catch let problem as UploadProblem {
             countRefusal(problem)
             throw named(problem)
         }
+        let upload = received.upload
+        meter.received(upload)
+        connection?.report.outcome = (upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
+        // Whatever the app says of the form, it counts as received.
+        try await stored?(upload)
+        return received
     }
 
     /// Counts a refusal, unless the account of what clients hold has made and counted it.

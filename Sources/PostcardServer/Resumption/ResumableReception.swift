@@ -18,11 +18,11 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     }
 
     /// The reception of one request. If it brings the end of a form, the form is passed to the app once it is stored.
-    func calling<Context: RequestContext>(
-        _ stored: StoredFormHandler<Context>?, for request: Request, _ context: Context
+    func passingForm<Context: RequestContext>(
+        to stored: StoredFormHandler<Context>?, of request: Request, _ context: Context
     ) -> Self {
         var resumption = self
-        resumption.reception = reception.calling(stored, for: request, context)
+        resumption.reception = reception.passingForm(to: stored, of: request, context)
         return resumption
     }
 
@@ -167,7 +167,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         let version = try await counting(logger) { try Self.version(of: request) }
         return try await responding(version, logger) {
             let upload = try await find(id)
-            guard case .finished = try await upload.durableProgress() else {
+            guard case .finished = try await settledProgress(of: upload) else {
                 return .response(try await progress(of: upload, version, connection))
             }
             let kept = try await upload.response()
@@ -199,6 +199,12 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         // A form may be screened for a long time, and is not waited for.
         if upload.lock.isFinishing, let response = try? await describe(upload, version, connection) { return response }
         return try await upload.lock.withLock { try await describe(upload, version, connection) }
+    }
+
+    /// The progress once an append that may still be taken back has ended.
+    private func settledProgress(of upload: Uploads.Unfinished) async throws -> UnfinishedUploadProgress {
+        if upload.lock.isFinishing { return try await upload.durableProgress() }
+        return try await upload.lock.withLock { try await upload.durableProgress() }
     }
 
     private func describe(

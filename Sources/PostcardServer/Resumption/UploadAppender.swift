@@ -11,7 +11,8 @@ public protocol UploadAppender {
     ///   other bytes at the same offset.
     mutating func append(_ bytes: ByteBuffer) async throws
 
-    /// Waits until all bytes that were passed are written. It is called after a failure too. More bytes may follow.
+    /// Waits until all bytes that were passed are written. More bytes may follow. It is called after a failure too, and
+    /// throws again then; bytes may follow a failure only after ``revert()``.
     ///
     /// - Throws: As ``append(_:)`` does.
     mutating func finish() async throws

@@ -32,28 +32,33 @@ extension Router {
     /// for the offset, and sends the rest by PATCH. The last response is the one that the form would have in a single
     /// request.
     ///
-    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind. Files are
+    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind, except one by
+    /// the closure `stored`, which comes after the commit. Files are
     /// written while they arrive, so the memory for a form does not depend on the size of its files. The routes do not
     /// authenticate clients; add middleware that does before them.
     ///
     /// An app can add routes for several kinds of form, each with its own ``UploadOptions/path``. They can share a
-    /// store. Records are always read and deleted below `/uploads`, so only one of them can have an
-    /// ``UploadOptions/access``.
+    /// store; give each kind a ``UploadOptions/keyScope`` of its own then, such as `{ _ in "films" }`. Each kind has its
+    /// own share of what clients may hold. Records are always read and deleted below `/uploads`, so only one kind can
+    /// have an ``UploadOptions/access``: the one that is posted to `/uploads`, if there is one.
     ///
     /// - Parameters:
     ///   - store: Keeps the uploads.
     ///   - options: What the routes accept, where, and what else they offer.
     ///   - stored: Called with each form that is stored, before its response is sent: for example, to enter the record
     ///     into a database of your own with the user that the context names. The head is that of the request with the
-    ///     form's last bytes.
+    ///     form's last bytes. Defaults to `nil`. There is no time limit: the form counts as in progress until the closure
+    ///     returns.
     ///
-    ///     It is called again when a client sends a form again under its key, with
-    ///     ``CommittedUpload/isRepetition``, because the first call may have failed. So it must be able to run twice
-    ///     for one record. It is not called for a record whose request ended between the commit and the call, such as
-    ///     by a power cut, until the client sends the form again.
+    ///     The closure is called again when a client sends a form again under its key, with
+    ///     ``CommittedUpload/isRepetition``, because the first call may have failed, or while the first call still runs.
+    ///     So make the record's identifier a unique key of your table. After a power cut between the commit and the
+    ///     call, the closure is called once the client sends the form again.
     ///
-    ///     If it throws, the record stays. A `HTTPResponseError`, such as `HTTPError`, is the response. For every
-    ///     other error, which is logged, the client gets a 503 and can send the form again under its key.
+    ///     If the closure throws, the record stays, and the form counts as received. The client gets the
+    ///     ``UploadProblem`` or `HTTPError` that was thrown; of a resumable upload, a status from 400 to 499 is final.
+    ///     Every other error is logged, and the client gets a 503: it can send the form again under its key. Without a
+    ///     key, that makes another record.
     @discardableResult
     public func addUploads(
         to store: some UploadStore, options: UploadOptions = UploadOptions(),
@@ -85,7 +90,7 @@ extension Routes {
             addForms(resumedIn: uploads, reception, resumption, stored)
         } else {
             add(RouterPath(options.path), .post) { request, context, connection in
-                try await reception.calling(stored, for: request, context)
+                try await reception.passingForm(to: stored, of: request, context)
                     .response(to: request, on: connection, logger: context.logger)
             }
         }
@@ -119,7 +124,7 @@ extension Routes {
         let resumption = ResumableReception(uploads: uploads, reception: reception, options: options)
         addUnfinishedUploads(of: resumption, below: reception.options.path, stored)
         add(RouterPath(reception.options.path), .post) { request, context, connection in
-            let resumption = resumption.calling(stored, for: request, context)
+            let resumption = resumption.passingForm(to: stored, of: request, context)
             if AppendRequest.isAsked(by: request),
                 let response = try await resumption.create(request, on: connection, logger: context.logger)
             {
@@ -145,7 +150,7 @@ extension Routes {
                 request, id: context.parameters.get("id"), on: connection, logger: context.logger)
         }
         add(upload, .patch) { request, context, connection in
-            try await resumption.calling(stored, for: request, context).append(
+            try await resumption.passingForm(to: stored, of: request, context).append(
                 request, id: context.parameters.get("id"), on: connection, logger: context.logger)
         }
         add(upload, .delete) { request, context, _ in

@@ -11,7 +11,7 @@ import Testing
 
     @Test(arguments: [
         (Fate.interrupted(.cancelled), false, [0, 15]), (.interrupted(.disconnected), false, [0, 15]),
-        (.interrupted(.forceQuit), false, [0, 10]), (.interrupted(.updatesDisabled), false, [0, 70]),
+        (.interrupted(.forceQuit), false, [0, 10]), (.interrupted(.updatesDisabled), false, [0, 310]),
         (.interrupted(.insufficientResources), false, [0, 70]), (.forgotten, true, [0, 15]),
     ])
     func `an attempt that the system cancelled or lost begins again after a few seconds`(
@@ -64,7 +64,7 @@ import Testing
         #expect(world.begins == [0, 60, 180, 420] && world.uploads[0].state.name == "done", "\(world.trace)")
     }
 
-    @Test(arguments: [(Interruption.forceQuit, 0), (.updatesDisabled, 60)])
+    @Test(arguments: [(Interruption.forceQuit, 0), (.updatesDisabled, 300)])
     func `what the user has stopped does not count when the system cancels an upload`(
         interruption: Interruption, delay: Int
     ) {

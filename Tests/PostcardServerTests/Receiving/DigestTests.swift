@@ -67,6 +67,29 @@ struct DigestTests {
         }
     }
 
+    @Test(arguments: [(1000, "digest-mismatch"), (1001, "malformed-header-field")])
+    func `a malformed form of the largest size that is allowed is compared with its digest`(
+        size: Int, code: String
+    ) async throws {
+        try await withReceiver({ $0.uploads.limits.maximumBodyBytes = 1000 }) { receiver in
+            let body = "--b\r\n a: b\r\n\r\n".padding(toLength: size, withPad: "x", startingAt: 0)
+            let chunks = "\(String(size, radix: 16))\r\n\(body)\r\n0\r\n\r\n"
+            let digest = "Connection: close\r\nContent-Digest: \(Self.wrong)\r\nTransfer-Encoding"
+            let request = Form.chunked(chunks).replacing("Transfer-Encoding", with: digest)
+            let refused = try await receiver.exchange(request)
+            #expect(refused.problem?.code == code)
+        }
+    }
+
+    @Test func `a malformed form that is cut off is refused as malformed`() async throws {
+        try await withReceiver { receiver in
+            let start = "--b\r\n a: b\r\n\r\n"
+            let head = Form.head(contentLength: 1000, fields: ["Content-Digest: \(Self.wrong)"])
+            let refusal = try await receiver.exchange(head + start, closingInput: true)
+            #expect(refusal.problem?.code == "malformed-header-field")
+        }
+    }
+
     @Test func `a body without an end is refused at the limit, whatever its digest`() async throws {
         try await withReceiver({ $0.uploads.limits.maximumBodyBytes = 1000 }) { receiver in
             let socket = try RawSocket(port: receiver.port)

@@ -92,7 +92,7 @@ struct StoredFormTests {
         "What the app throws is the response, and the form stays for the next try under its key",
         arguments: [
             (DatabaseFailure() as any Error, 503, "form-not-processed", "10"),
-            (HTTPError(.forbidden, message: "The album is closed.") as any Error, 403, nil, nil),
+            (HTTPError(.forbidden, message: "The album is closed.") as any Error, 403, "forbidden", nil),
             (
                 UploadProblem(status: .conflict, code: "album-full", detail: "The album is full.") as any Error, 409,
                 "album-full", nil
@@ -140,6 +140,31 @@ struct StoredFormTests {
         }
     }
 
+    @Test(arguments: [
+        HTTPError(.conflict, message: "The album is full.") as any Error,
+        UploadProblem(status: .conflict, code: "conflict", detail: "The album is full."),
+    ])
+    func `what the app refuses for good is the last response of a form in several requests`(
+        error: any Error
+    ) async throws {
+        let notes = Notes(failingWith: [error])
+        try await withUploads(notedBy: notes) { receiver, store in
+            let sender = try CurlSender(to: receiver)
+            defer { sender.removeFiles() }
+            let form = Array(Form.small.utf8)
+            let created = try await sender.create(form.prefix(20), isComplete: false)
+            let location = try #require(created.head.fields["location"])
+            let refused = try await sender.append(form.dropFirst(20), at: 20, isComplete: true, to: location)
+            #expect(refused.status == 409)
+            #expect(refused.problem?.detail == "The album is full.")
+            #expect(refused.isComplete(in: .newest) == true)
+            let again = try await sender.request("GET", location)
+            #expect(again.status == 409 && again.body == refused.body)
+            #expect(notes.all.count == 1)
+            #expect(try await store.identifiers(limit: 10, after: nil).count == 1)
+        }
+    }
+
     @Test func `routes for several kinds of form share a store`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
@@ -148,16 +173,19 @@ struct StoredFormTests {
             for (notes, path) in zip(notes, ["/portraits", "/films"]) {
                 var options = UploadOptions()
                 options.path = path
+                options.keyScope = { _ in path }
                 router.addUploads(to: store, options: options) { try notes.add($0, $1, $2) }
             }
             try await withApplication(router: router) { receiver in
                 for path in ["/films", "/portraits", "/films"] {
-                    let stored = try await receiver.exchange(Form.request(body: Form.small, to: path))
+                    let stored = try await receiver.exchange(
+                        Form.request(body: Form.small, fields: ["Idempotency-Key: k"], to: path))
                     #expect(stored.status == 201)
                 }
             }
             #expect(notes.map(\.all.count) == [1, 2])
-            #expect(try await store.identifiers(limit: 10, after: nil).count == 3)
+            #expect(notes.map { $0.all.count { $0.isRepetition } } == [0, 1])
+            #expect(try await store.identifiers(limit: 10, after: nil).count == 2)
         }
     }
 }
