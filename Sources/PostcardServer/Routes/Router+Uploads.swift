@@ -38,17 +38,17 @@ extension Router {
     /// authenticate clients; add middleware that does before them.
     ///
     /// An app can add routes for several kinds of form, each with its own ``UploadOptions/path``. They can share a
-    /// store; give each kind a ``UploadOptions/keyScope`` of its own then, such as `{ _ in "films" }`. Each kind has its
-    /// own share of what clients may hold. Records are always read and deleted below `/uploads`, so only one kind can
-    /// have an ``UploadOptions/access``: the one that is posted to `/uploads`, if there is one.
+    /// store; give each kind a ``UploadOptions/keyScope`` of its own then, such as `{ _ in "films" }`. Each kind has
+    /// its own share of what clients may hold. Records are always read and deleted below `/uploads`, so only one kind
+    /// can have an ``UploadOptions/access``: the one that is posted to `/uploads`, if there is one.
     ///
     /// - Parameters:
     ///   - store: Keeps the uploads.
     ///   - options: What the routes accept, where, and what else they offer.
     ///   - stored: Called with each form that is stored, before its response is sent: for example, to enter the record
     ///     into a database of your own with the user that the context names. The head is that of the request with the
-    ///     form's last bytes. Defaults to `nil`. There is no time limit: the form counts as in progress until the closure
-    ///     returns.
+    ///     form's last bytes. Defaults to `nil`. There is no time limit: the form counts as in progress until the
+    ///     closure returns.
     ///
     ///     The closure is called again when a client sends a form again under its key, with
     ///     ``CommittedUpload/isRepetition``, because the first call may have failed, or while the first call still runs.
@@ -56,8 +56,8 @@ extension Router {
     ///     call, the closure is called once the client sends the form again.
     ///
     ///     If the closure throws, the record stays, and the form counts as received. The client gets the
-    ///     ``UploadProblem`` or `HTTPError` that was thrown; of a resumable upload, a status from 400 to 499 is final.
-    ///     Every other error is logged, and the client gets a 503: it can send the form again under its key. Without a
+    ///     ``UploadProblem`` or `HTTPError` that was thrown. For a resumable upload, a status from 400 to 499 other than
+    ///     429 is final. Every other error is logged, and the client gets a 503: it can send the form again under its key. Without a
     ///     key, that makes another record.
     @discardableResult
     public func addUploads(
