@@ -33,9 +33,9 @@ extension Router {
     /// request.
     ///
     /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind, except one by
-    /// the closure `stored`, which comes after the commit. Files are
-    /// written while they arrive, so the memory for a form does not depend on the size of its files. The routes do not
-    /// authenticate clients; add middleware that does before them.
+    /// the closure `stored`, which comes after the commit. Files are written while they arrive, so the memory for a
+    /// form does not depend on the size of its files. The routes do not authenticate clients; add middleware that does
+    /// before them.
     ///
     /// An app can add routes for several kinds of form, each with its own ``UploadOptions/path``. They can share a
     /// store; give each kind a ``UploadOptions/keyScope`` of its own then, such as `{ _ in "films" }`. Each kind has
@@ -51,14 +51,14 @@ extension Router {
     ///     closure returns.
     ///
     ///     The closure is called again when a client sends a form again under its key, with
-    ///     ``CommittedUpload/isRepetition``, because the first call may have failed, or while the first call still runs.
-    ///     So make the record's identifier a unique key of your table. After a power cut between the commit and the
-    ///     call, the closure is called once the client sends the form again.
+    ///     ``CommittedUpload/isRepetition``, because the first call may have failed, or while the first call still
+    ///     runs. So make the record's identifier a unique key of your table. After a power cut between the commit and
+    ///     the call, the closure is called once the client sends the form again.
     ///
     ///     If the closure throws, the record stays, and the form counts as received. The client gets the
-    ///     ``UploadProblem`` or `HTTPError` that was thrown. For a resumable upload, a status from 400 to 499 other than
-    ///     429 is final. Every other error is logged, and the client gets a 503: it can send the form again under its key. Without a
-    ///     key, that makes another record.
+    ///     ``UploadProblem`` or `HTTPError` that was thrown. For a resumable upload, a status from 400 to 499 other
+    ///     than 429 is final. Every other error is logged, and the client gets a 503: it can send the form again under
+    ///     its key. Without a key, that makes another record.
     @discardableResult
     public func addUploads(
         to store: some UploadStore, options: UploadOptions = UploadOptions(),
