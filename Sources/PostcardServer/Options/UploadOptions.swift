@@ -36,9 +36,9 @@ public struct UploadOptions: Sendable {
     public var maximumHeldResponseBytes = 8 << 20
 
     /// Checks every file after it was received and before the form becomes a record, for example with a virus scanner.
-    /// If it refuses a file, the form is refused with 422. If it throws an ``UploadProblem``, the form is refused with
-    /// that one, and with 503 if it throws another error. The files of a form are checked in order, one after the
-    /// other, and can be read until the last check of the form has ended. Defaults to `nil`: no file is checked.
+    /// A form with a refused file gets 422. An ``UploadProblem`` that the check throws is the refusal of the form; for
+    /// every other error, the form gets 503. The files of a form are checked in order, one after the other, and can be
+    /// read until the last check of the form has ended. Defaults to `nil`: no file is checked.
     public var screen: (@Sendable (FinishedFile) async throws -> ScreeningVerdict)?
 
     /// How many files may be checked at once. Others wait, in turns of the addresses that sent them. Defaults to the

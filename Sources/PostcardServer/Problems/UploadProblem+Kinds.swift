@@ -70,21 +70,14 @@ extension UploadProblem {
             advice: "Send the form without this file.")
     }
 
-    static let notScreened: UploadProblem = {
-        var problem = UploadProblem(
-            status: 503, code: "screening-failed", detail: "A file could not be screened.",
-            advice: "Send the form again later; the receiver's log says why.")
-        problem.retryAfterSeconds = 30
-        return problem
-    }()
+    static let notScreened = unavailable(
+        "screening-failed", detail: "A file could not be screened.",
+        advice: "Send the form again later; the receiver's log says why.", retryAfterSeconds: 30)
 
-    static let notProcessed: UploadProblem = {
-        var problem = UploadProblem(
-            status: 503, code: "form-not-processed", detail: "The form is stored, but the app could not process it.",
-            advice: "Repeat the request later, a form with the same Idempotency-Key; the receiver's log says why.")
-        problem.retryAfterSeconds = 10
-        return problem
-    }()
+    static let notProcessed = unavailable(
+        "form-not-processed", detail: "The form is stored, but the app could not process it.",
+        advice: "Repeat the request later, a form with the same Idempotency-Key; the receiver's log says why.",
+        retryAfterSeconds: 10)
 
     static func endedEarly(at offset: Int64) -> UploadProblem {
         var problem = UploadProblem(
@@ -129,11 +122,9 @@ extension UploadProblem {
 
     package static func store(_ error: any Error) -> UploadProblem {
         if let error = error as? UploadStoreError, error.code == .full {
-            var problem = UploadProblem(
-                status: 503, code: "store-full", detail: "There is no room left to store the form.",
-                advice: "Make room on the receiver, then send the form again.")
-            problem.retryAfterSeconds = 60
-            return problem
+            return unavailable(
+                "store-full", detail: "There is no room left to store the form.",
+                advice: "Make room on the receiver, then send the form again.", retryAfterSeconds: 60)
         }
         if let error = error as? UploadStoreError, error.code == .keyReused { return .keyReused }
         return storeUnavailable(detail: "The form could not be stored.")
@@ -150,10 +141,17 @@ extension UploadProblem {
     static let notDeleted = storeUnavailable(detail: "The upload could not be deleted.")
 
     private static func storeUnavailable(detail: String) -> UploadProblem {
-        var problem = UploadProblem(
-            status: 503, code: "store-unavailable", detail: detail,
-            advice: "Send the request again later; the receiver's log says why.")
-        problem.retryAfterSeconds = 10
+        unavailable(
+            "store-unavailable", detail: detail,
+            advice: "Send the request again later; the receiver's log says why.", retryAfterSeconds: 10)
+    }
+
+    /// The refusal of a request that may succeed later.
+    private static func unavailable(
+        _ code: String, detail: String, advice: String, retryAfterSeconds: Int
+    ) -> UploadProblem {
+        var problem = UploadProblem(status: 503, code: code, detail: detail, advice: advice)
+        problem.retryAfterSeconds = retryAfterSeconds
         return problem
     }
 }

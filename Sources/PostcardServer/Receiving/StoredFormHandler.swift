@@ -10,7 +10,7 @@ package typealias StoredFormHandler<Context> =
 extension CommittedUpload {
     /// Passes the upload to an app.
     ///
-    /// - Throws: ``UploadProblem``: the one that the app throws, its `HTTPError` as a problem, or else a 503.
+    /// - Throws: The ``UploadProblem`` or `HTTPError` of the app, as a problem. A 503 if the app throws another error.
     package func pass<Context: RequestContext>(
         to handler: StoredFormHandler<Context>?, _ head: HTTPRequest, _ context: Context
     ) async throws(UploadProblem) {

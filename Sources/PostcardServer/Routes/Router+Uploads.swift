@@ -40,7 +40,7 @@ extension Router {
     /// An app can add routes for several kinds of form, each with its own ``UploadOptions/path``. They can share a
     /// store; give each kind a ``UploadOptions/keyScope`` of its own then, such as `{ _ in "films" }`. Each kind has
     /// its own share of what clients may hold. Records are always read and deleted below `/uploads`, so only one kind
-    /// can have an ``UploadOptions/access``: the one that is posted to `/uploads`, if there is one.
+    /// can have an ``UploadOptions/access``: the kind with the path `/uploads`, if you have such a kind.
     ///
     /// - Parameters:
     ///   - store: Keeps the uploads.

@@ -7,6 +7,34 @@ import Testing
 
 @testable import PostcardServer
 
+/// Counts syncs, and holds up the first one until other callers wait.
+private final class HeldSync: Sendable {
+    private let began = AsyncStream.makeStream(of: Void.self)
+    private let othersWait = DispatchSemaphore(value: 0)
+    private let syncs = Mutex(0)
+
+    var count: Int { syncs.withLock(\.self) }
+
+    /// The number of a sync that begins, from 1.
+    func begin() -> Int {
+        let number = syncs.withLock { count in
+            count += 1
+            return count
+        }
+        if number == 1 {
+            began.continuation.yield()
+            #expect(othersWait.wait(timeout: .now() + 300) == .success)
+        }
+        return number
+    }
+
+    func waitForFirst() async {
+        for await _ in began.stream { break }
+    }
+
+    func endFirst() { othersWait.signal() }
+}
+
 @Suite(.timeLimit(.minutes(10)))
 struct SharedDirectorySyncTests {
     private static func syncAtOnce(_ sync: SharedDirectorySync) async -> [Bool] {
@@ -59,57 +87,35 @@ struct SharedDirectorySyncTests {
     }
 
     @Test func `callers that arrive during a sync share the next one`() async throws {
-        let (began, begin) = AsyncStream.makeStream(of: Void.self)
-        let othersWait = DispatchSemaphore(value: 0)
-        let count = Mutex(0)
-        let sync = SharedDirectorySync("/") { path throws(FileError) in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
-            guard number == 1 else { return }
-            begin.yield()
-            #expect(othersWait.wait(timeout: .now() + 300) == .success)
-        }
+        let held = HeldSync()
+        let sync = SharedDirectorySync("/") { _ throws(FileError) in _ = held.begin() }
         // Not on file threads, which other tests need while these wait.
         async let first: Void = onThread { try sync.synchronize() }
-        for await _ in began { break }
+        await held.waitForFirst()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<20 { group.addTask { try await onThread { try sync.synchronize() } } }
             try await eventually { sync.turns.load(ordering: .relaxed) == 21 }
-            othersWait.signal()
+            held.endFirst()
             try await group.waitForAll()
         }
         try await first
-        #expect(count.withLock(\.self) == 2)
+        #expect(held.count == 2)
     }
 
     /// The system reports that it could not write something only once.
     @Test func `a sync that fails fails all callers that it was for`() async throws {
-        let (began, begin) = AsyncStream.makeStream(of: Void.self)
-        let othersWait = DispatchSemaphore(value: 0)
-        let count = Mutex(0)
+        let held = HeldSync()
         let sync = SharedDirectorySync("/") { path throws(FileError) in
-            let number = count.withLock { count in
-                count += 1
-                return count
-            }
-            switch number {
-            case 1:
-                begin.yield()
-                #expect(othersWait.wait(timeout: .now() + 300) == .success)
-            case 2: throw FileError("sync", path, Errno.ioError)
-            default: break
-            }
+            if held.begin() == 2 { throw FileError("sync", path, Errno.ioError) }
         }
         async let first = Self.succeeds(sync)
-        for await _ in began { break }
+        await held.waitForFirst()
         async let second = Self.succeeds(sync)
         async let third = Self.succeeds(sync)
         try await eventually { sync.turns.load(ordering: .relaxed) == 3 }
-        othersWait.signal()
+        held.endFirst()
         #expect(await [first, second, third] == [true, false, false])
-        #expect(count.withLock(\.self) == 2)
+        #expect(held.count == 2)
         #expect(await Self.succeeds(sync))
     }
 }

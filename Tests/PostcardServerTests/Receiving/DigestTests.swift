@@ -45,6 +45,34 @@ struct DigestTests {
         }
     }
 
+    /// What a request says of digests, the first field whose digest is wrong, and whether the response has one.
+    private static let announcements: [(fields: [String], wrong: String?, isAnswered: Bool)] = [
+        ([], nil, false),
+        (["Content-Digest: \(right)"], nil, false),
+        (["Content-Digest: \(right)", "Repr-Digest: \(right)", "Want-Repr-Digest: sha-256=10"], nil, true),
+        (["Want-Repr-Digest: sha-256=10"], nil, true),
+        (["Content-Digest: \(wrong)", "Want-Repr-Digest: sha-256=10"], "Content-Digest", false),
+        (["Repr-Digest: \(wrong)"], "Repr-Digest", false),
+        (["Content-Digest: \(right)", "Repr-Digest: \(wrong)"], "Repr-Digest", false),
+        (["Content-Digest: \(wrong)", "Repr-Digest: \(wrong)"], "Content-Digest", false),
+    ]
+
+    @Test(
+        "The digest that a form does not match is named, and a client that asks for its form's digest gets it",
+        arguments: announcements)
+    func announcedDigests(fields: [String], wrong: String?, isAnswered: Bool) async throws {
+        try await withReceiver { receiver in
+            let response = try await receiver.exchange(Form.request(body: Form.small, fields: fields))
+            #expect(response.status == (wrong == nil ? 201 : 400))
+            let size = Form.small.utf8.count
+            let detail = wrong.map { "The form's \(size) bytes do not match \($0). They changed in transit." }
+            #expect(response.problem?.detail == detail)
+            #expect(response.headers["repr-digest"] == (isAnswered ? Self.right : nil))
+            #expect(try receiver.records.count == (wrong == nil ? 1 : 0))
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
     /// Changes to a form, and why it is then refused if its digest is right.
     private static let changes: [(from: String, to: String, code: String)] = [
         ("name=", "mame=", "missing-name"), ("Disposition:", "Disposition;", "malformed-header-field"),

@@ -179,41 +179,6 @@ struct ReceptionTests {
         }
     }
 
-    private static func digest(_ text: String) -> String {
-        "sha-256=:\(Data(SHA256.hash(data: Data(text.utf8))).base64EncodedString()):"
-    }
-
-    private static let right = digest(Form.small)
-    private static let wrong = digest("another form")
-
-    /// What a request says of digests, the first field whose digest is wrong, and whether the response has one.
-    private static let announcements: [(fields: [String], wrong: String?, isAnswered: Bool)] = [
-        ([], nil, false),
-        (["Content-Digest: \(right)"], nil, false),
-        (["Content-Digest: \(right)", "Repr-Digest: \(right)", "Want-Repr-Digest: sha-256=10"], nil, true),
-        (["Want-Repr-Digest: sha-256=10"], nil, true),
-        (["Content-Digest: \(wrong)", "Want-Repr-Digest: sha-256=10"], "Content-Digest", false),
-        (["Repr-Digest: \(wrong)"], "Repr-Digest", false),
-        (["Content-Digest: \(right)", "Repr-Digest: \(wrong)"], "Repr-Digest", false),
-        (["Content-Digest: \(wrong)", "Repr-Digest: \(wrong)"], "Content-Digest", false),
-    ]
-
-    @Test(
-        "The digest that a form does not match is named, and a client that asks for its form's digest gets it",
-        arguments: announcements)
-    func announcedDigests(fields: [String], wrong: String?, isAnswered: Bool) async throws {
-        try await withReceiver { receiver in
-            let response = try await receiver.exchange(Form.request(body: Form.small, fields: fields))
-            #expect(response.status == (wrong == nil ? 201 : 400))
-            let size = Form.small.utf8.count
-            let detail = wrong.map { "The form's \(size) bytes do not match \($0). They changed in transit." }
-            #expect(response.problem?.detail == detail)
-            #expect(response.headers["repr-digest"] == (isAnswered ? Self.right : nil))
-            #expect(try receiver.records.count == (wrong == nil ? 1 : 0))
-            #expect(try receiver.incoming.isEmpty)
-        }
-    }
-
     /// What `/status` says of uploads.
     private struct Status: Decodable {
         struct Uploads: Decodable {
