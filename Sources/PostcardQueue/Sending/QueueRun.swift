@@ -84,7 +84,9 @@ struct QueueRun<Carrier: AttemptCarrier> {
 
     private func carryOut(_ action: QueueMachine.Action) async throws -> QueueMachine.Event {
         switch action {
-        case .connect: try await carrier.connect()
+        case .connect:
+            try redateRetries()
+            try await carrier.connect()
         case .compare:
             let carried = try await carrier.attempts()
             let recorded = try recorded()
@@ -116,6 +118,16 @@ struct QueueRun<Carrier: AttemptCarrier> {
         let now = time.date()
         guard try store.database.read({ try $0.hasExpiredUploads(at: now) }) else { return }
         try store.database.write { try $0.failExpiredUploads(at: now) }
+        carrier.notifyChange()
+    }
+
+    /// Makes retries due whose time is too far away, because the clock was ahead and was corrected since.
+    private func redateRetries() throws {
+        let (now, session) = (time.date(), machine.rules.session)
+        let latest = now.addingTimeInterval(machine.rules.longestDelay)
+        // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
+        if try store.database.read({ try $0.misdatedRetries(after: latest, of: session) }).isEmpty { return }
+        try store.database.write { try $0.redateRetries(after: latest, of: session, at: now) }
         carrier.notifyChange()
     }
 

@@ -93,6 +93,35 @@ extension Database {
         if case .staleForm = count { try endSignature(of: id, at: due) }
     }
 
+    /// Retries that are due later than any delay lasts: the clock was ahead when their attempts failed.
+    ///
+    /// - Parameters:
+    ///   - latest: When the longest delay ends that begins now.
+    ///   - session: The identifier of the sender's background session, or `nil` for a sender in this process.
+    func misdatedRetries(after latest: Date, of session: String?) throws -> [QueuedUpload.ID] {
+        // An upload may wait for a time of its own.
+        try QueuedUpload.ID.fetchAll(
+            self,
+            sql: """
+                SELECT id FROM upload
+                WHERE state = 'retrying' AND typeof(due) = 'real' AND due > max(?, coalesce(notBefore, 0))
+                    AND (session IS NULL OR session = ?)
+                """, arguments: [latest.timeIntervalSince1970, session])
+    }
+
+    /// Makes retries due that are still misdated. A background session has to give back those that it has.
+    func redateRetries(after latest: Date, of session: String?, at now: Date) throws {
+        for id in try misdatedRetries(after: latest, of: session) {
+            try notePausing(of: id)
+            try execute(
+                sql: """
+                    UPDATE upload SET due = max(?, coalesce(notBefore, 0)), started = min(started, ?), session = NULL,
+                        schedule = CASE WHEN session IS NULL THEN schedule ELSE 1 END
+                    WHERE id = ?
+                    """, arguments: [now.timeIntervalSince1970, now.timeIntervalSince1970, id])
+        }
+    }
+
     /// Notes that a store has called the form of an upload expired.
     private func endSignature(of id: QueuedUpload.ID, at time: Date) throws {
         guard let signed = try row(id)?.signed else { return }

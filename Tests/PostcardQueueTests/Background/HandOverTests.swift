@@ -312,6 +312,74 @@ import Testing
         await queue.disconnect()
     }
 
+    // MARK: - A clock that was ahead
+
+    /// Leaves an upload that the system has for a year, because the clock is ahead.
+    private func misdated(_ conditions: UploadConditions = UploadConditions()) async throws -> QueuedUpload.ID {
+        let queue = UploadQueue(
+            directory: folder.url.appending(path: "queue"), session: BackgroundSession(identifier: identifier),
+            service: KeepingService(kept), time: SteppedClock().time)
+        let id = try await queue.enqueue(QueuedForms.form(), to: Self.address(), conditions: conditions)
+        try await queue.handOver()
+        try kept.end(.failed(.connectionLost(to: Self.address(), "it broke")))
+        try await queue.handOver()
+        await queue.disconnect()
+        #expect(try #require(kept.handedOver.first?.earliestBegin) > Date(timeIntervalSinceNow: 30_000_000))
+        return id
+    }
+
+    @Test func `a retry begins at once when the clock was a year ahead and is right again`() async throws {
+        let id = try await misdated()
+        let queue = queue()
+        try await queue.handOver()
+        #expect(kept.handedOver.map(\.id.number) == [3])
+        #expect(kept.handedOver.first?.earliestBegin == nil)
+        let row = try #require(try await queue.store.database.read { try $0.row(id) })
+        #expect(row.upload.state == .sending)
+        #expect(try #require(row.started) <= Date())
+        await queue.disconnect()
+    }
+
+    @Test func `a retry whose upload has a time of its own waits for it when the clock is right again`() async throws {
+        let time = Date(timeIntervalSinceNow: 500_000)
+        _ = try await misdated(UploadConditions(notBefore: time))
+        let queue = queue()
+        try await queue.handOver()
+        let begin = try #require(kept.handedOver.first?.earliestBegin)
+        #expect(kept.handedOver.map(\.id.number) == [3] && abs(begin.timeIntervalSince(time)) < 1)
+        // It is handed over only once.
+        try await queue.handOver()
+        #expect(kept.handedOver.map(\.id.number) == [3])
+        await queue.disconnect()
+    }
+
+    @Test func `another session's retry is not taken from it when the clock is right again`() async throws {
+        let id = try await misdated()
+        let server = try await ReceivingServer()
+        let local = UploadQueue(directory: folder.url.appending(path: "queue"))
+        let other = try await local.enqueue(QueuedForms.form(), to: server.uploads)
+        try await local.run(UploadClient(), options: .draining)
+        #expect(try await local.upload(other)?.state.isDone == true)
+        #expect(try await local.upload(id)?.state.isRetrying == true)
+        #expect(kept.handedOver.map(\.id.number) == [2])
+    }
+
+    @Test func `a retry in this process begins at once when the clock is right again`() async throws {
+        let server = try await ReceivingServer()
+        let ahead = UploadQueue(
+            directory: folder.url.appending(path: "queue"), session: BackgroundSession(identifier: identifier),
+            service: KeepingService(kept), time: SteppedClock().time)
+        let id = try await ahead.enqueue(QueuedForms.form(), to: server.uploads)
+        kept.refuseNext { throw CocoaError(.fileReadNoPermission) }
+        try await ahead.handOver()
+        await ahead.disconnect()
+        #expect(kept.handedOver.isEmpty)
+        let local = UploadQueue(directory: folder.url.appending(path: "queue"))
+        #expect(try await local.upload(id)?.state.isRetrying == true)
+        try await local.run(UploadClient(), options: .draining)
+        #expect(try await local.upload(id)?.state.isDone == true)
+    }
+
     private static let firstEnds: [AttemptEnd] = [
         .failed(.connectionLost(to: URL(filePath: "/"), "it broke")), .interrupted(.cancelled),
         .response(status: 503, headerFields: HTTPFields(), url: nil, method: nil),
