@@ -186,22 +186,18 @@ extension QueueMachine {
         }
     }
 
-    /// Notes what the end of an attempt says about the session.
-    private mutating func note(_ end: AttemptEnd) {
-        switch end {
-        case .response: invalidations = 0
-        case .unavailable(let problem): round.problem = problem
-        case .interrupted, .failed, .known: break
-        }
-    }
-
     /// Takes in that the session has ended, at once or, if an action is being carried out, in the next round: the next
     /// session may have other attempts, or none.
     private mutating func noteInvalidations(in events: [AttemptEvent]) {
-        for case .invalidated(let problem) in events {
-            isInvalid = true
-            invalidations += 1
-            if !problem.mayPass || invalidations > Self.maximumInvalidations { round.problem = problem }
+        for event in events {
+            switch event {
+            case .ended(_, .response): invalidations = 0
+            case .invalidated(let problem):
+                isInvalid = true
+                invalidations += 1
+                if !problem.mayPass || invalidations > Self.maximumInvalidations { round.problem = problem }
+            default: break
+            }
         }
     }
 
@@ -219,7 +215,7 @@ extension QueueMachine {
                 if open[id] == nil { strays[id] = body } else { open[id]?.body = body }
             case .resumable(let id, let data): open[id]?.resumeData = data
             case .ended(let id, let end):
-                note(end)
+                if case .unavailable(let problem) = end { round.problem = problem }
                 let (attempt, stray) = (open.removeValue(forKey: id), strays.removeValue(forKey: id))
                 ended.append(
                     EndedAttempt(

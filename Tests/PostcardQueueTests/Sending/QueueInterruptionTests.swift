@@ -192,6 +192,28 @@ import Testing
         }
     }
 
+    @Test func `a session that ends right after a response is the first of a row`() {
+        var world = QueueWorld.withUpload(session: "session")
+        world.wake()
+        for _ in 0..<3 {
+            world.invalidate(.invalid("it broke"))
+            #expect(world.wake() != .gaveUp)
+        }
+        // The response and the end of its session are reported together.
+        world.advance(to: world.now + 10)
+        world.wake()
+        world.advance(to: world.now + 10)
+        world.invalidate(.invalid("it broke"))
+        #expect(world.wake() != .gaveUp)
+        #expect(world.uploads[0].state.name == "done", "\(world.trace)")
+        for _ in 0..<2 {
+            world.invalidate(.invalid("it broke"))
+            #expect(world.wake() != .gaveUp)
+        }
+        world.invalidate(.invalid("it broke"))
+        #expect(world.wake() == .gaveUp)
+    }
+
     @Test(arguments: [SessionProblem.inUse, .requiresSharedContainer])
     func `a session that the system does not accept is reported at once`(problem: SessionProblem) {
         var world = QueueWorld.withUpload(session: "session")
