@@ -12,8 +12,8 @@ final class RequestRecorder: FormObserver {
         var parts: [RecordedPart] = []
         var partBytes = 0
         var partCount = 0
-        /// Whether the part that is being read is the last of `parts`.
-        var isInPart = false
+        /// Whether the latest part is in `parts`, as its last element.
+        var isPartRecorded = false
         var warnings: [FormProblem] = []
         var warningCounts: [FormProblem.Code: Int] = [:]
         /// How far the form was read.
@@ -85,13 +85,13 @@ final class RequestRecorder: FormObserver {
             let isSecret = Secrets.isSecret(header.name)
             if isSecret { state.secrets.append(offset..<offset) }
             state.isInSecret = isSecret
-            state.isInPart = state.parts.count < options.maximumParts && state.partBytes < options.maximumEndBytes
+            state.isPartRecorded = state.parts.count < options.maximumParts && state.partBytes < options.maximumEndBytes
             for warning in header.warnings {
                 let count = state.warningCounts[warning.code, default: 0]
                 state.warningCounts[warning.code] = count + 1
                 if count < Self.maximumWarningsOfAKind { state.warnings.append(warning) }
             }
-            guard state.isInPart else { return }
+            guard state.isPartRecorded else { return }
             let part = RecordedPart(header, isSecret: isSecret, contentOffset: offset)
             state.partBytes += part.bytes
             state.parts.append(part)
@@ -104,15 +104,13 @@ final class RequestRecorder: FormObserver {
             if state.isInSecret, let secret = state.secrets.popLast() {
                 state.secrets.append(secret.lowerBound..<state.readTo)
             }
-            if state.isInPart { state.parts[state.parts.count - 1].size += Int64(count) }
+            if state.isPartRecorded { state.parts[state.parts.count - 1].size += Int64(count) }
         }
     }
 
-    func partEnded(text: [UInt8]?) {
+    func fieldEnded(text: [UInt8]) {
         state.withLock { state in
-            guard state.isInPart else { return }
-            state.isInPart = false
-            guard let text, text.count <= Self.maximumTextBytes else { return }
+            guard state.isPartRecorded, text.count <= Self.maximumTextBytes else { return }
             state.parts[state.parts.count - 1].keep(text)
             state.partBytes += text.count
         }

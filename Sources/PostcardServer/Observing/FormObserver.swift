@@ -8,6 +8,6 @@ package protocol FormObserver: Sendable {
     /// - Parameter count: How many further bytes of the part's content were read.
     func partRead(_ count: Int)
 
-    /// - Parameter text: The content of a text field; `nil` for a file.
-    func partEnded(text: [UInt8]?)
+    /// - Parameter text: The content of a text field, whose part has ended.
+    func fieldEnded(text: [UInt8])
 }

@@ -147,16 +147,12 @@ final class IncomingForm {
             switch part {
             case .none: return nil
             case .field(let name, let value):
-                observer?.partEnded(text: value)
+                observer?.fieldEnded(text: value)
                 parts.append(.field(fields.count))
                 fields.append(UploadRecord.Field(name: name, value: String(decoding: value, as: UTF8.self)))
                 return nil
-            case .beginning(let header, let bytes):
-                observer?.partEnded(text: nil)
-                return .wholeFile(try file(header, beginningWith: bytes))
-            case .file:
-                observer?.partEnded(text: nil)
-                return .endFile
+            case .beginning(let header, let bytes): return .wholeFile(try file(header, beginningWith: bytes))
+            case .file: return .endFile
             }
         }
     }
