@@ -40,6 +40,8 @@ struct QueueRun<Carrier: AttemptCarrier> {
     private let store: QueueStore
     private let time: QueueTime
     private let carrier: Carrier
+    /// The latest time at which uploads were looked at.
+    private var lastDate: Date?
 
     init(_ rules: QueueMachine.Rules, _ store: QueueStore, _ time: QueueTime, _ carrier: Carrier) {
         machine = QueueMachine(rules)
@@ -82,11 +84,9 @@ struct QueueRun<Carrier: AttemptCarrier> {
         }
     }
 
-    private func carryOut(_ action: QueueMachine.Action) async throws -> QueueMachine.Event {
+    private mutating func carryOut(_ action: QueueMachine.Action) async throws -> QueueMachine.Event {
         switch action {
-        case .connect:
-            try redateRetries()
-            try await carrier.connect()
+        case .connect: try await carrier.connect()
         case .compare:
             let carried = try await carrier.attempts()
             let recorded = try recorded()
@@ -97,7 +97,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         case .cancel(let attempts, let uploads): await cancel(Set(attempts), of: uploads)
         case .read: return .recorded(try recorded())
         case .claim(let claim):
-            try failExpired()
+            try noteTime()
             let (rows, nextDue) = try carrier.claim(claim)
             if rows.isEmpty { return .exhausted(nextDue: nextDue) }
             carrier.notifyChange()
@@ -113,26 +113,35 @@ struct QueueRun<Carrier: AttemptCarrier> {
         return .done
     }
 
-    /// Fails the uploads whose time is over, so that they are neither claimed nor carried any longer.
-    private func failExpired() throws {
+    /// Fails the uploads whose time is over, so that they are neither claimed nor carried any longer, and puts right what
+    /// a clock that was ahead has done.
+    private mutating func noteTime() throws {
         let now = time.date()
+        try redateUploads(at: now)
         guard try store.database.read({ try $0.hasExpiredUploads(at: now) }) else { return }
         try store.database.write { try $0.failExpiredUploads(at: now) }
         carrier.notifyChange()
     }
 
-    /// Makes retries due whose time is too far away, because the clock was ahead and was corrected since.
-    private func redateRetries() throws {
-        let (now, session) = (time.date(), machine.rules.session)
-        let latest = now.addingTimeInterval(machine.rules.longestDelay)
-        // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
-        if try store.database.read({ try $0.misdatedRetries(after: latest, of: session) }).isEmpty { return }
-        try store.database.write { try $0.redateRetries(after: latest, of: session, at: now) }
-        carrier.notifyChange()
+    /// Dates uploads anew that a wrong clock has dated: at first, and after each time the clock was set back.
+    private mutating func redateUploads(at now: Date) throws {
+        let isSetBack = lastDate.map { now < $0.addingTimeInterval(-60) } ?? true
+        // A sender that only stops uploads may have other rules than the sender of these.
+        if isSetBack, machine.rules.concurrency > 0 {
+            let (session, latest) = (machine.rules.session, now.addingTimeInterval(machine.rules.longestDelay))
+            // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
+            if try !store.database.read({ try $0.misdatedUploads(after: latest, of: session) }).isEmpty {
+                // The ends of attempts that the system has may still be reported.
+                let due = now.addingTimeInterval(Interruption.lost.delay(after: 1))
+                try store.database.write { try $0.redateUploads(after: latest, of: session, to: due) }
+                carrier.notifyChange()
+            }
+        }
+        lastDate = now
     }
 
-    private func recorded() throws -> [AttemptID: QueuedUpload.ID] {
-        try failExpired()
+    private mutating func recorded() throws -> [AttemptID: QueuedUpload.ID] {
+        try noteTime()
         return try store.database.read { try $0.attempts(of: machine.rules.session) }
     }
 

@@ -38,7 +38,8 @@ extension QueueMachine.Rules {
     /// How long to wait before an upload that could not be handed over is tried again, in seconds.
     static let postponement = 60.0
 
-    /// The longest delay before a retry, in seconds: a day, unless the policy allows a longer one.
+    /// What is further away than this was dated by a wrong clock, in seconds: a day, or longer if the policy allows longer
+    /// delays.
     var longestDelay: Double { max(86_400, max(retryPolicy.maximumDelay, retryPolicy.maximumRetryAfter) / .seconds(1)) }
 
     func schedule(for row: UploadRow) -> RetrySchedule {

@@ -93,32 +93,33 @@ extension Database {
         if case .staleForm = count { try endSignature(of: id, at: due) }
     }
 
-    /// Retries that are due later than any delay lasts: the clock was ahead when their attempts failed.
+    /// Uploads that are further away than the longest delay, and than their own time: the clock was ahead when they were
+    /// delayed.
     ///
     /// - Parameters:
-    ///   - latest: When the longest delay ends that begins now.
+    ///   - latest: The end of the longest delay, if it begins now.
     ///   - session: The identifier of the sender's background session, or `nil` for a sender in this process.
-    func misdatedRetries(after latest: Date, of session: String?) throws -> [QueuedUpload.ID] {
-        // An upload may wait for a time of its own.
+    func misdatedUploads(after latest: Date, of session: String?) throws -> [QueuedUpload.ID] {
         try QueuedUpload.ID.fetchAll(
             self,
             sql: """
                 SELECT id FROM upload
-                WHERE state = 'retrying' AND typeof(due) = 'real' AND due > max(?, coalesce(notBefore, 0))
+                WHERE state IN ('waiting', 'retrying') AND typeof(due) = 'real' AND due > max(?, coalesce(notBefore, 0))
                     AND (session IS NULL OR session = ?)
                 """, arguments: [latest.timeIntervalSince1970, session])
     }
 
-    /// Makes retries due that are still misdated. A background session has to give back those that it has.
-    func redateRetries(after latest: Date, of session: String?, at now: Date) throws {
-        for id in try misdatedRetries(after: latest, of: session) {
+    /// Dates uploads anew that are still misdated. Those that a background session has are taken from the session: its
+    /// sender then cancels their attempts.
+    func redateUploads(after latest: Date, of session: String?, to due: Date) throws {
+        for id in try misdatedUploads(after: latest, of: session) {
             try notePausing(of: id)
             try execute(
                 sql: """
-                    UPDATE upload SET due = max(?, coalesce(notBefore, 0)), started = min(started, ?), session = NULL,
-                        schedule = CASE WHEN session IS NULL THEN schedule ELSE 1 END
+                    UPDATE upload SET due = max(?, coalesce(notBefore, 0)), session = NULL,
+                        schedule = coalesce(schedule, 1)
                     WHERE id = ?
-                    """, arguments: [now.timeIntervalSince1970, now.timeIntervalSince1970, id])
+                    """, arguments: [due.timeIntervalSince1970, id])
         }
     }
 
