@@ -152,12 +152,17 @@ public struct FormParser: Sendable {
             let isWhole = Int64(bytes.count - position) <= allowed
             let end = isWhole ? bytes.count : position + Int(clamping: max(allowed, 0))
             if let event = try nextEvent(in: bytes, at: &position, end: end) { return event }
-            guard isWhole else {
-                let index = if case .header = state { Int?(partCount) } else { part?.index }
-                throw fail(limits.bodyTooLarge(from: start, part: index))
-            }
+            guard isWhole else { throw failTooLarge() }
             return nil
         }
+    }
+
+    /// Not inlined: the closure above is then small enough to be inlined, which saves a tenth of the time of a chunk of
+    /// 1 KiB.
+    @inline(never)
+    private mutating func failTooLarge() -> FormProblem {
+        let index = if case .header = state { Int?(partCount) } else { part?.index }
+        return fail(limits.bodyTooLarge(from: start, part: index))
     }
 
     /// Ends the body.

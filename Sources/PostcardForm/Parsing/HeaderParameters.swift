@@ -112,6 +112,7 @@ struct HeaderParameters {
     ///
     /// - Returns: The parameters, and the first that ends in a backslash; `nil` if the value is malformed this way too,
     ///   or if no parameter ends so.
+    @inline(never)
     static func asBrowsersWrite(
         _ header: Span<UInt8>, in range: Range<Int>
     ) -> (parameters: HeaderParameters, endingInBackslash: Parameter)? {
@@ -174,10 +175,24 @@ extension HeaderParameters {
             return start..<index
         }
 
+        @inline(__always)
         private mutating func quotedString(in bytes: Span<UInt8>, _ escapes: inout Escapes) throws(Fault) -> Range<Int>
         {
             let start = index
             index += 1
+            skip(in: bytes) { $0 != .quote && $0 != .backslash }
+            if index < end, bytes[index] == .quote {
+                index += 1
+                return (start + 1)..<(index - 1)
+            }
+            return try rest(ofStringAt: start, in: bytes, &escapes)
+        }
+
+        /// The rest of a quoted string, from its first backslash on. Not inlined: few strings have one.
+        @inline(never)
+        private mutating func rest(
+            ofStringAt start: Int, in bytes: Span<UInt8>, _ escapes: inout Escapes
+        ) throws(Fault) -> Range<Int> {
             while index < end {
                 skip(in: bytes) { $0 != .quote && $0 != .backslash }
                 guard index < end else { break }
