@@ -137,6 +137,7 @@ extension Database {
             sql: "UPDATE upload SET schedule = 0 WHERE schedule = 1 AND (due <= ? OR typeof(due) <> 'real')",
             arguments: [now.timeIntervalSince1970])
         while true {
+            // Sorted by the column, as the index is: by the converted value, SQLite would sort all uploads each time.
             let candidates = try masks.compactMap { mask in
                 try Row.fetchOne(
                     self,
@@ -144,7 +145,7 @@ extension Database {
                         SELECT id, CAST(priority AS INTEGER) AS priority FROM upload INDEXED BY upload_ready
                         WHERE schedule = 0 AND networks = ?
                             AND id NOT IN (\(active.map(String.init).joined(separator: ", ")))
-                        ORDER BY priority DESC, id LIMIT 1
+                        ORDER BY upload.priority DESC, id LIMIT 1
                         """, arguments: [mask])
             }.map { row in
                 (
