@@ -187,7 +187,7 @@ extension QueueMachine {
     }
 
     /// Takes in that the session has ended, at once or, if an action is being carried out, in the next round: the next
-    /// session may have other attempts, or none.
+    /// session may have other attempts, or none. A response of a server ends the row of such sessions.
     private mutating func noteInvalidations(in events: [AttemptEvent]) {
         for event in events {
             switch event {

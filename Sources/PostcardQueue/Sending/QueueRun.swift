@@ -40,7 +40,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
     private let store: QueueStore
     private let time: QueueTime
     private let carrier: Carrier
-    /// The latest time at which uploads were looked at.
+    /// The time at which uploads were last looked at.
     private var lastDate: Date?
 
     init(_ rules: QueueMachine.Rules, _ store: QueueStore, _ time: QueueTime, _ carrier: Carrier) {
@@ -125,6 +125,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
 
     /// Dates uploads anew that a wrong clock has dated: at first, and after each time the clock was set back.
     private mutating func redateUploads(at now: Date) throws {
+        // Small corrections are no reason to read all uploads.
         let isSetBack = lastDate.map { now < $0.addingTimeInterval(-60) } ?? true
         // A sender that only stops uploads may have other rules than the sender of these.
         if isSetBack, machine.rules.concurrency > 0 {

@@ -20,13 +20,15 @@ import Testing
     }
 
     private func queue(
-        maximumOpen: Int? = nil, headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)? = nil
+        maximumOpen: Int? = nil, policy: RetryPolicy? = nil,
+        headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)? = nil, time: QueueTime = QueueTime()
     ) -> UploadQueue {
         var session = BackgroundSession(identifier: identifier)
         if let maximumOpen { session.maximumOpenUploads = maximumOpen }
+        if let policy { session.retryPolicy = policy }
         session.headerFields = headerFields
         return UploadQueue(
-            directory: folder.url.appending(path: "queue"), session: session, service: KeepingService(kept))
+            directory: folder.url.appending(path: "queue"), session: session, service: KeepingService(kept), time: time)
     }
 
     private static func address() throws -> URL { try #require(URL(string: "https://example.com/uploads")) }
@@ -295,9 +297,7 @@ import Testing
         async throws
     {
         let clock = SteppedClock()
-        let queue = UploadQueue(
-            directory: folder.url.appending(path: "queue"), session: BackgroundSession(identifier: identifier),
-            service: KeepingService(kept), time: clock.time)
+        let queue = queue(time: clock.time)
         let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())
         for (seconds, expected) in [(0, 1), (0, 1), (0, 1), (11, 2), (0, 2), (60, 3)] {
             clock.advance(by: .seconds(seconds))
@@ -314,19 +314,7 @@ import Testing
 
     // MARK: - A clock that was ahead
 
-    /// A queue whose clock is a year ahead until the test sets it back.
-    private func ahead(
-        _ clock: SteppedClock, _ policy: RetryPolicy? = nil, maximumOpen: Int? = nil
-    ) -> UploadQueue {
-        var session = BackgroundSession(identifier: identifier)
-        if let policy { session.retryPolicy = policy }
-        if let maximumOpen { session.maximumOpenUploads = maximumOpen }
-        return UploadQueue(
-            directory: folder.url.appending(path: "queue"), session: session, service: KeepingService(kept),
-            time: clock.time)
-    }
-
-    /// Leaves an upload that the system has for a year.
+    /// Leaves an upload that the system has for a year, in a queue with a ``SteppedClock``.
     private func misdate(
         _ queue: UploadQueue, _ conditions: UploadConditions = UploadConditions(), to address: URL? = nil
     ) async throws -> QueuedUpload.ID {
@@ -342,7 +330,7 @@ import Testing
 
     @Test func `a retry begins soon when the clock was a year ahead and is right again`() async throws {
         kept.setResumeData(Data("rest".utf8))
-        let first = ahead(SteppedClock())
+        let first = queue(time: SteppedClock().time)
         _ = try await misdate(first)
         await first.disconnect()
         let queue = queue()
@@ -356,7 +344,7 @@ import Testing
 
     @Test func `a retry begins soon when the clock is set back while the app runs`() async throws {
         let clock = SteppedClock()
-        let queue = ahead(clock)
+        let queue = queue(time: clock.time)
         _ = try await misdate(queue)
         clock.advance(by: .seconds(-31_536_000))
         try await queue.handOver()
@@ -369,7 +357,7 @@ import Testing
     @Test func `an upload that was paused while it was sent is sent soon when the clock is right again`() async throws {
         let clock = SteppedClock()
         // None is handed over before it is due.
-        let queue = ahead(clock, maximumOpen: 1)
+        let queue = queue(maximumOpen: 1, time: clock.time)
         let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())
         try await queue.handOver()
         try kept.end(.failed(.connectionLost(to: Self.address(), "it broke")))
@@ -390,7 +378,7 @@ import Testing
 
     @Test func `a retry whose upload has a time of its own waits for it when the clock is right again`() async throws {
         let time = Date(timeIntervalSinceNow: 500_000)
-        let first = ahead(SteppedClock())
+        let first = queue(time: SteppedClock().time)
         _ = try await misdate(first, UploadConditions(notBefore: time))
         await first.disconnect()
         // Once, and not with each process.
@@ -407,7 +395,7 @@ import Testing
         let clock = SteppedClock()
         var policy = RetryPolicy.persistent
         policy.maximumRetryAfter = .seconds(40_000_000)
-        let queue = ahead(clock, policy)
+        let queue = queue(policy: policy, time: clock.time)
         _ = try await misdate(queue)
         clock.advance(by: .seconds(-31_536_000))
         try await queue.handOver()
@@ -417,7 +405,7 @@ import Testing
 
     @Test func `a sender in this process leaves another's retry to its session when the clock is right`() async throws {
         let server = try await ReceivingServer()
-        let first = ahead(SteppedClock())
+        let first = queue(time: SteppedClock().time)
         let id = try await misdate(first, to: server.uploads)
         await first.disconnect()
         let local = UploadQueue(directory: folder.url.appending(path: "queue"))
@@ -431,7 +419,7 @@ import Testing
     @Test func `a sender in this process sends a retry soon when the clock is right again`() async throws {
         let server = try await ReceivingServer()
         let clock = SteppedClock()
-        let first = ahead(clock)
+        let first = queue(time: clock.time)
         let id = try await first.enqueue(QueuedForms.form(), to: server.uploads)
         kept.refuseNext { throw CocoaError(.fileReadNoPermission) }
         try await first.handOver()
