@@ -110,7 +110,8 @@ package final class FileLock: Sendable {
     /// Acquires the lock of an open file, which is closed with the lock.
     ///
     /// - Parameter path: The file, for the error's message.
-    /// - Throws: ``FileError`` with the errno `wouldBlock` if another process has the lock.
+    /// - Throws: ``FileError`` with the errno `wouldBlock` if the file is locked through another descriptor, in this
+    ///   process or another one.
     package init(_ descriptor: FileDescriptor, _ path: FilePath) throws(FileError) {
         while flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 {
             let error = DurableFiles.lastError

@@ -73,7 +73,7 @@ extension UploadResponse {
         return title.isEmpty || statusText.hasSuffix(title) ? nil : title
     }
 
-    /// Whether the server refused the form because its bytes changed on the way: the problem of `postcard serve`.
+    /// Whether the server refused the form because its bytes changed in transit: the problem of `postcard serve`.
     var isDigestMismatch: Bool { status == .badRequest && problem?["code"]?.text == "digest-mismatch" }
 
     /// The status as text, with its standard phrase: transports give different phrases, or none.

@@ -32,8 +32,8 @@ public struct ResumptionPolicy: Sendable {
     ///
     /// Such a response means that the server has lost what it had (404, 410), has another offset than it said (409),
     /// got other bytes than were sent (400 with the code `digest-mismatch`), or has lowered its limit (413). The upload
-    /// then asks for the offset and resumes at once. An offset that the server reports meanwhile is not progress; only
-    /// an accepted request is, or one that was interrupted.
+    /// then asks for the offset and resumes at once. An offset that the server reports meanwhile is not progress: only a
+    /// request that the server accepts, or that is interrupted, resets the count.
     public var maximumRejections = 5
 
     /// How large appends are, in bytes, once some have failed for no reason that the server gave: because of a proxy

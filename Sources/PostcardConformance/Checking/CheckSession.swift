@@ -247,7 +247,7 @@ final class CheckSession {
 
     /// Collects responses until the final one.
     ///
-    /// - Parameter isEnough: Whether to stop before.
+    /// - Parameter isEnough: Whether the responses so far are enough to stop before the final one.
     private func collect(
         into exchange: inout Exchange, from connection: ConformanceConnection, before end: ContinuousClock.Instant,
         _ isEnough: (Exchange) -> Bool
@@ -278,7 +278,7 @@ final class CheckSession {
         return connection
     }
 
-    /// Takes notes of addresses, offsets and the times of interim responses.
+    /// Records upload resources, offsets and the delays of interim responses.
     private func learn(from exchange: Exchange, of step: Step) throws {
         for response in exchange.interim + [exchange.final].compactMap(\.self) {
             if let offset = response.fields.uploadOffset { evidence.seenOffset = offset }
@@ -336,7 +336,7 @@ final class CheckSession {
 extension Step {
     private var expectsContinue: Bool { fields.contains { $0.name == "Expect" } }
 
-    /// Whether the responses in a pause of the content are those that the pause is for.
+    /// Whether the response that a pause in the content waits for has arrived: a 100, or a 104 with the upload resource.
     fileprivate func isPauseOver(_ exchange: Exchange) -> Bool {
         if case .quiet = delivery { return false }
         return expectsContinue

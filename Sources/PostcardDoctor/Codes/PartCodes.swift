@@ -158,7 +158,7 @@ extension FormProblem.Code {
         example: #"Optional("Jeju")"#, fix: "Unwrap the value before writing it.",
         swift: "if let title { form.append(title) }  // not String(describing: title)")
 
-    /// A value is what a language prints for nothing.
+    /// A value is the text that a language prints for a missing value, such as `nil`.
     public static let nullText = Self(
         "null-text", severity: .warning, .parts, "A value is a word for nothing",
         cause: "The value was absent, and its description was sent. The server stores the word.",

@@ -10,9 +10,10 @@ import PostcardPictureFormats
 /// ```
 ///
 /// The receiver's parser reads the same body and decides what is refused. Meanwhile the examination reads the body as
-/// it was meant: with the delimiters and line breaks that it really has, continuing after every problem. No content is
-/// kept, so a body of any size needs 2 MiB of memory. The first 5,000 parts are described. After
-/// 30,000 lines of delimiters and headers only the parser reads on: no one fixes a form line by line that is so long.
+/// it was meant: with the delimiters and line breaks that it really has, continuing after every problem. Of the
+/// content only short texts are kept, so the memory does not grow with the size of files. The first 5,000 parts are
+/// described. After 30,000 lines of delimiters and headers only the parser reads on: no one fixes a form line by line
+/// that is so long.
 public struct FormExamination: Sendable {
     var buffer = BodyBuffer()
     /// The index in the buffer up to which the body has been read.

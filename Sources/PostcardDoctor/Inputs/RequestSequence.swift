@@ -151,7 +151,7 @@ struct RequestSequence: Sendable {
         }
     }
 
-    /// What follows a head. A body whose length is unknown never ends.
+    /// The state after a head. A body of unknown length lasts to the end of the input.
     private static func state(behind head: RequestHead) -> State {
         if head.isChunked { return .chunks(ChunkedBody()) }
         if let length = head.contentLength { return length > 0 ? .body(rest: length) : .nextLine([]) }

@@ -117,7 +117,7 @@ extension DispositionReading {
         return name == "name" ? header.name : header.filename
     }
 
-    /// The edits that escape every backslash of a name that escapes nothing.
+    /// The edits that double each backslash in the quoted values, except those before a quote.
     fileprivate func backslashEdits(in text: HeaderText) -> [Edit] {
         parameters.filter(\.isQuoted).compactMap { parameter in
             let value = text.bytes[parameter.value]

@@ -1,6 +1,6 @@
 /// The names of fields, which describe a place in a value: `pet[name]`, `tags[]`, `pets[0][name]`.
 enum FieldName {
-    /// The keys of a name, from the outermost in; an empty one for `[]`.
+    /// Splits a name into its keys, the outermost first. `[]` is an empty key.
     ///
     /// A name is a key, and then any number of keys in square brackets. Receivers read other uses of brackets
     /// differently, such as `a[b` or `a[b]c`. Here such a name is a single key.

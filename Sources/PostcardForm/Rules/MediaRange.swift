@@ -72,7 +72,7 @@ extension MediaType {
 
 /// What the first bytes of a file can say about the type that its sender claims.
 enum MediaFormat {
-    /// The one spelling of a type that has several.
+    /// The canonical spelling of a type: `image/jpeg` for `image/jpg`.
     static func canonical(_ essence: String) -> String { aliases[essence] ?? essence }
 
     private static let aliases: [String: String] = [

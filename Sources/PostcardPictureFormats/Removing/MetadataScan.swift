@@ -234,7 +234,7 @@ extension MetadataScan {
     ///
     /// - Parameters:
     ///   - extents: Where its bytes are in the file, in the order in which they belong together.
-    ///   - rewriting: Makes other bytes of it, as many.
+    ///   - rewriting: Returns the replacement, which has the same number of bytes.
     mutating func rewrite(
         _ extents: [Range<Int64>], by rewriting: ([UInt8]) throws(BlockFault) -> [UInt8]
     ) throws(PictureFault) {

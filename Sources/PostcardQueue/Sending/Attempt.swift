@@ -30,7 +30,7 @@ package enum AttemptEvent: Sendable {
     case sent(AttemptID, bytes: Int64)
     /// The next bytes of the response's body.
     case received(AttemptID, Data)
-    /// The attempt is about to end without a response, and the next one can resume with this.
+    /// The attempt is about to end without a response. The data resumes the next attempt.
     case resumable(AttemptID, Data)
     /// The attempt has ended.
     case ended(AttemptID, AttemptEnd)

@@ -123,7 +123,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         carrier.notifyChange()
     }
 
-    /// Dates uploads anew that a wrong clock has dated: at first, and after each time the clock was set back.
+    /// Corrects the due dates that a wrong clock has set: at first, and after each time the clock was set back.
     private mutating func redateUploads(at now: Date) throws {
         // Small corrections are no reason to read all uploads.
         let isSetBack = lastDate.map { now < $0.addingTimeInterval(-60) } ?? true

@@ -109,8 +109,8 @@ extension Database {
                 """, arguments: [latest.timeIntervalSince1970, session])
     }
 
-    /// Dates uploads anew that are still misdated. Those that a background session has are taken from the session: its
-    /// sender then cancels their attempts.
+    /// Corrects the due dates of uploads that are still misdated. Those that a background session has are taken from the
+    /// session: its sender then cancels their attempts.
     func redateUploads(after latest: Date, of session: String?, to due: Date) throws {
         for id in try misdatedUploads(after: latest, of: session) {
             try notePausing(of: id)

@@ -36,7 +36,7 @@ struct UploadRow: Sendable {
     let session: String?
     /// The first attempt that may have delivered the form, or `nil` if none can have.
     let possibleDelivery: Int64?
-    /// What the system resumes the current attempt with, or `nil` if it sends the whole form.
+    /// The data with which the system resumes the current attempt, or `nil` if it sends the whole form.
     let resumeData: Data?
 }
 

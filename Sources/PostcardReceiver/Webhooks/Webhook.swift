@@ -2,7 +2,7 @@ import NIOCore
 import PostcardFoundation
 import PostcardServer
 
-/// An endpoint that is told of each record, and how messages reach it.
+/// An endpoint that is notified of each record, and how messages reach it.
 package struct Webhook: Sendable {
     /// A message to the endpoint.
     package struct Message: Sendable {

@@ -298,7 +298,8 @@ struct ObjectStore: Sendable {
 
     /// Signs forms for clients, for an address of the store that may be another than that of this process.
     ///
-    /// - Returns: Also when the form expires: with the credentials, if that is earlier.
+    /// - Returns: The URL, the signed fields and when the form expires. It expires with the credentials, if that is
+    ///   earlier.
     func signedForm(
         _ policy: PostPolicy, at date: Date
     ) async throws -> (url: String, fields: [(String, String)], expires: Date) {
@@ -307,7 +308,7 @@ struct ObjectStore: Sendable {
 
     /// Signs a PUT for clients.
     ///
-    /// - Returns: Also when the signature expires: with the credentials, if that is earlier.
+    /// - Returns: The URL and when its signature expires. It expires with the credentials, if that is earlier.
     func signedPut(
         _ key: String, headers: [(String, String)], lifetime: Int, at date: Date
     ) async throws -> (url: String, expires: Date) {

@@ -16,7 +16,7 @@ public import PostcardServer
 /// ```
 ///
 /// A file arrives below `arriving/`, at a key that cannot be guessed. When it is reported, its content is copied within
-/// the store to where nobody else can write, and one create-only PUT makes the record, as for every upload.
+/// the store to where no one else can write, and one create-only PUT makes the record, as for every upload.
 public struct PresignedForms: Sendable {
     private let store: S3UploadStore
     private let options: PresignedFormOptions

@@ -17,7 +17,7 @@ final class RequestDecoder: ByteToMessageDecoder {
 
     /// - Parameters:
     ///   - replaced: The decoder that no longer receives any bytes. The requests are passed to the handler after it.
-    ///   - requestGuard: That handler, which knows where a request for an upgrade ends.
+    ///   - requestGuard: The handler after the replaced decoder. It knows where a request for an upgrade ends.
     init(replacing replaced: ChannelHandlerContext, requestGuard: RequestGuard) {
         self.replaced = replaced
         self.requestGuard = requestGuard

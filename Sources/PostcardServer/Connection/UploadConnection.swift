@@ -8,8 +8,9 @@ struct ResponseFlush: Sendable {}
 /// The connection of a request, and what is kept until the request ends.
 package final class UploadConnection: Sendable {
     /// The connection of the request that the current task handles; `nil` on another server than
-    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. Only what Hummingbird calls reads this, because it gets
-    /// nothing but the app's own context: routes, middleware and the extensions of `Request`. They pass it on.
+    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. Only routes, middleware and the extensions of
+    /// `Request` read this, because Hummingbird passes them nothing but the app's own context. They pass the connection
+    /// on.
     @TaskLocal package static var current: UploadConnection?
 
     package let channel: any Channel

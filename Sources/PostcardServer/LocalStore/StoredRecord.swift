@@ -14,7 +14,8 @@ struct StoredRecord {
 
     private static let damage = StoreDamage("The file is not a record, or not all of one.")
 
-    /// The size up to which a record is decoded whole.
+    /// The maximum size of a record that is decoded to check it or to find a file. Of larger ones, only the bytes that
+    /// are needed are read.
     private static let smallBytes: Int64 = 64 << 10
     /// The maximum size of a record. None is as large: the form's text would not have fit into memory either.
     private static let maximumBytes: Int64 = 1 << 30

@@ -43,7 +43,7 @@ struct UploadDirectory: ~Copyable {
     private(set) var contents: [Content] = []
 
     /// - Parameters:
-    ///   - names: Makes the names of records durable.
+    ///   - names: Syncs the directory that contains the records.
     ///   - name: The directory's name until the commit.
     ///   - key: The key of the record.
     ///   - isKept: Whether anything is written. Content is hashed in any case.
@@ -97,7 +97,8 @@ struct UploadDirectory: ~Copyable {
         contents[index].size > 0 ? path.appending(StoreDirectory.name(ofFile: index)) : nil
     }
 
-    /// Makes the file with its first byte, so that a form of many empty files costs the disk nothing.
+    /// Appends bytes to the current file. The file is made with its first byte, so that a form of many empty files costs
+    /// the disk nothing.
     private mutating func append(_ buffer: ByteBuffer) throws(FileError) {
         let bytes = buffer.readableBytesSpan
         bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }

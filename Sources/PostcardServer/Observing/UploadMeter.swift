@@ -59,7 +59,8 @@ package final class UploadMeter: Sendable {
 
     /// Counts the end of an upload.
     ///
-    /// - Parameter bodyBytes: The size of the form; `nil` for a part of one, whose bytes count when the form is read.
+    /// - Parameter bodyBytes: The size of the form, in bytes; `nil` for a request with a part of a form, whose bytes
+    ///   count when the whole form is read.
     func ended(bodyBytes: Int64?, after time: Duration) {
         counts.withLock { counts in
             counts.underWay -= 1

@@ -78,7 +78,7 @@ struct Reception<Store: UploadStore>: Sendable {
         if !problem.isOfShare { meter.refused(problem) }
     }
 
-    /// A refusal with all limits of sizes, if it is about one and names none itself.
+    /// The problem with all size limits in a list, if its status is 413 and it has no list.
     func named(_ problem: UploadProblem) -> UploadProblem {
         guard problem.status == .contentTooLarge, problem.limits.isEmpty else { return problem }
         var problem = problem

@@ -64,7 +64,7 @@ struct AccessOptions: ParsableArguments {
         }
     }
 
-    /// Other machines are only allowed with an explicit option.
+    /// Throws if other machines can reach the host and neither a token nor `--open` is given.
     func validate(host: String) throws {
         guard !open, token == nil, tokenFile == nil, !LoopbackAddress.contains(host) else { return }
         throw ValidationError(

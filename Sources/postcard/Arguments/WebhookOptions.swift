@@ -114,7 +114,7 @@ private final class WebhookSender: Sendable {
         return Int(response.status.code)
     }
 
-    /// Reads a short body. The status has said everything, so neither errors nor what is left matter.
+    /// Reads a short body, so that the connection can be used again. Errors and the rest of a long body are ignored.
     private func drain(_ body: HTTPClientResponse.Body) async {
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask { _ = try? await body.collect(upTo: Self.maximumResponseBytes) }

@@ -43,7 +43,7 @@ extension BrowserDifference<ReadingOutcome> {
                 outcome: .otherNames, cases: ["wpt-05", "wpt-06"]),
             .init(
                 browsers:
-                    "lowercase a part's Content-Type, write it anew, use the last of several types and drop what is no "
+                    "lowercase a part's Content-Type, rewrite it, use the last of several types and drop what is no "
                     + "type",
                 postcard: "gives the value as it was sent",
                 reason: "a receiver that checks types should see what other programs see",
