@@ -4,6 +4,9 @@ import PostcardClient
 import PostcardFoundation
 
 /// Enqueuing, reading and claiming uploads. Each is called within one transaction.
+///
+/// Rows are decoded while a cursor is at them: a copied row compares the names of its columns for each value that is
+/// read.
 extension Database {
     /// Inserts an upload at the end of the queue.
     func insert(_ new: NewUpload, at now: Date) throws -> QueuedUpload.ID {
@@ -67,7 +70,7 @@ extension Database {
     func upload(_ id: QueuedUpload.ID) throws -> QueuedUpload? {
         try RowDamage.naming(id) {
             let statement = try cachedStatement(sql: "\(QueuedUpload.columns) WHERE upload.id = ?")
-            return try Row.fetchOne(statement, arguments: [id]).map(QueuedUpload.init)
+            return try Row.fetchCursor(statement, arguments: [id]).map(QueuedUpload.init).next()
         }
     }
 
@@ -82,7 +85,7 @@ extension Database {
                         LEFT JOIN resumption USING (id)
                     WHERE id = ?
                     """)
-            return try Row.fetchOne(statement, arguments: [id]).map(UploadRow.init)
+            return try Row.fetchCursor(statement, arguments: [id]).map(UploadRow.init).next()
         }
     }
 
