@@ -29,6 +29,8 @@ final class BodyHandler: ChannelDuplexHandler {
     private var state = State.idle
     /// The latest request, to which responses belong.
     private var request: OutgoingRequest?
+    /// The channel's own socket, if it has one.
+    private var socket: (any SocketOptionProvider)?
 
     private enum State {
         /// No body is in progress.
@@ -64,7 +66,12 @@ final class BodyHandler: ChannelDuplexHandler {
         self.patience = patience
     }
 
+    func handlerAdded(context: ChannelHandlerContext) {
+        socket = context.channel as? any SocketOptionProvider
+    }
+
     func handlerRemoved(context: ChannelHandlerContext) {
+        socket = nil
         end()
     }
 
@@ -138,7 +145,7 @@ extension BodyHandler {
     private func isClosedByServer(_ context: ChannelHandlerContext) -> Bool {
         #if canImport(Glibc)
         // Without a socket of its own, such as a stream of HTTP/2, it is not known.
-        guard let socket = context.channel as? any SocketOptionProvider else { return false }
+        guard let socket else { return false }
         let established: UInt8 = 1
         var isClosed = false
         // On the event loop of the channel the result is there at once.

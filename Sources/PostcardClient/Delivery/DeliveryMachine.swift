@@ -93,10 +93,10 @@ struct DeliveryMachine: Sendable {
         case ready
         case preparing
         case adapting(attempt: Int)
-        case sending(UploadAttempt, ResumableUpload?)
-        case verifying(UploadAttempt, UploadResponse)
-        case deciding(Failure)
-        case waiting(nextAttempt: Int, RetrySchedule)
+        indirect case sending(UploadAttempt, ResumableUpload?)
+        indirect case verifying(UploadAttempt, UploadResponse)
+        indirect case deciding(Failure)
+        indirect case waiting(nextAttempt: Int, RetrySchedule)
         case over
     }
 

@@ -9,20 +9,23 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
     /// The maximum number of characters that RFC 2046 §5.1.1 allows.
     public static let maximumLength = 70
 
-    /// Makes a random boundary: 144 bits from the system's generator, in letters, digits, `-` and `_`.
+    private static let prefix = "Postcard-"
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-".utf8)
+
+    /// Makes a random boundary: 126 bits from the system's generator, in letters, digits, `-` and `_`.
     public init() {
         var generator = SystemRandomNumberGenerator()
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-".utf8)
-        var characters = Array("Postcard-".utf8)
-        // Six bits a character; the generator may cost a system call each time.
-        for _ in 0..<3 {
-            var bits: UInt64 = generator.next()
-            for _ in 0..<8 {
-                characters.append(alphabet[Int(clamping: bits & 63)])
+        // Six bits a character. The generator costs a system call for each 64 bits.
+        var bits = UInt128(generator.next()) << 64 | UInt128(generator.next())
+        value = String(unsafeUninitializedCapacity: Self.prefix.utf8.count + 21) { characters in
+            var (_, end) = characters.initialize(from: Self.prefix.utf8)
+            while end < characters.endIndex {
+                characters.initializeElement(at: end, to: Self.alphabet[Int(truncatingIfNeeded: bits & 63)])
+                end += 1
                 bits >>= 6
             }
+            return end
         }
-        value = String(decoding: characters, as: UTF8.self)
     }
 
     /// Makes a boundary from the caller's own text.
