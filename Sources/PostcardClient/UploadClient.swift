@@ -135,6 +135,7 @@ public struct UploadClient: Sendable {
     ///   - delivery: What servers may have of the body from earlier attempts. Defaults to nothing.
     ///   - elapsed: How long ago the first attempt began. Defaults to zero.
     ///   - progress: Called with the progress.
+    /// - Throws: As for a form, but ``InterceptorError`` if an interceptor fails.
     @discardableResult
     package func upload(
         _ layout: FormLayout, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
@@ -148,6 +149,7 @@ public struct UploadClient: Sendable {
             job.saveResource = save
             job.delivery = delivery
             job.elapsed = elapsed
+            job.distinguishesInterceptors = true
             return job
         }
     }

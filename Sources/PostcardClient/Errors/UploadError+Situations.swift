@@ -122,7 +122,7 @@ extension UploadError {
         UploadError(.invalidURL, "The form cannot be sent to \(url.withoutQuery.debugDescription): \(reason)")
     }
 
-    static func form(_ error: FormError) -> UploadError {
+    package static func form(_ error: FormError) -> UploadError {
         UploadError(.form, error.message, underlyingError: error)
     }
 

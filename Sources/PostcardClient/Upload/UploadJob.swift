@@ -25,6 +25,8 @@ struct UploadJob: Sendable {
     var saveResource: (@Sendable (URL?) throws -> Void)?
     /// What servers may have of the form from earlier processes.
     var delivery = PossibleDelivery.neverArrived
+    /// Whether an error of an interceptor is thrown as an ``InterceptorError``, which a queue handles differently.
+    var distinguishesInterceptors = false
     /// How long the upload has taken before it was passed to this client.
     var elapsed = Duration.zero
 

@@ -119,8 +119,9 @@ final class UploadRun: Sendable {
             return response
         } catch {
             await folder?.remove()
-            if error is CancellationError, let deletion = machine.deletion { await delete(deletion) }
-            throw error
+            let cause = (error as? InterceptorError)?.cause ?? error
+            if cause is CancellationError, let deletion = machine.deletion { await delete(deletion) }
+            throw job.distinguishesInterceptors ? error : cause
         }
     }
 
@@ -400,7 +401,13 @@ extension UploadRun {
         guard !client.interceptors.isEmpty else { return request }
         return try await withinTotalTimeout(after: error) { [client] in
             var request = request
-            for interceptor in client.interceptors { try await interceptor.adapt(&request, attempt: attempt) }
+            for interceptor in client.interceptors {
+                do {
+                    try await interceptor.adapt(&request, attempt: attempt)
+                } catch let cause {
+                    throw InterceptorError(cause: cause, failure: error)
+                }
+            }
             return request
         }
     }
@@ -409,8 +416,12 @@ extension UploadRun {
     private func decision(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
         try await withinTotalTimeout(after: error) { [client] in
             for interceptor in client.interceptors {
-                let decision = try await interceptor.decide(after: error, of: attempt)
-                if decision != .passOn { return decision }
+                do {
+                    let decision = try await interceptor.decide(after: error, of: attempt)
+                    if decision != .passOn { return decision }
+                } catch let cause {
+                    throw InterceptorError(cause: cause, failure: error)
+                }
             }
             return .passOn
         }

@@ -30,7 +30,8 @@ final class LocalSender: Sendable {
         client.retry = options.retryPolicy
         client.retry.maximumAttempts = 1
         client.resumption = options.resumption
-        client.interceptors = client.interceptors.map { QueuedInterceptor(interceptor: $0) }
+        // What is stopped is often to continue later. What is cancelled is deleted here.
+        client.resumption?.deletesCancelledUploads = false
         self.client = client
     }
 
@@ -185,8 +186,7 @@ extension LocalSender {
         client.network.allowed = upload.conditions.networks
         if let signed = row.signed { return try await response(to: row, signed, client) }
         if let headerFields = options.headerFields {
-            client.interceptors.append(
-                QueuedInterceptor(interceptor: SessionFields(upload: upload, headerFields: headerFields)))
+            client.interceptors.append(SessionFields(upload: upload, headerFields: headerFields))
         }
         let resource = Mutex(row.resource)
         do {
@@ -257,34 +257,6 @@ extension LocalSender {
             let sent = progress.bytesSent == total ? upload.totalBytes : min(progress.bytesSent, upload.totalBytes)
             store.progress.note(upload.id, bytesSent: sent)
             store.updates.notify()
-        }
-    }
-}
-
-/// An error of an interceptor, which says nothing about the form.
-private struct InterceptorError: Error {
-    let cause: any Error
-    /// The failure of the attempt about which the interceptor was asked; `nil` before the attempt.
-    var failure: UploadError?
-}
-
-/// An interceptor of the app, whose errors can be told from those of attempts.
-private struct QueuedInterceptor: UploadInterceptor {
-    let interceptor: any UploadInterceptor
-
-    func adapt(_ request: inout UploadRequest, attempt: Int) async throws {
-        do {
-            try await interceptor.adapt(&request, attempt: attempt)
-        } catch {
-            throw InterceptorError(cause: error)
-        }
-    }
-
-    func decide(after failure: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
-        do {
-            return try await interceptor.decide(after: failure, of: attempt)
-        } catch {
-            throw InterceptorError(cause: error, failure: failure)
         }
     }
 }
