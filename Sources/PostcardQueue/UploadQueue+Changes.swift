@@ -106,8 +106,9 @@ extension UploadQueue {
         let sessions = try await work { store throws(UploadQueueError) in
             let sessions = try store.database.write { db in
                 guard let row = try db.row(id) else { throw UploadQueueError.unknown(id) }
+                let sessions = try db.sessions(of: id)
                 try change(db, row, store)
-                return Set(row.session.map { [$0] } ?? [])
+                return sessions
             }
             store.notifyChange()
             return sessions

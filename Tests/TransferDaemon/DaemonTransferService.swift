@@ -216,7 +216,8 @@ package final class DaemonTransferService: TransferService {
             return .response(
                 status: message.status ?? 0, headerFields: HTTPFields(fields),
                 url: message.url.flatMap(URL.init(string:)),
-                method: message.method.flatMap { HTTPRequest.Method(rawValue: $0) })
+                method: message.method.flatMap { HTTPRequest.Method(rawValue: $0) },
+                requestURL: state.withLock { $0.addresses[message.id ?? ""] })
         case "cancelled":
             let reason = message.reason.flatMap(TransferDaemon.CancellationReason.init)
             return AttemptEnd(systemCode: -999, cancellationReason: reason?.code) ?? .interrupted(.cancelled)

@@ -19,6 +19,12 @@ struct BackgroundCarrier: AttemptCarrier {
             withExtendedLifetime(lock) {}
         }
         let (session, store) = (session, store)
+        // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
+        let unreadable = try store.database.read { try $0.unreadableUploads(of: session.identifier) }
+        if !unreadable.isEmpty {
+            try store.database.write { db in for id in unreadable { _ = try db.readable(id) } }
+            store.notifyChange()
+        }
         try await service.connect { [weak sender = sender] event in
             sender?.receive(event)
         } freshFields: { attempt in

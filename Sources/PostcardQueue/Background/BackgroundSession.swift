@@ -39,7 +39,8 @@ public struct BackgroundSession: Sendable {
     /// runs, or when the system wakes it because those have ended. With each task the system becomes slower, and with
     /// about a thousand it stalls.
     ///
-    /// Uploads that are due later take at most half of them.
+    /// Uploads that are due later take at most half of them. With 1 there are none: what fails while the app does not run
+    /// is then tried again when the app runs.
     public var maximumOpenUploads = 100
 
     /// How long the queue may take when the system has woken the app, before it lets the system suspend the app again.

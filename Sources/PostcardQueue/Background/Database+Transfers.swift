@@ -42,7 +42,7 @@ extension Database {
         try execute(
             sql: """
                 UPDATE upload SET uuid = ?, url = ?, method = ?, total = ?, sent = 0, attempts = max(attempts, 1) - 1,
-                    session = NULL, schedule = 1, state = CASE WHEN state = 'sending' THEN 'waiting' ELSE state END
+                    session = NULL, schedule = \(Self.place), state = CASE WHEN state = 'sending' THEN 'waiting' ELSE state END
                 WHERE id = ?
                 """,
             arguments: [form.uuid.uuidString, form.url.absoluteString, form.method.rawValue, form.totalBytes, id])
@@ -58,14 +58,15 @@ extension Database {
         return true
     }
 
-    /// The sessions that have an upload, or any upload.
+    /// The sessions that have an upload or others of its group, or any upload.
     func sessions(of id: QueuedUpload.ID? = nil) throws -> Set<String> {
         let values = try DatabaseValue.fetchAll(
             self,
             sql: """
                 SELECT DISTINCT session FROM upload INDEXED BY upload_session
-                WHERE session IS NOT NULL AND coalesce(id = ?, 1)
-                """, arguments: [id])
+                WHERE session IS NOT NULL
+                    AND (:id IS NULL OR id = :id OR sequence = (SELECT sequence FROM upload WHERE id = :id))
+                """, arguments: ["id": id])
         return Set(values.compactMap(String.fromDatabaseValue))
     }
 

@@ -248,7 +248,8 @@ extension AttemptEnd {
         } else if let response = task.response as? HTTPURLResponse {
             self = .response(
                 status: response.statusCode, headerFields: HTTPFields(response), url: response.url,
-                method: task.currentRequest?.httpMethod.flatMap { HTTPRequest.Method($0) })
+                method: task.currentRequest?.httpMethod.flatMap { HTTPRequest.Method($0) },
+                requestURL: task.originalRequest?.url)
         } else {
             self = .failed(.connectionLost(to: url, "it gave no HTTP response"))
         }

@@ -49,7 +49,9 @@ package enum AttemptEnd: Sendable {
     ///   - headerFields: The response's header fields.
     ///   - url: The URL that responded, after redirects.
     ///   - method: The method of the last request, or `nil` if it is not known.
-    case response(status: Int, headerFields: HTTPFields, url: URL?, method: HTTPRequest.Method?)
+    ///   - requestURL: The URL of the first request, or `nil` if it is not known. The upload may have another one by now.
+    case response(
+        status: Int, headerFields: HTTPFields, url: URL?, method: HTTPRequest.Method?, requestURL: URL? = nil)
     /// The system ended the attempt without a response.
     case interrupted(Interruption)
     /// The system carries none of the session's uploads.

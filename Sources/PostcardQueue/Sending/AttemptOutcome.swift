@@ -42,10 +42,11 @@ extension AttemptOutcome {
             self = .postponed(problem.failure)
         case .failed(let error):
             self = .failed(error)
-        case .response(let status, let headerFields, let url, let method):
-            if let url, !url.hasOrigin(of: upload.url) {
+        case .response(let status, let headerFields, let url, let method, let requestURL):
+            let address = requestURL ?? upload.url
+            if let url, !url.hasOrigin(of: address) {
                 self = .unclear(
-                    "The server at \(upload.url.origin) redirected the upload to \(url.origin). Enqueue the form with that "
+                    "The server at \(address.origin) redirected the upload to \(url.origin). Enqueue the form with that "
                         + "address if it is the right one.")
             } else if let method, method != upload.method, !Self.isResumption(method) {
                 self = .unclear(
@@ -61,11 +62,11 @@ extension AttemptOutcome {
                 let isAccepted = response.status.kind == .successful
                 self =
                     if method == .head {
-                        Self.afterAsking(response, by: upload.url)
+                        Self.afterAsking(response, by: address)
                     } else if isAccepted {
                         .accepted(QueuedUpload.Response(response))
                     } else {
-                        .failed(.refusedForm(response, by: upload.url))
+                        .failed(.refusedForm(response, by: address))
                     }
             }
         }
@@ -102,7 +103,7 @@ extension AttemptOutcome {
     init(_ error: any Error, otherwise other: (any Error) -> AttemptOutcome) {
         switch error {
         case let error as UploadError:
-            self = .failed(error)
+            self = .failed(error, pause: error.formError?.code == .fileUnreadable ? Self.bodyPause : nil)
         case let error as FileError where error.mayPass:
             self = .failed(.unreadableBody("\(error)", underlyingError: error), pause: Self.bodyPause)
         case let error as FileError:

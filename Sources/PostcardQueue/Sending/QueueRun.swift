@@ -42,6 +42,8 @@ struct QueueRun<Carrier: AttemptCarrier> {
     private let carrier: Carrier
     /// The time at which uploads were last looked at.
     private var lastDate: Date?
+    /// When the next upload expires.
+    private var nextExpiry: Date?
 
     init(_ rules: QueueMachine.Rules, _ store: QueueStore, _ time: QueueTime, _ carrier: Carrier) {
         machine = QueueMachine(rules)
@@ -68,7 +70,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         while true {
             let action = machine.handle(event, at: time.date())
             switch action {
-            case .rest(let due): return .rest(until: due)
+            case .rest(let due): return .rest(until: [due, nextExpiry].compactMap(\.self).min())
             case .end: return .end
             case .giveUp(let problem):
                 if let problem { throw UploadQueueError(problem) }
@@ -118,8 +120,12 @@ struct QueueRun<Carrier: AttemptCarrier> {
     private mutating func noteTime() throws {
         let now = time.date()
         try redateUploads(at: now)
-        guard try store.database.read({ try $0.hasExpiredUploads(at: now) }) else { return }
-        try store.database.write { try $0.failExpiredUploads(at: now) }
+        nextExpiry = try store.database.read { try $0.nextExpiry() }
+        guard let expiry = nextExpiry, expiry <= now else { return }
+        nextExpiry = try store.database.write {
+            try $0.failExpiredUploads(at: now)
+            return try $0.nextExpiry()
+        }
         carrier.notifyChange()
     }
 
@@ -131,10 +137,16 @@ struct QueueRun<Carrier: AttemptCarrier> {
         if isSetBack, machine.rules.concurrency > 0 {
             let (session, latest) = (machine.rules.session, now.addingTimeInterval(machine.rules.longestDelay))
             // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
-            if try !store.database.read({ try $0.misdatedUploads(after: latest, of: session) }).isEmpty {
+            let isMisdated = try store.database.read { db in
+                try db.hasLaterTimes(than: now) || !db.misdatedUploads(after: latest, of: session).isEmpty
+            }
+            if isMisdated {
                 // The ends of attempts that the system has may still be reported.
                 let due = now.addingTimeInterval(Interruption.lost.delay(after: 1))
-                try store.database.write { try $0.redateUploads(after: latest, of: session, to: due) }
+                try store.database.write { db in
+                    try db.correctLaterTimes(to: now)
+                    try db.redateUploads(after: latest, of: session, to: due)
+                }
                 carrier.notifyChange()
             }
         }

@@ -79,7 +79,8 @@ extension QueueMachine.Rules {
             let isRepeated = session != nil && attempt.hasBegun
             var history = row.history(after: isRepeated ? .responseLost(resource: nil) : delivery)
             history.add(failure)
-            let mayHaveArrived = error.mayHaveArrived || isRepeated && error.response == nil
+            let saysNothing = error.response.map { $0.status == .conflict } ?? true
+            let mayHaveArrived = error.mayHaveArrived || isRepeated && saysNothing
             switch schedule(for: row).next(after: failure, history, elapsed: row.elapsed(at: now), using: &generator) {
             case .retry(let delay):
                 return .delay(
@@ -140,6 +141,15 @@ extension Database {
             attempts[AttemptID(upload: uuid, number: max(number, 1))] = try row.decode(Int64.self, forColumn: "id")
         }
         return attempts
+    }
+
+    /// The uploads of a background session that cannot be read. No event of the session would end them.
+    func unreadableUploads(of session: String) throws -> [QueuedUpload.ID] {
+        try QueuedUpload.ID.fetchAll(
+            self, sql: "SELECT id FROM upload INDEXED BY upload_session WHERE session = ?", arguments: [session]
+        ).filter { id in
+            do { return try row(id) == nil } catch is RowDamage { return true }
+        }
     }
 
     /// Marks an upload that was handed over before its time as being sent.

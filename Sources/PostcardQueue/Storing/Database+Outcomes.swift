@@ -83,8 +83,8 @@ extension Database {
             }
         try execute(
             sql: """
-                UPDATE upload SET state = 'retrying', schedule = 1, due = max(?, coalesce(notBefore, 0)), code = ?,
-                    reason = ?, advice = ?, session = NULL, \(counts)
+                UPDATE upload SET state = 'retrying', schedule = \(Self.place), due = max(?, coalesce(notBefore, 0)),
+                    code = ?, reason = ?, advice = ?, session = NULL, \(counts)
                 WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
                 """,
             arguments: [due.timeIntervalSince1970, failure.code.rawValue, failure.message, failure.advice, id])
@@ -92,6 +92,29 @@ extension Database {
         try keep(failure.response, of: id)
         if case .staleForm = count { try endSignature(of: id, at: due) }
     }
+
+    /// Whether a clock that was ahead has dated something after now: the first attempt of an upload, or the end of one.
+    func hasLaterTimes(than now: Date) throws -> Bool {
+        try Bool.fetchOne(
+            self,
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM upload WHERE \(Self.startsLater))
+                    OR EXISTS (SELECT 1 FROM upload INDEXED BY upload_done WHERE state = 'done' AND finished > :now)
+                """, arguments: ["now": now.timeIntervalSince1970]) ?? false
+    }
+
+    /// Dates by the present clock what a clock that was ahead has dated after now. Otherwise the time of these uploads
+    /// would not begin to run, and uploads that are done from now on would be removed before them.
+    func correctLaterTimes(to now: Date) throws {
+        let arguments: StatementArguments = ["now": now.timeIntervalSince1970]
+        try execute(sql: "UPDATE upload SET started = :now WHERE \(Self.startsLater)", arguments: arguments)
+        try execute(
+            sql: "UPDATE upload SET finished = :now WHERE state = 'done' AND finished > :now", arguments: arguments)
+    }
+
+    /// A condition for uploads whose first attempt was dated later than it can have begun. One that a background session
+    /// was given early begins at its time.
+    private static let startsLater = "typeof(started) = 'real' AND started > max(:now, coalesce(notBefore, 0))"
 
     /// Uploads that are further away than the longest delay, and than their own time: the clock was ahead when they were
     /// delayed.
@@ -117,7 +140,7 @@ extension Database {
             try execute(
                 sql: """
                     UPDATE upload SET due = max(?, coalesce(notBefore, 0)), session = NULL,
-                        schedule = coalesce(schedule, 1)
+                        schedule = coalesce(schedule, \(Self.place))
                     WHERE id = ?
                     """, arguments: [due.timeIntervalSince1970, id])
         }
@@ -131,11 +154,20 @@ extension Database {
             arguments: [try JSONEncoder().encode(signed.expired(at: time)), id])
     }
 
+    /// The value of the column `schedule` of an upload that goes back into the queue. An earlier upload of its group may
+    /// have gone back before it.
+    static let place = """
+        CASE WHEN sequence IS NOT NULL AND EXISTS (
+            SELECT 1 FROM upload AS other WHERE other.sequence = upload.sequence AND other.id < upload.id
+                AND other.state NOT IN ('done', 'cancelled')) THEN 2 ELSE 1 END
+        """
+
     /// Puts an upload back into the queue whose attempt was interrupted.
     func returnUpload(_ id: QueuedUpload.ID) throws {
         try execute(
             sql: """
-                UPDATE upload SET state = 'waiting', schedule = 1, due = coalesce(notBefore, 0), session = NULL
+                UPDATE upload SET state = 'waiting', schedule = \(Self.place), due = coalesce(notBefore, 0),
+                    session = NULL
                 WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
                 """, arguments: [id])
     }
@@ -200,19 +232,29 @@ extension Database {
                 UPDATE upload SET state = 'waiting', session = NULL, failures = 0, conflicts = 0, interruptions = 0,
                     hasFreshFields = 0, started = NULL, expires = CASE WHEN expires > ? THEN expires END,
                     code = NULL, reason = NULL, advice = NULL,
-                    due = CASE WHEN state = 'paused' THEN coalesce(notBefore, 0) ELSE 0 END,
+                    due = coalesce(notBefore, 0),
                     sent = CASE WHEN state IN ('retrying', 'paused') THEN sent ELSE 0 END,
                     resource = CASE WHEN state IN ('retrying', 'paused') THEN resource END,
-                    schedule = CASE WHEN sequence IS NOT NULL AND EXISTS (
-                        SELECT 1 FROM upload AS other WHERE other.sequence = upload.sequence AND other.id < upload.id
-                            AND other.state NOT IN ('done', 'cancelled')) THEN 2 ELSE 1 END
+                    schedule = \(Self.place)
                 WHERE id = ?
                 """, arguments: [now.timeIntervalSince1970, id])
-        // The later ones of its group wait for it again.
+        // The response of an earlier failure says nothing about a later one.
+        try keep(nil, of: id)
+        try holdBack(after: id)
+    }
+
+    /// Has the later uploads of a group wait again for one that went back into the queue. Those that a background
+    /// session was given before their time are taken from it. One that is being sent goes on.
+    private func holdBack(after id: QueuedUpload.ID) throws {
+        let later = "sequence = (SELECT sequence FROM upload WHERE id = ?) AND id > ?"
+        let handedOver = try QueuedUpload.ID.fetchAll(
+            self, sql: "SELECT id FROM upload WHERE \(later) AND session IS NOT NULL AND state <> 'sending'",
+            arguments: [id, id])
+        for id in handedOver { try notePausing(of: id) }
         try execute(
             sql: """
-                UPDATE upload SET schedule = 2
-                WHERE sequence = (SELECT sequence FROM upload WHERE id = ?) AND id > ? AND schedule IN (0, 1)
+                UPDATE upload SET schedule = 2, session = NULL
+                WHERE \(later) AND (schedule IN (0, 1) OR session IS NOT NULL AND state <> 'sending')
                 """, arguments: [id, id])
     }
 
@@ -230,16 +272,24 @@ extension Database {
             arguments: [url.absoluteString, id])
     }
 
-    /// Whether there are uploads that have expired.
-    func hasExpiredUploads(at now: Date) throws -> Bool {
-        try Bool.fetchOne(
-            self, sql: "SELECT EXISTS (SELECT 1 FROM upload WHERE \(Self.isExpired))",
-            arguments: [now.timeIntervalSince1970]) ?? false
+    /// When the next upload expires, or `nil` if none does.
+    func nextExpiry() throws -> Date? {
+        let expires = try DatabaseValue.fetchOne(
+            self,
+            sql: """
+                SELECT min(expires) FROM upload INDEXED BY upload_expires
+                WHERE expires IS NOT NULL AND state NOT IN ('done', 'failed', 'cancelled')
+                """)
+        return expires.flatMap(Double.fromDatabaseValue).map(Date.init(timeIntervalSince1970:))
     }
 
     /// Fails the uploads whose time is over, wherever they are: those that are being sent have no sender then.
     func failExpiredUploads(at now: Date) throws {
         let failure = QueuedUpload.Failure.expired
+        // A response belongs to the failure before.
+        try execute(
+            sql: "DELETE FROM response WHERE id IN (SELECT id FROM upload WHERE \(Self.isExpired))",
+            arguments: [now.timeIntervalSince1970])
         try execute(
             sql: """
                 UPDATE upload SET state = 'failed', schedule = NULL, session = NULL, code = ?, reason = ?, advice = ?
@@ -262,8 +312,8 @@ extension Database {
         try notePausing()
         try execute(
             sql: """
-                UPDATE upload SET state = CASE WHEN state = 'sending' THEN 'waiting' ELSE state END, schedule = 1,
-                    session = NULL
+                UPDATE upload SET state = CASE WHEN state = 'sending' THEN 'waiting' ELSE state END,
+                    schedule = \(Self.place), session = NULL
                 WHERE state = 'sending' OR session IS NOT NULL
                 """)
     }

@@ -203,7 +203,10 @@ extension Database {
     /// Puts uploads back into the queue that were being sent when a process ended.
     func recoverUploads() throws {
         try execute(
-            sql: "UPDATE upload SET state = 'waiting', schedule = 0 WHERE state = 'sending' AND session IS NULL")
+            sql: """
+                UPDATE upload SET state = 'waiting', schedule = \(Self.place)
+                WHERE state = 'sending' AND session IS NULL
+                """)
     }
 
     func noteProgress(of id: QueuedUpload.ID, bytesSent: Int64) throws {

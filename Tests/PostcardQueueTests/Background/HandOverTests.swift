@@ -376,6 +376,39 @@ import Testing
         await queue.disconnect()
     }
 
+    @Test func `the deadline counts from now if the first attempt was made while the clock was ahead`() async throws {
+        let clock = SteppedClock()
+        var policy = RetryPolicy.persistent
+        policy.deadline = .seconds(3600)
+        let queue = queue(policy: policy, time: clock.time)
+        let id = try await misdate(queue)
+        clock.advance(by: .seconds(-31_536_000))
+        try await queue.handOver()
+        clock.advance(by: .seconds(7200))
+        try kept.end(.failed(.connectionLost(to: Self.address(), "it broke")))
+        try await queue.handOver()
+        let reason = try #require(try await queue.upload(id)?.state.failure)
+        #expect(reason.contains("3600 seconds after the first"), "\(reason)")
+        await queue.disconnect()
+    }
+
+    @Test func `what is done after the clock was ahead is listed before what was done then`() async throws {
+        let clock = SteppedClock()
+        var ids: [QueuedUpload.ID] = []
+        for _ in 0..<2 {
+            let queue = UploadQueue(
+                directory: folder.url, session: BackgroundSession(identifier: identifier),
+                service: KeepingService(kept), done: DoneUploads(maximumCount: 1), time: clock.time)
+            ids.append(try await queue.enqueue(QueuedForms.form(), to: Self.address()))
+            try await queue.handOver()
+            try kept.end(try response(201))
+            try await queue.handOver()
+            #expect(try await queue.uploads().map(\.id) == ids.suffix(1))
+            await queue.disconnect()
+            clock.advance(by: .seconds(-31_536_000))
+        }
+    }
+
     @Test func `a retry whose upload has a time of its own waits for it when the clock is right again`() async throws {
         let time = Date(timeIntervalSinceNow: 500_000)
         let first = queue(time: SteppedClock().time)
@@ -460,6 +493,162 @@ import Testing
         let upload = try #require(try await second.upload(id))
         #expect(upload.state.isDone && upload.attempts == 2, "\(upload.state)")
         await second.disconnect()
+    }
+
+    @Test func `after a 409, a form may have arrived that the system may have sent before`() async throws {
+        let queue = queue()
+        let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        for attempt in 1...10 {
+            try await queue.handOver()
+            try kept.end(try response(409))
+            try await queue.handOver()
+            let upload = try #require(try await queue.upload(id))
+            switch upload.state {
+            case .retrying(_, let failure): #expect(failure.mayHaveArrived && attempt < 10)
+            case .failed(let failure): #expect(failure.mayHaveArrived && failure.response?.status == 409)
+            default: Issue.record("\(upload.state)")
+            }
+        }
+        #expect(try await queue.upload(id)?.state.failure != nil)
+        await queue.disconnect()
+    }
+
+    @Test func `an upload whose row cannot be read fails, also if the system has it`() async throws {
+        let first = queue()
+        let id = try await first.enqueue(QueuedForms.form(), to: Self.address())
+        let other = try await first.enqueue(QueuedForms.form(), to: Self.address())
+        try await first.handOver()
+        try await first.store.database.write {
+            try $0.execute(sql: "UPDATE upload SET uuid = lower(uuid) WHERE id = ?", arguments: [id])
+        }
+        await first.disconnect()
+        let second = queue()
+        try await second.handOver()
+        let reason = try #require(try await second.upload(id)?.state.failure)
+        #expect(reason.contains("damaged"), "\(reason)")
+        #expect(try await second.upload(other)?.state == .sending && kept.handedOver.count == 1)
+        await second.disconnect()
+    }
+
+    // MARK: - Retries by hand
+
+    @Test func `an upload with a new address is done if the server at the old one has accepted it`() async throws {
+        let queue = queue()
+        let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        try await queue.handOver()
+        let attempt = try #require(kept.handedOver.first?.id)
+        try await queue.retry(id, to: try #require(URL(string: "https://example.net/uploads")))
+        try await queue.handOver()
+        let url = try Self.address()
+        kept.reportLate(
+            attempt, Data("old".utf8),
+            .response(status: 201, headerFields: [:], url: url, method: .post, requestURL: url))
+        try await queue.handOver()
+        let state = try #require(try await queue.upload(id)?.state)
+        guard case .done(let response) = state else { Issue.record("\(state)"); return }
+        #expect(response.body == Data("old".utf8) && kept.handedOver.isEmpty)
+        await queue.disconnect()
+    }
+
+    @Test func `an upload that is retried by hand holds back those of its group that the system has`() async throws {
+        let queue = queue()
+        let first = try await queue.enqueue(
+            QueuedForms.form("1"), to: Self.address(), conditions: UploadConditions(group: "g"))
+        let second = try await queue.enqueue(
+            QueuedForms.form("2"), to: Self.address(),
+            conditions: UploadConditions(notBefore: Date(timeIntervalSinceNow: 3600), group: "g"))
+        try await queue.cancel(first)
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 1 && kept.handedOver.first?.earliestBegin != nil)
+        try await queue.retry(first)
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 1 && kept.handedOver.first?.earliestBegin == nil)
+        try kept.end(try response(422))
+        try await queue.handOver()
+        #expect(kept.handedOver.isEmpty)
+        #expect(try await queue.upload(second)?.state == .waiting)
+        try await queue.cancel(first)
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 1 && kept.handedOver.first?.earliestBegin != nil)
+        await queue.disconnect()
+    }
+
+    @Test func `an upload that was out when an earlier one was retried waits for it after a failure`() async throws {
+        let queue = queue()
+        let (first, second) = try await (
+            queue.enqueue(QueuedForms.form("1"), to: Self.address(), conditions: UploadConditions(group: "g")),
+            queue.enqueue(QueuedForms.form("2"), to: Self.address(), conditions: UploadConditions(group: "g"))
+        )
+        try await queue.cancel(first)
+        try await queue.handOver()
+        try await queue.retry(first)
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 2)
+        // The second one is still out, and fails before the first.
+        kept.endFirst(1, try response(503))
+        try await queue.handOver()
+        #expect(try await queue.upload(second)?.state.isRetrying == true && kept.handedOver.count == 1)
+        try kept.end(try response(422))
+        try await queue.handOver()
+        #expect(kept.handedOver.isEmpty)
+        try await queue.cancel(first)
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 1)
+        await queue.disconnect()
+    }
+
+    @Test func `an upload that is retried by hand before its time still waits for it`() async throws {
+        let server = try await ReceivingServer()
+        let clock = SteppedClock()
+        let queue = UploadQueue(directory: folder.url, session: nil, service: nil, time: clock.time)
+        let id = try await queue.enqueue(
+            QueuedForms.form(), to: server.uploads,
+            conditions: UploadConditions(notBefore: clock.date.addingTimeInterval(60)))
+        try await queue.cancel(id)
+        try await queue.retry(id)
+        try await queue.run(UploadClient(), options: .draining)
+        let upload = try #require(try await queue.upload(id))
+        #expect(upload.state == .waiting && upload.attempts == 0)
+        clock.advance(by: .seconds(61))
+        try await queue.run(UploadClient(), options: .draining)
+        #expect(try await queue.upload(id)?.state.isDone == true)
+    }
+
+    @Test func `an upload that expires after it was retried has no response of an earlier failure`() async throws {
+        let clock = SteppedClock()
+        let queue = queue(time: clock.time)
+        let id = try await queue.enqueue(
+            QueuedForms.form(), to: Self.address(),
+            conditions: UploadConditions(expires: clock.date.addingTimeInterval(60)))
+        try await queue.handOver()
+        try kept.end(try response(401))
+        try await queue.handOver()
+        guard case .failed(let refusal) = try await queue.upload(id)?.state else { Issue.record("It has not."); return }
+        #expect(refusal.response?.status == 401)
+        try await queue.retry(id)
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 1)
+        clock.advance(by: .seconds(61))
+        try await queue.handOver()
+        guard case .failed(let failure) = try await queue.upload(id)?.state else { Issue.record("It has not."); return }
+        #expect(failure.code == .expired && failure.response == nil)
+        await queue.disconnect()
+    }
+
+    @Test func `an upload that expires between two attempts has no response of the first`() async throws {
+        let clock = SteppedClock()
+        let queue = queue(time: clock.time)
+        let id = try await queue.enqueue(
+            QueuedForms.form(), to: Self.address(),
+            conditions: UploadConditions(expires: clock.date.addingTimeInterval(60)))
+        try await queue.handOver()
+        try kept.end(try response(503))
+        clock.advance(by: .seconds(61))
+        try await queue.handOver()
+        try await queue.handOver()
+        guard case .failed(let failure) = try await queue.upload(id)?.state else { Issue.record("It has not."); return }
+        #expect(failure.code == .expired && failure.response == nil)
+        await queue.disconnect()
     }
 
     // MARK: - What an app can show

@@ -67,6 +67,19 @@ import Testing
         #expect(error.message.contains("Enqueue it again") == (pause == nil))
     }
 
+    @Test func `a body that could be opened and not be read to its end is read again after a minute`() throws {
+        let error = try #require(throws: FormError.self) {
+            var form = MultipartForm()
+            // It reports a size of 0, and has bytes.
+            form.append(fileAt: URL(filePath: "/proc/self/status"), named: "file")
+            _ = try form.layout()
+        }
+        #expect(error.code == .fileUnreadable)
+        let outcome = AttemptOutcome(UploadError.form(error)) { .unclear("\($0)") }
+        guard case .failed(let found, let pause) = outcome else { Issue.record("\(outcome)"); return }
+        #expect(found.code == .form && pause == .seconds(60))
+    }
+
     @Test(arguments: [
         ("Upload-Complete", "?1", true), ("Upload-Complete", "?0", false), ("Upload-Incomplete", "?0", true),
         ("Upload-Incomplete", "?1", false),

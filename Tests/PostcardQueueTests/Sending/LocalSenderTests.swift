@@ -287,6 +287,96 @@ import FoundationNetworking
         #expect(failure?.code == .interceptorFailed && failure?.mayHaveArrived == false)
     }
 
+    @Test func `an upload may have arrived if its interceptor fails after a lost response`() async throws {
+        /// Has no network any longer when it is to make a second request.
+        struct Offline: UploadInterceptor {
+            func adapt(_ request: inout UploadRequest, attempt: Int) async throws {
+                if attempt > 1 { throw URLError(.notConnectedToInternet) }
+            }
+        }
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 3_000_000)
+        try await FaultProxy.run(before: server.url) { request in
+            // The form is sent to an upload resource.
+            (request["Content-Length"].flatMap(Int.init) ?? 0) > 1_000_000 ? .responseLost : .none
+        } while: { proxy in
+            let id = try await queue.enqueue(QueuedForms.form("lost", file), to: proxy.uploads)
+            var client = Self.client
+            client.interceptors = [Offline()]
+            var options = QueueOptions.draining
+            options.retryPolicy.maximumAttempts = 1
+            options.resumption?.retry.firstDelay = .milliseconds(1)
+            try await queue.run(client, options: options)
+            guard case .failed(let failure) = try await queue.upload(id)?.state else {
+                Issue.record("It has not failed.")
+                return
+            }
+            #expect(failure.code == .interceptorFailed && failure.mayHaveArrived, "\(failure)")
+        }
+        #expect(try await server.end().records.count == 1)
+    }
+
+    @Test func `the server keeps what it has of a paused upload, whatever becomes of cancelled ones`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 3_000_000)
+        try await FaultProxy.run(before: server.url) { _ in
+            .stall(atByte: 2_000_000)
+        } while: { proxy in
+            let id = try await queue.enqueue(QueuedForms.form("1", file), to: proxy.uploads)
+            var options = QueueOptions()
+            options.resumption = ResumptionPolicy(deletesCancelledUploads: true)
+            let running = Task { [options] in try await queue.run(Self.client, options: options) }
+            for try await uploads in queue.updates() where uploads.contains(where: { $0.bytesSent > 1_000_000 }) {
+                break
+            }
+            try await queue.pause(id)
+            running.cancel()
+            await #expect(throws: CancellationError.self) { try await running.value }
+            let resource = try #require(try await queue.store.database.read { try $0.row(id) }?.resource)
+            let ending = try await Program.run(
+                "curl", ["-sI", "-H", "Upload-Draft-Interop-Version: 8", resource.absoluteString])
+            let head = String(decoding: ending.output, as: UTF8.self)
+            #expect(head.hasPrefix("HTTP/1.1 204"), "\(head)")
+        }
+    }
+
+    @Test func `an upload fails when it expires, also if nothing else happens`() async throws {
+        /// Sends nothing until it is cancelled.
+        struct Silent: UploadTransport {
+            func send(
+                _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
+            ) async throws -> UploadResponse {
+                let (stream, _) = AsyncStream.makeStream(of: Never.self)
+                for await _ in stream {}
+                throw CancellationError()
+            }
+        }
+        let folder = try TemporaryFolder()
+        let clock = SteppedClock()
+        let queue = UploadQueue(directory: folder.url, session: nil, service: nil, time: clock.time)
+        let address = try #require(URL(string: "http://127.0.0.1:1/uploads"))
+        let id = try await queue.enqueue(
+            QueuedForms.form(), to: address, conditions: UploadConditions(expires: clock.date.addingTimeInterval(60)))
+        var client = UploadClient(transport: Silent())
+        (client.timeouts.idle, client.timeouts.connect) = (nil, nil)
+        let running = Task { [client] in try await queue.run(client, options: QueueOptions(pollInterval: nil)) }
+        try await queue.wait { $0[id] == .sending }
+        await clock.waitForSleeper()
+        clock.advance(by: .seconds(61))
+        try await queue.wait { $0[id]?.isEnded == true }
+        running.cancel()
+        await #expect(throws: CancellationError.self) { try await running.value }
+        guard case .failed(let failure) = try await queue.upload(id)?.state else {
+            Issue.record("It has not failed.")
+            return
+        }
+        #expect(failure.code == .expired)
+    }
+
     @Test func `an upload goes back into the queue when the run is cancelled, whatever its interceptor then throws`()
         async throws
     {
