@@ -17,14 +17,13 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         var generator = SystemRandomNumberGenerator()
         // Six bits a character. The generator costs a system call for each 64 bits.
         var bits = UInt128(generator.next()) << 64 | UInt128(generator.next())
-        value = String(unsafeUninitializedCapacity: Self.prefix.utf8.count + 21) { characters in
-            var (_, end) = characters.initialize(from: Self.prefix.utf8)
-            while end < characters.endIndex {
-                characters.initializeElement(at: end, to: Self.alphabet[Int(truncatingIfNeeded: bits & 63)])
-                end += 1
+        let length = Self.prefix.utf8.count + 21
+        value = String(unsafeUninitializedCapacity: length) { characters in
+            for index in characters.initialize(from: Self.prefix.utf8).index..<length {
+                characters.initializeElement(at: index, to: Self.alphabet[Int(truncatingIfNeeded: bits & 63)])
                 bits >>= 6
             }
-            return end
+            return length
         }
     }
 

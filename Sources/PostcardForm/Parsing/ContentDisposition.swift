@@ -19,10 +19,23 @@ struct ContentDisposition {
             }
             (disposition, endingInBackslash) = raw
         }
+        // Most fields have nothing but a name without escapes.
+        if fieldName == nil, disposition.others.isEmpty, let only = disposition.first, only.escapes == .none,
+            header.holds("name", in: only.name), header.holds("form-data", in: disposition.value), !only.value.isEmpty,
+            endingInBackslash == nil, !header.holdsPercent(in: only.value), let text = header.text(in: only.value)
+        {
+            name = text
+            filename = nil
+            return
+        }
         let fieldOffset = headerOffset + Int64(field.start)
-        let isNested = header.holds("file", in: disposition.value) || header.holds("attachment", in: disposition.value)
-        // What RFC 2388 §4.2 and old clients write for the files of one field.
-        guard header.holds("form-data", in: disposition.value) || (fieldName != nil && isNested) else {
+        // The others are what RFC 2388 §4.2 and old clients write for the files of one field.
+        guard
+            header.holds("form-data", in: disposition.value)
+                || fieldName != nil
+                    && (header.holds("file", in: disposition.value)
+                        || header.holds("attachment", in: disposition.value))
+        else {
             throw FormProblem(
                 .dispositionNotFormData, at: fieldOffset, part: partIndex,
                 "A part's Content-Disposition is not form-data.")
