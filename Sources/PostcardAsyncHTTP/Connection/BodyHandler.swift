@@ -104,7 +104,7 @@ extension BodyHandler {
             case .none:
                 context.write(data, promise: promise)
             case .request(let request):
-                guard self.request == nil || !isClosedByServer(context) else { return refuse(promise, context) }
+                guard self.request == nil || !isClosedByServer() else { return refuse(promise, context) }
                 self.request = request
                 if let body = request.body {
                     body.frame(&head.headers)
@@ -142,7 +142,7 @@ extension BodyHandler {
 
     /// Whether the server has closed its side of the connection, and the event loop has not noticed it yet. A request
     /// that is sent then is lost, and no one can say whether the server has read it.
-    private func isClosedByServer(_ context: ChannelHandlerContext) -> Bool {
+    private func isClosedByServer() -> Bool {
         #if canImport(Glibc)
         // Without a socket of its own, such as a stream of HTTP/2, it is not known.
         guard let socket else { return false }

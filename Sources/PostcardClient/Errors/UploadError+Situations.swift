@@ -36,7 +36,7 @@ extension UploadError {
     ///
     /// - Parameters:
     ///   - url: The URL of the upload.
-    ///   - failure: The failure of an attempt that the interceptor was asked about. Defaults to `nil`: nothing was sent yet.
+    ///   - failure: The failure of the last attempt. Defaults to `nil`: nothing was sent yet.
     ///   - cause: The error of the interceptor.
     package static func interceptorFailed(
         for url: URL, after failure: UploadError? = nil, underlyingError cause: any Error

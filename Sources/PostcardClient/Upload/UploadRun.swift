@@ -120,7 +120,8 @@ final class UploadRun: Sendable {
         } catch {
             await folder?.remove()
             let cause = (error as? InterceptorError)?.cause ?? error
-            if cause is CancellationError, let deletion = machine.deletion { await delete(deletion) }
+            let isCancelled = cause is CancellationError || Task.isCancelled
+            if isCancelled, let deletion = machine.deletion { await delete(deletion) }
             throw job.distinguishesInterceptors ? error : cause
         }
     }
