@@ -16,9 +16,11 @@ extension UploadQueue {
     /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if
     ///   its form is no longer on disk.
     public func retry(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
-        try await change(id) { [time] db, row, store in
+        try await change(id, holdingBack: true) { [time] db, row, store in
             switch row.upload.state {
-            case .failed, .cancelled, .retrying: try db.retryUpload(id, at: time.date())
+            case .failed, .cancelled, .retrying:
+                try db.retryUpload(id, at: time.date())
+                try db.holdBack(after: id)
             case .waiting, .waitingForNetwork, .sending, .paused, .done:
                 throw UploadQueueError.state(id, row.upload.state.name, cannot: "retried")
             }
@@ -35,7 +37,7 @@ extension UploadQueue {
     /// - Throws: ``UploadQueueError`` if there is no such upload, if it is done, if its form was signed for its address,
     ///   if no form can be sent to the new address, or if its form is no longer on disk.
     public func retry(_ id: QueuedUpload.ID, to url: URL) async throws(UploadQueueError) {
-        try await change(id) { [time] db, row, store in
+        try await change(id, holdingBack: true) { [time] db, row, store in
             if case .done = row.upload.state { throw UploadQueueError.state(id, "done", cannot: "sent elsewhere") }
             if row.signed != nil { throw UploadQueueError.signed(id) }
             do {
@@ -92,21 +94,24 @@ extension UploadQueue {
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is not paused.
     public func resume(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
-        try await change(id) { [time] db, row, _ in
+        try await change(id, holdingBack: true) { [time] db, row, _ in
             guard row.upload.state == .paused else {
                 throw UploadQueueError.state(id, row.upload.state.name, cannot: "resumed")
             }
             try db.retryUpload(id, at: time.date())
+            try db.holdBack(after: id)
         }
     }
 
+    /// - Parameter holdsBack: Whether the change may hold back later uploads of the group.
     private func change(
-        _ id: QueuedUpload.ID, _ change: @Sendable (Database, UploadRow, QueueStore) throws -> Void
+        _ id: QueuedUpload.ID, holdingBack holdsBack: Bool = false,
+        _ change: @Sendable (Database, UploadRow, QueueStore) throws -> Void
     ) async throws(UploadQueueError) {
         let sessions = try await work { store throws(UploadQueueError) in
             let sessions = try store.database.write { db in
                 guard let row = try db.row(id) else { throw UploadQueueError.unknown(id) }
-                let sessions = try db.sessions(of: id)
+                let sessions = try db.sessions(of: id, holdingBack: holdsBack)
                 try change(db, row, store)
                 return sessions
             }
@@ -140,10 +145,16 @@ extension UploadQueue {
     /// - Throws: ``UploadQueueError`` if the database fails.
     public func retryAll() async throws(UploadQueueError) {
         try await changeAll { [time] db, store in
+            var groups: Set<String> = []
             for id in try QueuedUpload.ID.fetchAll(db, sql: "SELECT id FROM upload WHERE state = 'failed' ORDER BY id")
             {
                 do {
-                    if let row = try db.row(id), store.hasBody(row) { try db.retryUpload(id, at: time.date()) }
+                    guard let row = try db.row(id), store.hasBody(row) else { continue }
+                    try db.retryUpload(id, at: time.date())
+                    // The first of a group holds back all others.
+                    if let group = row.upload.conditions.group, groups.insert(group).inserted {
+                        try db.holdBack(after: id)
+                    }
                 } catch is RowDamage {
                     // A damaged row would fail again.
                 }

@@ -58,15 +58,18 @@ extension Database {
         return true
     }
 
-    /// The sessions that have an upload or others of its group, or any upload.
-    func sessions(of id: QueuedUpload.ID? = nil) throws -> Set<String> {
+    /// The sessions that have an upload, or any upload.
+    ///
+    /// - Parameter holdsBack: Whether those count as well that have later uploads of its group before their time.
+    func sessions(of id: QueuedUpload.ID? = nil, holdingBack holdsBack: Bool = false) throws -> Set<String> {
         let values = try DatabaseValue.fetchAll(
             self,
             sql: """
                 SELECT DISTINCT session FROM upload INDEXED BY upload_session
                 WHERE session IS NOT NULL
-                    AND (:id IS NULL OR id = :id OR sequence = (SELECT sequence FROM upload WHERE id = :id))
-                """, arguments: ["id": id])
+                    AND (:id IS NULL OR id = :id OR :holdsBack AND id > :id AND state <> 'sending'
+                        AND sequence = (SELECT sequence FROM upload WHERE id = :id))
+                """, arguments: ["id": id, "holdsBack": holdsBack])
         return Set(values.compactMap(String.fromDatabaseValue))
     }
 

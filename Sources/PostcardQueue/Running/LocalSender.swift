@@ -201,9 +201,10 @@ extension LocalSender {
                 store.progress.note(upload.id, bytesSent: progress.bytesSent)
                 store.updates.notify()
             }
-        } catch let error as CancellationError {
-            // A cancelled upload starts over if it is retried: what the server has is of no use.
-            if let resource = resource.withLock(\.self), try store.hasCancelled(upload.id) {
+        } catch {
+            // A cancelled upload starts over if it is retried: what the server has is of no use. What an interceptor
+            // throws when it is cancelled is up to it.
+            if Task.isCancelled, let resource = resource.withLock(\.self), try store.hasCancelled(upload.id) {
                 await client.delete(resource, of: upload.url, headerFields: row.headerFields)
             }
             throw error

@@ -13,7 +13,8 @@ public struct QueueOptions: Sendable {
 
     /// Whether and how an interrupted upload resumes, in this process or a later one. Used instead of the client's
     /// policy. `nil` means that uploads start over. By default, uploads resume with servers that support it, and
-    /// ``retryPolicy`` decides after three attempts in a row without progress.
+    /// ``retryPolicy`` decides after three attempts in a row without progress. What the server has of an
+    /// upload that is cancelled while it is sent is deleted, whatever `deletesCancelledUploads` says.
     public var resumption: ResumptionPolicy?
 
     /// Whether the run ends when no upload is left that can be sent. It waits for the next attempts of uploads that

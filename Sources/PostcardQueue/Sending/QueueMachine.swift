@@ -34,7 +34,7 @@ struct QueueMachine: Sendable {
     /// the row.
     static let maximumInvalidations = 3
     /// The longest wait between rounds, in seconds, because the system's clock may be changed in the meantime.
-    private static let longestWait = 86_400.0
+    static let longestWait = 86_400.0
 
     let rules: Rules
     private var state = State.resting

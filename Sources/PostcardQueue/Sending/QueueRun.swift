@@ -70,7 +70,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         while true {
             let action = machine.handle(event, at: time.date())
             switch action {
-            case .rest(let due): return .rest(until: [due, nextExpiry].compactMap(\.self).min())
+            case .rest(let due): return .rest(until: rest(until: due))
             case .end: return .end
             case .giveUp(let problem):
                 if let problem { throw UploadQueueError(problem) }
@@ -81,9 +81,17 @@ struct QueueRun<Carrier: AttemptCarrier> {
                 event = try await carryOut(action)
             } catch {
                 failure = error
+                // The machine says when to try again.
+                nextExpiry = nil
                 event = .failed(mayPass: (error as? UploadQueueError)?.mayPass ?? false)
             }
         }
+    }
+
+    /// When the next round is due, which is no later than the next upload expires.
+    private func rest(until due: Date?) -> Date? {
+        let expiry = nextExpiry.map { min($0, time.date().addingTimeInterval(QueueMachine.longestWait)) }
+        return [due, expiry].compactMap(\.self).min()
     }
 
     private mutating func carryOut(_ action: QueueMachine.Action) async throws -> QueueMachine.Event {
@@ -131,10 +139,8 @@ struct QueueRun<Carrier: AttemptCarrier> {
 
     /// Corrects the due dates that a wrong clock has set: at first, and after each time the clock was set back.
     private mutating func redateUploads(at now: Date) throws {
-        // Small corrections are no reason to read all uploads.
-        let isSetBack = lastDate.map { now < $0.addingTimeInterval(-60) } ?? true
         // A sender that only stops uploads may have other rules than the sender of these.
-        if isSetBack, machine.rules.concurrency > 0 {
+        if lastDate == nil || isSetBack(at: now), machine.rules.concurrency > 0 {
             let (session, latest) = (machine.rules.session, now.addingTimeInterval(machine.rules.longestDelay))
             // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
             let isMisdated = try store.database.read { db in
@@ -152,6 +158,10 @@ struct QueueRun<Carrier: AttemptCarrier> {
         }
         lastDate = now
     }
+
+    /// Whether the clock was set back since uploads were last looked at. Small corrections are no reason to read all
+    /// uploads.
+    private func isSetBack(at now: Date) -> Bool { lastDate.map { now < $0.addingTimeInterval(-60) } ?? false }
 
     private mutating func recorded() throws -> [AttemptID: QueuedUpload.ID] {
         try noteTime()
@@ -188,7 +198,10 @@ struct QueueRun<Carrier: AttemptCarrier> {
     /// Records what the ends of attempts mean.
     private func settle(_ attempts: [QueueMachine.EndedAttempt]) throws {
         let now = time.date()
+        // Otherwise what is done now would be removed at once, as the oldest.
+        let isSetBack = isSetBack(at: now)
         let done = try store.database.write { db in
+            if isSetBack { try db.correctLaterTimes(to: now) }
             var generator = SystemRandomNumberGenerator()
             let done = try attempts.compactMap { attempt -> UUID? in
                 guard let row = try db.row(named: attempt.id.upload),

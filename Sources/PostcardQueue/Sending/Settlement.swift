@@ -143,7 +143,7 @@ extension Database {
         return attempts
     }
 
-    /// The uploads of a background session that cannot be read. No event of the session would end them.
+    /// The uploads of a background session that cannot be read. No event of the session may end them.
     func unreadableUploads(of session: String) throws -> [QueuedUpload.ID] {
         try QueuedUpload.ID.fetchAll(
             self, sql: "SELECT id FROM upload INDEXED BY upload_session WHERE session = ?", arguments: [session]

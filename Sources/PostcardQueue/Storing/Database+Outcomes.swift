@@ -139,7 +139,7 @@ extension Database {
             try notePausing(of: id)
             try execute(
                 sql: """
-                    UPDATE upload SET due = max(?, coalesce(notBefore, 0)), session = NULL,
+                    UPDATE upload SET due = max(?, coalesce(notBefore, 0)), session = NULL, started = \(Self.begun),
                         schedule = coalesce(schedule, \(Self.place))
                     WHERE id = ?
                     """, arguments: [due.timeIntervalSince1970, id])
@@ -154,8 +154,8 @@ extension Database {
             arguments: [try JSONEncoder().encode(signed.expired(at: time)), id])
     }
 
-    /// The value of the column `schedule` of an upload that goes back into the queue. An earlier upload of its group may
-    /// have gone back before it.
+    /// The value of the column `schedule` of an upload that goes back into the queue: ``Schedule/behind`` if an earlier
+    /// upload of its group has not ended, which may have gone back before it, and otherwise ``Schedule/delayed``.
     static let place = """
         CASE WHEN sequence IS NOT NULL AND EXISTS (
             SELECT 1 FROM upload AS other WHERE other.sequence = upload.sequence AND other.id < upload.id
@@ -187,7 +187,7 @@ extension Database {
             sql: """
                 UPDATE upload SET state = 'failed', schedule = NULL, session = NULL, code = ?, reason = ?, advice = ?,
                     failures = \(Self.increment("failures"))
-                WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
+                WHERE id = ? AND state NOT IN ('done', 'failed', 'cancelled', 'paused')
                 """, arguments: [failure.code.rawValue, failure.message, failure.advice, id])
         guard changesCount == 1 else { return }
         try keep(failure.response, of: id)
@@ -217,7 +217,7 @@ extension Database {
             sql: "UPDATE upload SET state = 'paused', schedule = NULL, session = NULL WHERE id = ?", arguments: [id])
     }
 
-    /// Puts an upload back into the queue. It starts over, unless it was paused or waited for its next attempt: then it
+    /// Puts an upload back into the queue; see also ``holdBack(after:)``. It starts over, unless it was paused or waited for its next attempt: then it
     /// resumes. If its time is over, it has no end any longer.
     func retryUpload(_ id: QueuedUpload.ID, at now: Date) throws {
         // The system may have the next attempt already, and with it has used what the last one left.
@@ -240,20 +240,26 @@ extension Database {
                 """, arguments: [now.timeIntervalSince1970, id])
         // The response of an earlier failure says nothing about a later one.
         try keep(nil, of: id)
-        try holdBack(after: id)
     }
+
+    /// The value of the column `started` of an upload that is taken back: the system was to send one that is still waiting
+    /// at its time, and has not begun.
+    private static let begun = "CASE WHEN state = 'waiting' THEN NULL ELSE started END"
 
     /// Has the later uploads of a group wait again for one that went back into the queue. Those that a background
     /// session was given before their time are taken from it. One that is being sent goes on.
-    private func holdBack(after id: QueuedUpload.ID) throws {
+    func holdBack(after id: QueuedUpload.ID) throws {
         let later = "sequence = (SELECT sequence FROM upload WHERE id = ?) AND id > ?"
         let handedOver = try QueuedUpload.ID.fetchAll(
-            self, sql: "SELECT id FROM upload WHERE \(later) AND session IS NOT NULL AND state <> 'sending'",
-            arguments: [id, id])
+            self,
+            sql: """
+                SELECT id FROM upload INDEXED BY upload_session
+                WHERE session IS NOT NULL AND state <> 'sending' AND \(later)
+                """, arguments: [id, id])
         for id in handedOver { try notePausing(of: id) }
         try execute(
             sql: """
-                UPDATE upload SET schedule = 2, session = NULL
+                UPDATE upload SET schedule = 2, session = NULL, started = \(Self.begun)
                 WHERE \(later) AND (schedule IN (0, 1) OR session IS NOT NULL AND state <> 'sending')
                 """, arguments: [id, id])
     }
@@ -266,6 +272,7 @@ extension Database {
     ) throws {
         if !keepsDelivery { try execute(sql: "DELETE FROM delivery WHERE id = ?", arguments: [id]) }
         try retryUpload(id, at: now)
+        try holdBack(after: id)
         try forgetResumption(of: id)
         try execute(
             sql: "UPDATE upload SET url = ?, resource = NULL, sent = 0 WHERE id = ?",
@@ -313,7 +320,7 @@ extension Database {
         try execute(
             sql: """
                 UPDATE upload SET state = CASE WHEN state = 'sending' THEN 'waiting' ELSE state END,
-                    schedule = \(Self.place), session = NULL
+                    schedule = \(Self.place), session = NULL, started = \(Self.begun)
                 WHERE state = 'sending' OR session IS NOT NULL
                 """)
     }
@@ -340,7 +347,7 @@ extension Database {
     private func release(_ group: DatabaseValue) throws {
         try execute(
             sql: """
-                UPDATE upload SET schedule = 1, due = coalesce(notBefore, 0)
+                UPDATE upload SET schedule = 1, due = CASE WHEN state = 'retrying' THEN due ELSE coalesce(notBefore, 0) END
                 WHERE schedule = 2 AND id = (SELECT id FROM upload
                     WHERE sequence = ? AND state NOT IN ('done', 'cancelled') ORDER BY id LIMIT 1)
                 """, arguments: [group])

@@ -204,7 +204,7 @@ extension Database {
     func recoverUploads() throws {
         try execute(
             sql: """
-                UPDATE upload SET state = 'waiting', schedule = \(Self.place)
+                UPDATE upload SET state = 'waiting', schedule = \(Self.place), due = coalesce(notBefore, 0)
                 WHERE state = 'sending' AND session IS NULL
                 """)
     }

@@ -47,24 +47,24 @@ extension UploadRow {
             throw RowDamage("its name is not a UUID")
         }
         self.uuid = uuid
-        signed = try row.decode(Data?.self, forColumn: "signed").map {
+        signed = try row.optional(Data.self, "signed").map {
             try JSONDecoder().decode(SignedAddress.self, from: $0)
         }
-        var fields = try Field.fields(in: try row.decode(Data.self, forColumn: "headerFields"))
-        if signed == nil { fields.idempotencyKey = try row.decode(String.self, forColumn: "idempotencyKey") }
+        var fields = try Field.fields(in: try row.value(Data.self, "headerFields"))
+        if signed == nil { fields.idempotencyKey = try row.value(String.self, "idempotencyKey") }
         headerFields = fields
-        contentType = try row.decode(String.self, forColumn: "contentType")
-        resource = try row.decode(String?.self, forColumn: "resource").flatMap { URL(string: $0) }
+        contentType = try row.value(String.self, "contentType")
+        resource = try row.optional(String.self, "resource").flatMap { URL(string: $0) }
         failures = try row.count("failures")
         conflicts = try row.count("conflicts")
         interruptions = try row.count("interruptions")
         hasFreshFields = try row.count("hasFreshFields") > 0
         started = try row.date("started")
-        reason = try row.decode(String?.self, forColumn: "reason")
-        session = try row.decode(String?.self, forColumn: "session")
-        possibleDelivery = try row.decode(Int64?.self, forColumn: "attempt")
-        let (stopped, attempts) = (try row.decode(Int64?.self, forColumn: "stopped"), upload.attempts)
-        let data = try row.decode(Data?.self, forColumn: "resumeData")
+        reason = try row.optional(String.self, "reason")
+        session = try row.optional(String.self, "session")
+        possibleDelivery = try row.optional(Int64.self, "attempt")
+        let (stopped, attempts) = (try row.optional(Int64.self, "stopped"), upload.attempts)
+        let data = try row.optional(Data.self, "resumeData")
         resumeData = stopped.map { $0 < attempts } ?? false ? data : nil
     }
 
@@ -254,25 +254,25 @@ extension QueuedUpload {
         """
 
     init(_ row: Row) throws {
-        id = try row.decode(Int64.self, forColumn: "id")
-        guard let url = URL(string: try row.decode(String.self, forColumn: "url")),
-            let method = HTTPRequest.Method(try row.decode(String.self, forColumn: "method")),
-            let kind = State.Kind(rawValue: try row.decode(String.self, forColumn: "state"))
+        id = try row.value(Int64.self, "id")
+        guard let url = URL(string: try row.value(String.self, "url")),
+            let method = HTTPRequest.Method(try row.value(String.self, "method")),
+            let kind = State.Kind(rawValue: try row.value(String.self, "state"))
         else { throw RowDamage("its URL, method or state is not valid") }
         self.url = url
         self.method = method
-        let total = try row.decode(Int64.self, forColumn: "total")
+        let total = try row.value(Int64.self, "total")
         guard (0...Self.maximumBytes).contains(total) else { throw RowDamage("its body cannot have \(total) bytes") }
         totalBytes = total
-        bytesSent = min(max(try row.decode(Int64.self, forColumn: "sent"), 0), total)
+        bytesSent = min(max(try row.value(Int64.self, "sent"), 0), total)
         attempts = try row.count("attempts")
         enqueued = try row.date("enqueued") ?? Date(timeIntervalSince1970: 0)
         conditions = UploadConditions(
             notBefore: try row.date("notBefore"), expires: try row.date("expires"),
-            networks: AllowedNetworks(mask: try row.decode(Int64.self, forColumn: "networks")),
-            priority: Int(clamping: try row.decode(Int64.self, forColumn: "priority")),
-            group: try row.decode(String?.self, forColumn: "sequence"))
-        let parts = try row.decode(Data?.self, forColumn: "parts") ?? Data("[]".utf8)
+            networks: AllowedNetworks(mask: try row.value(Int64.self, "networks")),
+            priority: Int(clamping: try row.value(Int64.self, "priority")),
+            group: try row.optional(String.self, "sequence"))
+        let parts = try row.optional(Data.self, "parts") ?? Data("[]".utf8)
         self.parts = try JSONDecoder().decode([UploadRow.Part].self, from: parts).map { part in
             let (end, isTooFar) = part.offset.addingReportingOverflow(part.length)
             guard part.offset >= 0, part.length >= 0, !isTooFar, end <= total else {
@@ -281,12 +281,12 @@ extension QueuedUpload {
             return Part(
                 name: part.name, filename: part.filename, contentType: part.contentType, content: part.offset..<end)
         }
-        tag = try row.decode(Data?.self, forColumn: "tag")
+        tag = try row.optional(Data.self, "tag")
         let response = try Response(row)
         let failure = Failure(
-            UploadError.Code(rawValue: try row.decode(String?.self, forColumn: "code") ?? ""),
-            try row.decode(String?.self, forColumn: "reason") ?? "",
-            advice: try row.decode(String?.self, forColumn: "advice"), response: response,
+            UploadError.Code(rawValue: try row.optional(String.self, "code") ?? ""),
+            try row.optional(String.self, "reason") ?? "",
+            advice: try row.optional(String.self, "advice"), response: response,
             mayHaveArrived: try row.decode(DatabaseValue.self, forColumn: "attempt").isNull == false)
         state =
             switch kind {
@@ -329,18 +329,30 @@ extension Row {
     static let maximumCount: Int64 = 1_000_000_000
 
     fileprivate func date(_ column: String) throws -> Date? {
-        try decode(Double?.self, forColumn: column).map(Date.init(timeIntervalSince1970:))
+        try optional(Double.self, column).map(Date.init(timeIntervalSince1970:))
     }
 
-    fileprivate func optional<Value: DatabaseValueConvertible & StatementColumnConvertible>(
+    /// Reads a value that must have its column's type. Without a look at the stored value, SQLite would convert it: a text
+    /// to the number 0.
+    fileprivate func value<Value: DatabaseValueConvertible>(_ type: Value.Type, _ column: String) throws -> Value {
+        guard let value = try optional(type, column) else { throw RowDamage("its \(column) is missing") }
+        return value
+    }
+
+    /// Reads a value that may be missing, also because the row was read without its column.
+    fileprivate func optional<Value: DatabaseValueConvertible>(
         _ type: Value.Type, _ column: String
     ) throws -> Value? {
-        hasColumn(column) ? try decode(Value?.self, forColumn: column) : nil
+        guard hasColumn(column) else { return nil }
+        let stored = try decode(DatabaseValue.self, forColumn: column)
+        if stored.isNull { return nil }
+        guard let value = Value.fromDatabaseValue(stored) else { throw RowDamage("its \(column) has another type") }
+        return value
     }
 
     /// A count, limited to what is possible.
     func count(_ column: String) throws -> Int {
-        Int(clamping: Swift.min(Swift.max(try decode(Int64.self, forColumn: column), 0), Self.maximumCount))
+        Int(clamping: Swift.min(Swift.max(try value(Int64.self, column), 0), Self.maximumCount))
     }
 }
 

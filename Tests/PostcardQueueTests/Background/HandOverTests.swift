@@ -392,21 +392,31 @@ import Testing
         await queue.disconnect()
     }
 
-    @Test func `what is done after the clock was ahead is listed before what was done then`() async throws {
+    @Test(arguments: [false, true])
+    func `what is done after the clock was ahead is listed before what was done then`(
+        isSameProcess: Bool
+    ) async throws {
         let clock = SteppedClock()
-        var ids: [QueuedUpload.ID] = []
-        for _ in 0..<2 {
-            let queue = UploadQueue(
+        func open() -> UploadQueue {
+            UploadQueue(
                 directory: folder.url, session: BackgroundSession(identifier: identifier),
                 service: KeepingService(kept), done: DoneUploads(maximumCount: 1), time: clock.time)
-            ids.append(try await queue.enqueue(QueuedForms.form(), to: Self.address()))
-            try await queue.handOver()
-            try kept.end(try response(201))
-            try await queue.handOver()
-            #expect(try await queue.uploads().map(\.id) == ids.suffix(1))
-            await queue.disconnect()
-            clock.advance(by: .seconds(-31_536_000))
         }
+        var queue = open()
+        let (first, second) = try await (
+            queue.enqueue(QueuedForms.form(), to: Self.address()), queue.enqueue(QueuedForms.form(), to: Self.address())
+        )
+        try await queue.handOver()
+        kept.endFirst(1, try response(201))
+        try await queue.handOver()
+        #expect(try await queue.uploads().map(\.id) == [first, second])
+        if !isSameProcess { await queue.disconnect() }
+        clock.advance(by: .seconds(-31_536_000))
+        if !isSameProcess { queue = open() }
+        try kept.end(try response(201))
+        try await queue.handOver()
+        #expect(try await queue.uploads().map(\.id) == [second])
+        await queue.disconnect()
     }
 
     @Test func `a retry whose upload has a time of its own waits for it when the clock is right again`() async throws {
@@ -513,19 +523,23 @@ import Testing
         await queue.disconnect()
     }
 
-    @Test func `an upload whose row cannot be read fails, also if the system has it`() async throws {
+    @Test(arguments: ["uuid = lower(uuid)", "state = 'strange'", "attempts = 'x'", "total = -1"])
+    func `an upload whose row cannot be read fails, also if the system has it`(change: String) async throws {
         let first = queue()
         let id = try await first.enqueue(QueuedForms.form(), to: Self.address())
         let other = try await first.enqueue(QueuedForms.form(), to: Self.address())
         try await first.handOver()
         try await first.store.database.write {
-            try $0.execute(sql: "UPDATE upload SET uuid = lower(uuid) WHERE id = ?", arguments: [id])
+            try $0.execute(sql: "UPDATE upload SET \(change) WHERE id = ?", arguments: [id])
         }
         await first.disconnect()
         let second = queue()
         try await second.handOver()
-        let reason = try #require(try await second.upload(id)?.state.failure)
-        #expect(reason.contains("damaged"), "\(reason)")
+        let row = try await second.store.database.read {
+            try Row.fetchOne($0, sql: "SELECT state, session, reason FROM upload WHERE id = ?", arguments: [id])
+        }
+        #expect(row?["state"] == "failed" && row?["session"] == DatabaseValue.null, "\(String(describing: row))")
+        #expect((row?["reason"] as String?)?.contains("damaged") == true)
         #expect(try await second.upload(other)?.state == .sending && kept.handedOver.count == 1)
         await second.disconnect()
     }
@@ -573,7 +587,9 @@ import Testing
         await queue.disconnect()
     }
 
-    @Test func `an upload that was out when an earlier one was retried waits for it after a failure`() async throws {
+    @Test func `an upload that was being sent when an earlier one was retried waits for it after a failure`()
+        async throws
+    {
         let queue = queue()
         let (first, second) = try await (
             queue.enqueue(QueuedForms.form("1"), to: Self.address(), conditions: UploadConditions(group: "g")),
@@ -584,8 +600,10 @@ import Testing
         try await queue.retry(first)
         try await queue.handOver()
         #expect(kept.handedOver.count == 2)
-        // The second one is still out, and fails before the first.
-        kept.endFirst(1, try response(503))
+        // The second one is still being sent, and fails before the first.
+        let url = try Self.address()
+        kept.endFirst(
+            1, .response(status: 503, headerFields: [.retryAfter: "120"], url: url, method: .post))
         try await queue.handOver()
         #expect(try await queue.upload(second)?.state.isRetrying == true && kept.handedOver.count == 1)
         try kept.end(try response(422))
@@ -593,7 +611,31 @@ import Testing
         #expect(kept.handedOver.isEmpty)
         try await queue.cancel(first)
         try await queue.handOver()
+        // It still waits as long as the server has said.
+        let begin = try #require(kept.handedOver.first?.earliestBegin)
+        #expect(begin > Date(timeIntervalSinceNow: 60) && kept.handedOver.count == 1)
+        await queue.disconnect()
+    }
+
+    @Test func `the deadline of an upload that never began does not pass while it is held back`() async throws {
+        let clock = SteppedClock()
+        var policy = RetryPolicy.persistent
+        policy.deadline = .seconds(3600)
+        let queue = queue(policy: policy, time: clock.time)
+        let first = try await queue.enqueue(
+            QueuedForms.form("1"), to: Self.address(), conditions: UploadConditions(group: "g"))
+        let second = try await queue.enqueue(
+            QueuedForms.form("2"), to: Self.address(),
+            conditions: UploadConditions(notBefore: clock.date.addingTimeInterval(3600), group: "g"))
+        try await queue.cancel(first)
+        try await queue.handOver()
         #expect(kept.handedOver.count == 1)
+        try await queue.retry(first)
+        try await queue.handOver()
+        clock.advance(by: .seconds(3 * 3600))
+        try kept.end(try response(201))
+        try await queue.handOver()
+        #expect(try await queue.upload(second)?.state == .sending && kept.handedOver.count == 1)
         await queue.disconnect()
     }
 

@@ -67,7 +67,7 @@ import Testing
         #expect(error.message.contains("Enqueue it again") == (pause == nil))
     }
 
-    @Test func `a body that could be opened and not be read to its end is read again after a minute`() throws {
+    @Test func `a body that could be opened and not read to its end leads to a pause of a minute`() throws {
         let error = try #require(throws: FormError.self) {
             var form = MultipartForm()
             // It reports a size of 0, and has bytes.

@@ -225,6 +225,26 @@ import FoundationNetworking
         #expect(try await server.end().records.count == 1)
     }
 
+    @Test func `a retry that was being sent when its process ended is sent at once, also after the clock was set back`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let server = try await ReceivingServer()
+        let clock = SteppedClock()
+        let queue = UploadQueue(directory: folder.url, session: nil, service: nil, time: clock.time)
+        let id = try await queue.enqueue(QueuedForms.form("retried"), to: server.uploads)
+        try await queue.store.database.write { db in
+            _ = try db.claimUpload(allowedBy: [0], excluding: [], at: clock.date)
+            try db.delayUpload(
+                id, until: clock.date.addingTimeInterval(3600),
+                because: QueuedUpload.Failure(.connectionFailed, "There was no network."),
+                as: .failure(conflicts: 0), mayHaveArrived: false)
+            _ = try db.claimUpload(allowedBy: [0], excluding: [], at: clock.date.addingTimeInterval(7200))
+        }
+        try await queue.run(Self.client, options: QueueOptions.draining)
+        #expect(try await queue.upload(id)?.state.isDone == true)
+    }
+
     @Test func `the client's total timeout counts from the first attempt, also of an earlier process`() async throws {
         let folder = try TemporaryFolder()
         let queue = UploadQueue(directory: folder.url)

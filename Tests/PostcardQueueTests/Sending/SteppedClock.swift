@@ -41,6 +41,12 @@ final class SteppedClock: Sendable {
         for await _ in sleeper.stream { return }
     }
 
+    /// Waits until something sleeps until a later time.
+    func waitForSleep() async {
+        if state.withLock({ !$0.sleepers.isEmpty }) { return }
+        for await _ in sleeper.stream where state.withLock({ !$0.sleepers.isEmpty }) { return }
+    }
+
     func advance(by duration: Duration) {
         state.withLock { $0.elapsed += duration }
         wake()

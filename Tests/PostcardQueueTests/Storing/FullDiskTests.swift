@@ -1,9 +1,12 @@
 #if os(Linux)
 import Foundation
+import HTTPTypes
+import PostcardClient
 import PostcardForm
-import PostcardQueue
 import PostcardTestSupport
 import Testing
+
+@testable import PostcardQueue
 
 @Suite(.timeLimit(.minutes(10)), .enabled("A small disk cannot be mounted here.") { await SmallDisk.isPossible() })
 struct FullDiskTests {
@@ -49,6 +52,44 @@ struct FullDiskTests {
             let reopened = UploadQueue(directory: disk)
             let added = try #require(try await queue.upload(last))
             #expect(try await reopened.uploads() == before + [added])
+        }
+    }
+
+    @Test func `an outcome is recorded when there is space again, also if something expires meanwhile`() async throws {
+        /// Fills the disk while a form is sent.
+        struct Filling: UploadTransport {
+            let filler: URL
+
+            func send(
+                _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
+            ) async throws -> UploadResponse {
+                try SmallDisk.fill(filler)
+                return UploadResponse(status: .created, headerFields: HTTPFields(), body: Data(count: 60_000))
+            }
+        }
+        let url = try #require(URL(string: Self.url))
+        try await SmallDisk.with(megabytes: 4) { disk in
+            let clock = SteppedClock()
+            let queue = UploadQueue(directory: disk, session: nil, service: nil, time: clock.time)
+            let id = try await queue.enqueue(
+                QueuedForms.form(), to: url, conditions: UploadConditions(expires: clock.date.addingTimeInterval(60)))
+            let filler = disk.appending(path: "../filler")
+            var options = QueueOptions(pollInterval: nil)
+            options.resumption = nil
+            let running = Task { [options] in
+                try await queue.run(UploadClient(transport: Filling(filler: filler)), options: options)
+            }
+            // It waits for space, a second at a time, and the time of the upload does not shorten that.
+            try await eventually { FileManager.default.fileExists(atPath: filler.path) }
+            await clock.waitForSleep()
+            clock.advance(by: .seconds(61))
+            await clock.waitForSleep()
+            try Data().write(to: filler)
+            clock.advance(by: .seconds(2))
+            try await queue.wait { $0[id]?.isEnded == true }
+            #expect(try await queue.upload(id)?.state.name == "done")
+            running.cancel()
+            await #expect(throws: CancellationError.self) { try await running.value }
         }
     }
 }

@@ -94,6 +94,44 @@ import Darwin
         #expect(try await !server.end().records.isEmpty)
     }
 
+    @Test(arguments: [
+        "total = 'many'", "priority = x'ff'", "notBefore = 'x'", "expires = 'x'", "tag = 7",
+        "failures = x'00'", "started = 'x'", "enqueued = 'x'",
+    ])
+    func `a value of another type is damage, and is not taken for 0`(change: String) async throws {
+        let server = try await ReceivingServer()
+        let queue = UploadQueue(directory: directory)
+        let id = try await queue.enqueue(QueuedForms.form(), to: server.uploads)
+        try execute("UPDATE upload SET \(change) WHERE id = \(id)")
+        try await queue.run(UploadClient(transport: AsyncHTTPTransport()), options: QueueOptions.draining)
+        let state = try await DatabaseQueue(path: directory.appending(path: "queue.sqlite").path).read {
+            try String.fetchOne($0, sql: "SELECT state || ' ' || reason FROM upload")
+        }
+        #expect(state?.hasPrefix("failed The queue's database is damaged") == true, "\(state ?? "")")
+        #expect(try await server.end().records.isEmpty)
+    }
+
+    @Test(arguments: [1e308, Double.infinity, 1e19, -1e308])
+    func `a sender survives a time that is no date`(expires: Double) async throws {
+        let server = try await ReceivingServer()
+        let queue = UploadQueue(directory: directory)
+        let id = try await queue.enqueue(
+            QueuedForms.form(), to: server.uploads,
+            conditions: UploadConditions(expires: Date(timeIntervalSince1970: expires)))
+        try await queue.pause(id)
+        let other = try await queue.enqueue(QueuedForms.form(), to: server.uploads)
+        let running = Task {
+            try await queue.run(
+                UploadClient(transport: AsyncHTTPTransport()), options: QueueOptions(pollInterval: nil))
+        }
+        for try await uploads in queue.updates() where uploads.contains(where: { $0.id == other && $0.state.isEnded }) {
+            break
+        }
+        running.cancel()
+        await #expect(throws: CancellationError.self) { try await running.value }
+        #expect(try await queue.upload(id)?.state.name == (expires < 0 ? "failed" : "paused"))
+    }
+
     @Test(arguments: ["a link", "a link to a folder", "a second name", "a pipe", "a folder", "nothing"])
     func `a body that was replaced is not sent`(kind: String) async throws {
         let server = try await ReceivingServer()
