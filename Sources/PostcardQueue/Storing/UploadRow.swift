@@ -306,7 +306,9 @@ extension QueuedUpload {
 extension QueuedUpload.Response {
     /// Reads a response, or returns `nil` if there is none, or if the row was read without it.
     fileprivate init?(_ row: Row) throws {
-        guard let status = try row.optional(Int64.self, "responseStatus") else { return nil }
+        guard row.hasColumn("responseStatus"), let status = try row.optional(Int64.self, "responseStatus") else {
+            return nil
+        }
         self.init(
             status: Int(clamping: status),
             headerFields: try UploadRow.Field.fields(
@@ -339,11 +341,10 @@ extension Row {
         return value
     }
 
-    /// Reads a value that may be missing, also because the row was read without its column.
+    /// Reads a value that may be missing.
     fileprivate func optional<Value: DatabaseValueConvertible>(
         _ type: Value.Type, _ column: String
     ) throws -> Value? {
-        guard hasColumn(column) else { return nil }
         let stored = try decode(DatabaseValue.self, forColumn: column)
         if stored.isNull { return nil }
         guard let value = Value.fromDatabaseValue(stored) else { throw RowDamage("its \(column) has another type") }
