@@ -34,10 +34,10 @@ struct UploadRow: View {
                 ProgressView(item.name, value: item.fraction)
                 if let error = item.error { Text(error.localizedDescription).font(.caption) }
             }
-            if item.isOver {
-                Button("Send again") { item.retry() }
-            } else {
-                Button("Cancel") { item.cancel() }
+            switch item.state {
+            case .failed, .cancelled: Button("Send again") { item.retry() }
+            case .done: Text("Sent")
+            default: Button("Cancel") { item.cancel() }
             }
         }
     }

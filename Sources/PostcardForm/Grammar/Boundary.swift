@@ -14,9 +14,8 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
 
     /// Makes a random boundary: 126 bits from the system's generator, in letters, digits, `-` and `_`.
     public init() {
-        var generator = SystemRandomNumberGenerator()
-        // Six bits a character. The generator costs a system call for each 64 bits.
-        var bits = UInt128(generator.next()) << 64 | UInt128(generator.next())
+        // Six bits a character. The system's generator costs a call for each 64 bits.
+        var bits = UInt128.random(in: 0 ... .max)
         let length = Self.prefix.utf8.count + 21
         value = String(unsafeUninitializedCapacity: length) { characters in
             for index in characters.initialize(from: Self.prefix.utf8).index..<length {
