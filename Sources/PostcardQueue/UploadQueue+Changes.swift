@@ -18,9 +18,7 @@ extension UploadQueue {
     public func retry(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
         try await change(id, holdingBack: true) { [time] db, row, store in
             switch row.upload.state {
-            case .failed, .cancelled, .retrying:
-                try db.retryUpload(id, at: time.date())
-                try db.holdBack(after: id)
+            case .failed, .cancelled, .retrying: try db.retryUpload(id, at: time.date())
             case .waiting, .waitingForNetwork, .sending, .paused, .done:
                 throw UploadQueueError.state(id, row.upload.state.name, cannot: "retried")
             }
@@ -99,7 +97,6 @@ extension UploadQueue {
                 throw UploadQueueError.state(id, row.upload.state.name, cannot: "resumed")
             }
             try db.retryUpload(id, at: time.date())
-            try db.holdBack(after: id)
         }
     }
 
@@ -150,11 +147,9 @@ extension UploadQueue {
             {
                 do {
                     guard let row = try db.row(id), store.hasBody(row) else { continue }
-                    try db.retryUpload(id, at: time.date())
                     // The first of a group holds back all others.
-                    if let group = row.upload.conditions.group, groups.insert(group).inserted {
-                        try db.holdBack(after: id)
-                    }
+                    let isFirst = row.upload.conditions.group.map { groups.insert($0).inserted } ?? false
+                    try db.retryUpload(id, at: time.date(), holdingBack: isFirst)
                 } catch is RowDamage {
                     // A damaged row would fail again.
                 }

@@ -400,31 +400,34 @@ extension UploadRun {
         _ request: UploadRequest, attempt: Int, after error: UploadError?
     ) async throws -> UploadRequest {
         guard !client.interceptors.isEmpty else { return request }
-        return try await withinTotalTimeout(after: error) { [client] in
+        return try await withInterceptors(after: error) { interceptors in
             var request = request
-            for interceptor in client.interceptors {
-                do {
-                    try await interceptor.adapt(&request, attempt: attempt)
-                } catch let cause {
-                    throw InterceptorError(cause: cause, failure: error)
-                }
-            }
+            for interceptor in interceptors { try await interceptor.adapt(&request, attempt: attempt) }
             return request
         }
     }
 
     /// The decision of the first interceptor that does not pass on.
     private func decision(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
-        try await withinTotalTimeout(after: error) { [client] in
-            for interceptor in client.interceptors {
-                do {
-                    let decision = try await interceptor.decide(after: error, of: attempt)
-                    if decision != .passOn { return decision }
-                } catch let cause {
-                    throw InterceptorError(cause: cause, failure: error)
-                }
+        try await withInterceptors(after: error) { interceptors in
+            for interceptor in interceptors {
+                let decision = try await interceptor.decide(after: error, of: attempt)
+                if decision != .passOn { return decision }
             }
             return .passOn
+        }
+    }
+
+    /// Calls the interceptors while there is time for the upload, and marks their errors.
+    private func withInterceptors<Value: Sendable>(
+        after failure: UploadError?, _ work: @escaping @Sendable ([any UploadInterceptor]) async throws -> Value
+    ) async throws -> Value {
+        try await withinTotalTimeout(after: failure) { [client] in
+            do {
+                return try await work(client.interceptors)
+            } catch {
+                throw InterceptorError(cause: error, failure: failure)
+            }
         }
     }
 }

@@ -143,10 +143,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         if lastDate == nil || isSetBack(at: now), machine.rules.concurrency > 0 {
             let (session, latest) = (machine.rules.session, now.addingTimeInterval(machine.rules.longestDelay))
             // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
-            let isMisdated = try store.database.read { db in
-                try db.hasLaterTimes(than: now) || !db.misdatedUploads(after: latest, of: session).isEmpty
-            }
-            if isMisdated {
+            if try store.database.read({ try $0.hasMisdatedUploads(at: now, after: latest, of: session) }) {
                 // The ends of attempts that the system has may still be reported.
                 let due = now.addingTimeInterval(Interruption.lost.delay(after: 1))
                 try store.database.write { db in

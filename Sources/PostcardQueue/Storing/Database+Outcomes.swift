@@ -93,14 +93,22 @@ extension Database {
         if case .staleForm = count { try endSignature(of: id, at: due) }
     }
 
-    /// Whether a clock that was ahead has dated something after now: the first attempt of an upload, or the end of one.
-    func hasLaterTimes(than now: Date) throws -> Bool {
+    /// Whether a clock that was ahead has dated something: when an upload is due, when its first attempt began, or when
+    /// it was done.
+    ///
+    /// - Parameters:
+    ///   - latest: The end of the longest delay, if it begins now.
+    ///   - session: The identifier of the sender's background session, or `nil` for a sender in this process.
+    func hasMisdatedUploads(at now: Date, after latest: Date, of session: String?) throws -> Bool {
         try Bool.fetchOne(
             self,
             sql: """
-                SELECT EXISTS (SELECT 1 FROM upload WHERE \(Self.startsLater))
+                SELECT EXISTS (SELECT 1 FROM upload WHERE \(Self.startsLater) OR \(Self.isDueTooLate))
                     OR EXISTS (SELECT 1 FROM upload INDEXED BY upload_done WHERE state = 'done' AND finished > :now)
-                """, arguments: ["now": now.timeIntervalSince1970]) ?? false
+                """,
+            arguments: [
+                "now": now.timeIntervalSince1970, "latest": latest.timeIntervalSince1970, "session": session,
+            ]) ?? false
     }
 
     /// Dates by the present clock what a clock that was ahead has dated after now. Otherwise the time of these uploads
@@ -116,26 +124,19 @@ extension Database {
     /// was given early begins at its time.
     private static let startsLater = "typeof(started) = 'real' AND started > max(:now, coalesce(notBefore, 0))"
 
-    /// Uploads that are further away than the longest delay, and than their own time: the clock was ahead when they were
-    /// delayed.
-    ///
-    /// - Parameters:
-    ///   - latest: The end of the longest delay, if it begins now.
-    ///   - session: The identifier of the sender's background session, or `nil` for a sender in this process.
-    func misdatedUploads(after latest: Date, of session: String?) throws -> [QueuedUpload.ID] {
-        try QueuedUpload.ID.fetchAll(
-            self,
-            sql: """
-                SELECT id FROM upload
-                WHERE state IN ('waiting', 'retrying') AND typeof(due) = 'real' AND due > max(?, coalesce(notBefore, 0))
-                    AND (session IS NULL OR session = ?)
-                """, arguments: [latest.timeIntervalSince1970, session])
-    }
+    /// A condition for uploads that are further away than the longest delay, and than their own time.
+    private static let isDueTooLate = """
+        state IN ('waiting', 'retrying') AND typeof(due) = 'real' AND due > max(:latest, coalesce(notBefore, 0))
+            AND (session IS NULL OR session = :session)
+        """
 
     /// Corrects the due dates of uploads that are still misdated. Those that a background session has are taken from the
     /// session: its sender then cancels their attempts.
     func redateUploads(after latest: Date, of session: String?, to due: Date) throws {
-        for id in try misdatedUploads(after: latest, of: session) {
+        let ids = try QueuedUpload.ID.fetchAll(
+            self, sql: "SELECT id FROM upload WHERE \(Self.isDueTooLate)",
+            arguments: ["latest": latest.timeIntervalSince1970, "session": session])
+        for id in ids {
             try notePausing(of: id)
             try execute(
                 sql: """
@@ -217,9 +218,11 @@ extension Database {
             sql: "UPDATE upload SET state = 'paused', schedule = NULL, session = NULL WHERE id = ?", arguments: [id])
     }
 
-    /// Puts an upload back into the queue; see also ``holdBack(after:)``. It starts over, unless it was paused or waited for its next attempt: then it
+    /// Puts an upload back into the queue. It starts over, unless it was paused or waited for its next attempt: then it
     /// resumes. If its time is over, it has no end any longer.
-    func retryUpload(_ id: QueuedUpload.ID, at now: Date) throws {
+    ///
+    /// - Parameter holdsBack: Whether the later uploads of its group wait for it again. Defaults to `true`.
+    func retryUpload(_ id: QueuedUpload.ID, at now: Date, holdingBack holdsBack: Bool = true) throws {
         // The system may have the next attempt already, and with it has used what the last one left.
         try notePausing(of: id)
         try execute(
@@ -240,6 +243,7 @@ extension Database {
                 """, arguments: [now.timeIntervalSince1970, id])
         // The response of an earlier failure says nothing about a later one.
         try keep(nil, of: id)
+        if holdsBack { try holdBack(after: id) }
     }
 
     /// The value of the column `started` of an upload that is taken back: the system was to send one that is still waiting
@@ -248,7 +252,7 @@ extension Database {
 
     /// Has the later uploads of a group wait again for one that went back into the queue. Those that a background
     /// session was given before their time are taken from it. One that is being sent goes on.
-    func holdBack(after id: QueuedUpload.ID) throws {
+    private func holdBack(after id: QueuedUpload.ID) throws {
         let later = "sequence = (SELECT sequence FROM upload WHERE id = ?) AND id > ?"
         let handedOver = try QueuedUpload.ID.fetchAll(
             self,
@@ -272,7 +276,6 @@ extension Database {
     ) throws {
         if !keepsDelivery { try execute(sql: "DELETE FROM delivery WHERE id = ?", arguments: [id]) }
         try retryUpload(id, at: now)
-        try holdBack(after: id)
         try forgetResumption(of: id)
         try execute(
             sql: "UPDATE upload SET url = ?, resource = NULL, sent = 0 WHERE id = ?",
