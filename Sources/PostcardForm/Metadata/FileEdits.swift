@@ -14,6 +14,15 @@ public struct FileEdits: Sendable, Hashable {
     /// Which bytes are overwritten, counted from the start of the file.
     public var ranges: [Range<Int64>] { edits.ranges }
 
+    /// What is removed, each as the end of "It is sent without …".
+    package var removed: [String] { edits.removed.phrases }
+
+    /// Those of ``removed`` that are no metadata: pictures, a video, and data after the end.
+    package var removedContent: [String] { edits.removed.intersection(.content).phrases }
+
+    /// Whether the file is a picture that has a video with it.
+    package var hasVideo: Bool { edits.hasVideo }
+
     /// Overwrites what a piece of the file has of these bytes. The pieces may be of any size and in any order.
     ///
     /// - Parameters:

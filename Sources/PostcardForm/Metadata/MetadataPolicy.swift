@@ -20,8 +20,8 @@ import PostcardPictureFormats
 /// most 64 KiB in a row. A longer piece that nothing names is sent: it is not what an editor left, but pixels of a
 /// private format.
 ///
-/// With ``withoutLocation`` a JPEG is read up to its pixels. What follows its end is found if the picture's own directory
-/// or XMP names it, or if the file does not end as a JPEG does. With ``none`` all of it is read.
+/// A JPEG is read as a whole, because only its pixels say where it ends, and whether something follows. Of other files the
+/// pixels are not read.
 public struct MetadataPolicy: Sendable, Hashable {
     /// What happens to a file whose metadata cannot be read.
     public enum Unreadable: Sendable, Hashable {
@@ -46,11 +46,14 @@ public struct MetadataPolicy: Sendable, Hashable {
     /// persons, serial numbers, and camera makers' own data, which may contain any of these. The camera's model, its
     /// settings, the time, titles, descriptions and copyright notices stay.
     ///
-    /// Data after a picture's end that is neither a picture nor a video is overwritten too.
+    /// JPEGs and videos behind the end of a JPEG or a HEIC stay, without their own positions: those of motion photos (Google's
+    /// MicroVideo and MotionPhoto, Samsung's trailer, the `mpvd` box), and any others. Of Apple's data, what names the
+    /// video of a Live Photo stays, and how bright the picture is to be shown. All other data after a picture's end is
+    /// overwritten.
     public static let withoutLocation = MetadataPolicy(.location)
 
     /// Removes everything but the pixels, the orientation and the color profile, and of a video everything but pictures
-    /// and sound, so also subtitles. A DNG also keeps how its pixels are rendered, and its camera's model, without which
+    /// and sound, so also subtitles. What follows a picture's end is overwritten, even the video of a motion photo. A DNG also keeps how its pixels are rendered, and its camera's model, without which
     /// no program opens it.
     public static let none = MetadataPolicy(.everything)
 

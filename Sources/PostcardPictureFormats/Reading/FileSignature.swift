@@ -67,6 +67,13 @@ package enum FileSignature {
         Signature("image/tiff", [0x4D, 0x4D, 0x00, 0x2A]),
         Signature("video/webm", [0x1A, 0x45, 0xDF, 0xA3]),
         Signature("audio/mpeg", Array("ID3".utf8)),
+        // ADTS (ISO/IEC 13818-7), with a checksum and without, for MPEG-4 and MPEG-2.
+        Signature("audio/aac", [0xFF, 0xF0]), Signature("audio/aac", [0xFF, 0xF1]),
+        Signature("audio/aac", [0xFF, 0xF8]), Signature("audio/aac", [0xFF, 0xF9]),
+        Signature("audio/flac", Array("fLaC".utf8)),
+        Signature("audio/x-caf", Array("caff".utf8)),
+        Signature("audio/aiff", Array("FORM".utf8), further: (8, Array("AIFF".utf8))),
+        Signature("audio/aiff", Array("FORM".utf8), further: (8, Array("AIFC".utf8))),
         Signature("application/ogg", Array("OggS".utf8)),
         Signature("application/zip", [0x50, 0x4B, 0x03, 0x04]),
         Signature("application/gzip", [0x1F, 0x8B, 0x08]),

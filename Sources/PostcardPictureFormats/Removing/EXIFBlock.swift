@@ -5,8 +5,9 @@ enum EXIFBlock {
     /// - Parameters:
     ///   - block: EXIF from its TIFF structure on, or zeros.
     ///   - inheritance: What the scan of the EXIF takes over from its picture's scan.
+    ///   - removed: What was removed is added to it.
     static func rewritten(
-        _ block: [UInt8], _ inheritance: MetadataScan.Inheritance
+        _ block: [UInt8], _ inheritance: MetadataScan.Inheritance, _ removed: inout RemovedContent
     ) throws(BlockFault) -> [UInt8] {
         // Other programs clear it in the same way.
         if block.allSatisfy({ $0 == 0 }) { return block }
@@ -14,7 +15,7 @@ enum EXIFBlock {
         if inheritance.removal == .everything { return orientation(of: tiff) }
         do throws(PictureFault) {
             // A thumbnail in it may have EXIF too.
-            return try MetadataScan.applied(inheritance, to: block) { scan throws(PictureFault) in
+            return try MetadataScan.applied(inheritance, to: block, &removed) { scan throws(PictureFault) in
                 try scan.scanTIFF(as: .exif)
             }
         } catch {

@@ -10,7 +10,7 @@ extension MetadataScan {
     }
 
     /// What a file of boxes says, put together.
-    private struct BoxFile {
+    struct BoxFile {
         /// The offset of the file, from which the offsets in its tracks count.
         let start: Int64
         /// The ranges of the boxes that hold pixels, sound and the metadata of pictures.
@@ -19,7 +19,7 @@ extension MetadataScan {
         /// The directories of pictures.
         var itemDirectories: [Box] = []
         /// The contents of tracks that have to go.
-        var chunks: [Range<Int64>] = []
+        var chunks: [(range: Range<Int64>, removed: RemovedContent)] = []
         var hasTracksToClear = false
     }
 
@@ -48,19 +48,22 @@ extension MetadataScan {
                 try scanMovie(box, &file, depth: depth + 1)
             case "meta":
                 try scanMeta(box, &file, depth: depth + 1)
-            case "mpvd" where removal == .location:
-                // The video of a moving picture.
-                guard depth < Limit.depth else { throw PictureFault(at: box.start, "videos are nested too deeply") }
-                try scanBoxFile(box.content, depth: depth + 1)
+            case "mpvd", "sefd":
+                guard removal == .location else {
+                    wipe(box, box.type == "mpvd" ? .video : .unknown)
+                    break
+                }
+                // The video of a motion photo, and Samsung's directory of what belongs to the picture.
+                try scanTrailer(box.content, depth: depth)
             case "free", "skip", "wide":
                 // Editors leave there what was before.
-                clear(box.content)
+                clear(box.content, .unused)
             case "uuid":
                 try scanUUID(box)
             case _ where Self.topLevelBoxes.contains(box.type):
                 break
             default:
-                wipe(box)
+                wipe(box, .unknown)
             }
         }
         let isInPieces = file.data.count > 64 && !(file.itemDirectories.isEmpty && file.chunks.isEmpty)
@@ -71,10 +74,10 @@ extension MetadataScan {
             try scanItems(directory, in: range, data: file.data, depth: depth)
         }
         for chunk in file.chunks {
-            guard file.data.contains(where: { $0.contains(chunk) }) else {
-                throw PictureFault(at: chunk.lowerBound, "a track of metadata is declared outside the data")
+            guard file.data.contains(where: { $0.contains(chunk.range) }) else {
+                throw PictureFault(at: chunk.range.lowerBound, "a track of metadata is declared outside the data")
             }
-            clear(chunk)
+            clear(chunk.range, chunk.removed)
         }
     }
 
@@ -116,10 +119,35 @@ extension MetadataScan {
         return boxes
     }
 
+    /// The end offset of the boxes that a file consists of. Another file begins with its own type, whose offsets count
+    /// from there. Films are also sent in pieces that each begin with a type.
+    mutating func endOfBoxes(in range: Range<Int64>, isBehindPicture: Bool) throws(PictureFault) -> Int64 {
+        var offset = range.lowerBound
+        var isMovie = false
+        while offset < range.upperBound {
+            let header = try bytes(at: offset, upTo: Int(clamping: min(16, range.upperBound - offset)))
+            let type = String(decoding: header.dropFirst(4).prefix(4), as: UTF8.self)
+            guard type.utf8.count == 4, type.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { break }
+            guard case .unit(let unit) = PictureContainer.boxes.unit(header[...], at: offset, end: range.upperBound)
+            else {
+                // One that is cut off is reported when it is read.
+                return Self.topLevelBoxes.contains(type) || Self.readBoxes.contains(type) ? range.upperBound : offset
+            }
+            if type == "ftyp", offset > range.lowerBound, isBehindPicture || !isMovie { break }
+            isMovie = isMovie || type == "moov" || type == "moof"
+            offset = unit.next
+        }
+        return offset
+    }
+
+    private static let readBoxes: Set<String> = [
+        "moov", "moof", "mdat", "imda", "meta", "mpvd", "sefd", "free", "skip", "wide", "uuid",
+    ]
+
     /// Turns a box into free space.
-    mutating func wipe(_ box: Box) {
-        write(Array("free".utf8), at: box.start + 4)
-        clear(box.content)
+    mutating func wipe(_ box: Box, _ kind: RemovedContent) {
+        write(Array("free".utf8), at: box.start + 4, kind)
+        clear(box.content, kind)
     }
 
     /// The boxes in a metadata box: after a version and flags in ISO files, directly in QuickTime.
@@ -152,11 +180,11 @@ extension MetadataScan {
             case "uuid" where box.type == "moov" || box.type == "trak":
                 try scanUUID(child)
             case "free", "skip":
-                clear(child.content)
+                clear(child.content, .unused)
             case "cmov":
                 throw PictureFault(at: child.start, "the description of the video is compressed")
             case _ where Self.boxesOfMovie[box.type].map { !$0.contains(child.type) } ?? false:
-                wipe(child)
+                wipe(child, .unknown)
             default:
                 break
             }
@@ -167,19 +195,28 @@ extension MetadataScan {
     private mutating func clearTimes(_ box: Box) throws(PictureFault) {
         let size: Int64 = try bytes(at: box.content.lowerBound, count: 1)[0] == 1 ? 16 : 8
         guard box.content.upperBound - box.content.lowerBound >= 4 + size else { return }
-        clear((box.content.lowerBound + 4)..<(box.content.lowerBound + 4 + size))
+        clear((box.content.lowerBound + 4)..<(box.content.lowerBound + 4 + size), .other)
     }
 
     private mutating func scanUserData(_ box: Box, _ file: inout BoxFile, depth: Int) throws(PictureFault) {
-        guard removal == .location else { return wipe(box) }
+        guard removal == .location else { return wipe(box, .other) }
         for child in try boxes(in: box.content) {
             switch child.type {
             case "meta": try scanMeta(child, &file, depth: depth + 1)
             case "XMP_": try rewriteXMP([child.content])
-            case "free", "skip": clear(child.content)
+            case "free", "skip": clear(child.content, .unused)
             case _ where Self.harmlessUserData.contains(child.type): break
-            default: wipe(child)
+            default: wipe(child, Self.kind(ofUserData: child.type))
             }
+        }
+    }
+
+    private static func kind(ofUserData type: String) -> RemovedContent {
+        switch type {
+        case "\u{A9}xyz", "loci": .position
+        case "\u{A9}ART", "\u{A9}aut", "\u{A9}dir", "\u{A9}prd", "\u{A9}prf", "\u{A9}wrt", "aART", "auth", "perf":
+            .names
+        default: .unknown
         }
     }
 
@@ -201,7 +238,7 @@ extension MetadataScan {
             file.itemDirectories.append(box)
             return
         }
-        guard removal == .location else { return wipe(box) }
+        guard removal == .location else { return wipe(box, .other) }
         let keys = try children.first { $0.type == "keys" }.map { keys throws(PictureFault) in
             try sensitiveKeys(keys)
         }
@@ -210,32 +247,34 @@ extension MetadataScan {
             case "ilst":
                 for item in try boxes(in: child.content) { try scanItem(item, sensitiveKeys: keys) }
             case "hdlr", "keys", "mhdr", "ctry", "lang": break
-            case "free", "skip": clear(child.content)
+            case "free", "skip": clear(child.content, .unused)
             case "uuid": try scanUUID(child)
-            default: wipe(child)
+            default: wipe(child, .unknown)
             }
         }
     }
 
     /// An item: its type is the number of a key, or its name.
-    private mutating func scanItem(_ item: Box, sensitiveKeys: Set<Int64>?) throws(PictureFault) {
+    private mutating func scanItem(_ item: Box, sensitiveKeys: [Int64: RemovedContent]?) throws(PictureFault) {
         guard let sensitiveKeys else {
-            if item.type != "free", !Self.harmlessUserData.contains(item.type) { wipe(item) }
+            if item.type != "free", !Self.harmlessUserData.contains(item.type) {
+                wipe(item, Self.kind(ofUserData: item.type))
+            }
             return
         }
         let number = try bytes(at: item.start + 4, count: 4).bigEndian
-        if sensitiveKeys.contains(number) { wipe(item) }
+        if let kind = sensitiveKeys[number] { wipe(item, kind) }
     }
 
     /// The numbers of the keys that name something that must be removed.
-    private mutating func sensitiveKeys(_ box: Box) throws(PictureFault) -> Set<Int64> {
-        guard box.content.upperBound - box.content.lowerBound >= 8 else { return [] }
-        var numbers: Set<Int64> = []
+    private mutating func sensitiveKeys(_ box: Box) throws(PictureFault) -> [Int64: RemovedContent] {
+        guard box.content.upperBound - box.content.lowerBound >= 8 else { return [:] }
+        var numbers: [Int64: RemovedContent] = [:]
         var number: Int64 = 1
         // Behind a version, flags and their number they are written as boxes are.
         for key in try boxes(in: (box.content.lowerBound + 8)..<box.content.upperBound) {
             let name = try block([key.content])
-            if SensitiveName.matches(name[...]) { numbers.insert(number) }
+            numbers[number] = SensitiveName.kind(of: name[...])
             number += 1
         }
         return numbers
@@ -255,106 +294,8 @@ extension MetadataScan {
         if removal == .location, identifier == Self.xmpUUID || identifier == Self.sphericalUUID {
             try rewriteXMP([(box.content.lowerBound + 16)..<box.content.upperBound])
         } else {
-            wipe(box)
+            wipe(box, .unknown)
         }
-    }
-}
-
-// MARK: - Tracks
-
-extension MetadataScan {
-    /// Finds what a track of positions has in the data: cameras write them there second by second.
-    private mutating func scanTrack(_ track: Box, _ file: inout BoxFile) throws(PictureFault) {
-        guard let media = try boxes(in: track.content).first(where: { $0.type == "mdia" }) else { return }
-        let inMedia = try boxes(in: media.content)
-        guard let handler = inMedia.first(where: { $0.type == "hdlr" }),
-            let information = inMedia.first(where: { $0.type == "minf" }),
-            let table = try boxes(in: information.content).first(where: { $0.type == "stbl" })
-        else { return }
-        let kind = String(decoding: try bytes(at: handler.content.lowerBound + 8, count: 4), as: UTF8.self)
-        let tables = try boxes(in: table.content)
-        switch kind {
-        case "meta":
-            guard let entries = tables.first(where: { $0.type == "stsd" }) else { return }
-            if removal == .location, try !isSensitive(entries) { return }
-        case "text", "sbtl", "subt", "camm", "gpmd":
-            break
-        case "vide", "soun", "pict", "auxv", "hint", "MPEG", "musi", "volv", "hapt":
-            return
-        default:
-            if removal == .location { return }
-        }
-        let chunks = try chunks(of: tables, from: file.start, at: table.start)
-        if ["text", "sbtl", "subt"].contains(kind) {
-            // Drones write their positions as subtitles.
-            var isSensitive = removal == .everything
-            for chunk in chunks.prefix(4) where !isSensitive {
-                isSensitive = try hasPosition(chunk)
-            }
-            guard isSensitive else { return }
-        }
-        file.hasTracksToClear = true
-        file.chunks += chunks
-    }
-
-    /// Whether a track of metadata may hold what must be removed. Apple's name what they hold; others are positions, or
-    /// what only the camera's maker knows.
-    private mutating func isSensitive(_ entries: Box) throws(PictureFault) -> Bool {
-        guard entries.content.upperBound - entries.content.lowerBound > 8 else { return true }
-        for entry in try boxes(in: (entries.content.lowerBound + 8)..<entries.content.upperBound) {
-            guard entry.type == "mebx" else { return true }
-            // It names its keys in words.
-            if SensitiveName.matches(try block([entry.content])[...]) { return true }
-        }
-        return false
-    }
-
-    private mutating func hasPosition(_ chunk: Range<Int64>) throws(PictureFault) -> Bool {
-        let count = Int(clamping: min(4096, chunk.upperBound - chunk.lowerBound))
-        return SensitiveName.matches(try bytes(at: chunk.lowerBound, upTo: count)[...])
-    }
-
-    /// The ranges of a track's chunks (ISO/IEC 14496-12 §8.7).
-    ///
-    /// - Parameter start: The offset of the file, from which theirs count: a video in a picture begins behind its start.
-    private mutating func chunks(
-        of tables: [Box], from start: Int64, at place: Int64
-    ) throws(PictureFault) -> [Range<Int64>] {
-        let fault = PictureFault(at: place, "a track of metadata cannot be located")
-        func box(_ types: String...) -> Box? { tables.first { types.contains($0.type) } }
-        guard let sizes = box("stsz"), let runs = box("stsc"), let offsets = box("stco", "co64") else { throw fault }
-        let (sizeTable, runTable) = (try block([sizes.content]), try block([runs.content]))
-        let offsetTable = try block([offsets.content])
-        func number(_ table: [UInt8], _ index: Int64, bytes count: Int = 4) -> Int64? {
-            guard index >= 0, index <= Int64(table.count - count) else { return nil }
-            let bytes = table[Int(clamping: index)..<(Int(clamping: index) + count)]
-            return bytes.first.map { $0 & 0x80 != 0 && count == 8 } == true ? nil : bytes.bigEndian
-        }
-        guard let size = number(sizeTable, 4), let count = number(offsetTable, 4), count <= Limit.trackChunks,
-            let runCount = number(runTable, 4)
-        else { throw fault }
-        var chunks: [Range<Int64>] = []
-        var (run, sample): (Int64, Int64) = (0, 0)
-        for index in 0..<count {
-            while run + 1 < runCount, let first = number(runTable, 8 + 12 * (run + 1)), first <= index + 1 { run += 1 }
-            let width = offsets.type == "co64" ? 8 : 4
-            guard let samples = number(runTable, 12 + 12 * run),
-                let offset = number(offsetTable, 8 + Int64(width) * index, bytes: width)
-            else { throw fault }
-            var (length, isTooLong) = size.multipliedReportingOverflow(by: samples)
-            if size == 0 {
-                guard samples <= Int64(sizeTable.count) else { throw fault }
-                for index in sample..<(sample + samples) {
-                    guard let size = number(sizeTable, 12 + 4 * index) else { throw fault }
-                    length += size
-                }
-            }
-            sample += samples
-            let rest = self.length - start
-            guard !isTooLong, length <= rest, offset <= rest - length else { throw fault }
-            chunks.append((start + offset)..<(start + offset + length))
-        }
-        return chunks
     }
 }
 

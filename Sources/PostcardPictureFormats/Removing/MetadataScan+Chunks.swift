@@ -32,7 +32,7 @@ extension MetadataScan {
             if unit.isLast { break }
         }
         // Behind the end programs have left what a picture was before it was cropped.
-        if offset < length { clear(offset..<length) }
+        if offset < length { clear(offset..<length, .trailer) }
     }
 
     private mutating func scanPNGChunk(_ type: String, _ content: Range<Int64>) throws(PictureFault) {
@@ -42,29 +42,29 @@ extension MetadataScan {
             break
         case "eXIf":
             let inheritance = inheritance
-            try rewritePNGChunk(type, content, from: 0) { block throws(BlockFault) in
+            try rewritePNGChunk(type, content) { block, removed throws(BlockFault) in
                 let start = PictureContainer.png.exifPrefix(of: block[...]) ?? 0
-                let exif = try EXIFBlock.rewritten(Array(block[start...]), inheritance)
+                let exif = try EXIFBlock.rewritten(Array(block[start...]), inheritance, &removed)
                 return block[..<start] + exif
             }
         case "tIME" where removal == .location:
             break
         case "tEXt" where removal == .location:
-            if try isSensitiveKeyword(content) { wipePNGChunk(content) }
+            if let kind = try self.kind(ofTextIn: content) { wipePNGChunk(content, kind) }
         case "iTXt" where removal == .location:
             try scanInternationalText(content)
         default:
             // Compressed texts too: what they say is not known here.
-            wipePNGChunk(content)
+            wipePNGChunk(content, .unknown)
         }
     }
 
-    /// Whether the keyword of a text, of up to 79 bytes, names something that must be removed.
-    private mutating func isSensitiveKeyword(_ content: Range<Int64>) throws(PictureFault) -> Bool {
+    /// What the keyword of a text, of up to 79 bytes, says that must be removed.
+    private mutating func kind(ofTextIn content: Range<Int64>) throws(PictureFault) -> RemovedContent? {
         let start = try bytes(
             at: content.lowerBound, upTo: Int(clamping: min(80, content.upperBound - content.lowerBound)))
-        guard let end = start.firstIndex(of: 0) else { return true }
-        return SensitiveName.matches(start[..<end])
+        guard let end = start.firstIndex(of: 0) else { return .unknown }
+        return SensitiveName.kind(of: start[..<end])
     }
 
     /// A text in UTF-8 after its keyword, two bytes on compression, its language, and the translated keyword.
@@ -75,52 +75,56 @@ extension MetadataScan {
         let ends = start.indices.filter { start[$0] == 0 }
         guard start.starts(with: keyword) else {
             let isCompressed = ends.first.map { $0 + 1 < start.count && start[$0 + 1] != 0 } ?? true
-            let goes = isCompressed ? true : try isSensitiveKeyword(content)
-            if goes { wipePNGChunk(content) }
+            let kind = isCompressed ? .unknown : try self.kind(ofTextIn: content)
+            if let kind { wipePNGChunk(content, kind) }
             return
         }
         // The language and the translated keyword end with a zero each.
         let texts = start.dropFirst(keyword.count + 2)
         guard start.count > keyword.count, start[keyword.count] == 0, let language = texts.firstIndex(of: 0),
             let translated = start[(language + 1)...].firstIndex(of: 0)
-        else { return wipePNGChunk(content) }
-        try rewritePNGChunk("iTXt", content, from: translated + 1) { block throws(BlockFault) in
+        else { return wipePNGChunk(content, .unknown) }
+        try rewritePNGChunk("iTXt", content) { block, removed throws(BlockFault) in
             do throws(BlockFault) {
-                return block[...translated] + (try XMPPacket.withoutLocation(Array(block[(translated + 1)...])))
+                let packet = Array(block[(translated + 1)...])
+                return block[...translated] + (try XMPPacket.withoutLocation(packet, &removed))
             } catch {
                 throw BlockFault(at: translated + 1 + error.index, error.reason)
             }
         }
     }
 
-    /// Rewrites a chunk's content and its checksum.
+    /// Rewrites a chunk's content, and its checksum if the content has changed.
     private mutating func rewritePNGChunk(
-        _ type: String, _ content: Range<Int64>, from start: Int,
-        by rewriting: ([UInt8]) throws(BlockFault) -> [UInt8]
+        _ type: String, _ content: Range<Int64>, by rewriting: BlockRewriting
     ) throws(PictureFault) {
-        var checksum = CRC32()
-        try rewrite([content]) { block throws(BlockFault) in
-            let rewritten = try rewriting(block)
-            checksum.read(Array(type.utf8))
-            checksum.read(rewritten)
+        var checksum: CRC32?
+        try rewrite([content]) { block, removed throws(BlockFault) in
+            let rewritten = try rewriting(block, &removed)
+            if rewritten != block {
+                var read = CRC32()
+                read.read(Array(type.utf8))
+                read.read(rewritten)
+                checksum = read
+            }
             return rewritten
         }
-        write(checksum.bytes, at: content.upperBound)
+        if let checksum { write(checksum.bytes, at: content.upperBound, []) }
     }
 
     /// Turns a chunk into one without meaning: ancillary, private, and safe to copy.
-    private mutating func wipePNGChunk(_ content: Range<Int64>) {
+    private mutating func wipePNGChunk(_ content: Range<Int64>, _ kind: RemovedContent) {
         let type = Array("fiLl".utf8)
-        write(type, at: content.lowerBound - 4)
+        write(type, at: content.lowerBound - 4, kind)
         // Zeros do not change a checksum of zero: the first bytes bring it to zero, so the rest may be long.
         var checksum = CRC32()
         checksum.read(type)
         let count = Int(clamping: min(content.upperBound - content.lowerBound, 4))
         let start = count == 4 ? checksum.registerBytes : [UInt8](repeating: 0, count: count)
         checksum.read(start)
-        write(start, at: content.lowerBound)
-        clear((content.lowerBound + Int64(count))..<content.upperBound)
-        write(checksum.bytes, at: content.upperBound)
+        write(start, at: content.lowerBound, kind)
+        clear((content.lowerBound + Int64(count))..<content.upperBound, kind)
+        write(checksum.bytes, at: content.upperBound, kind)
     }
 }
 
@@ -144,7 +148,7 @@ extension MetadataScan {
             if case .named(let type) = unit.kind { try scanWebPChunk(type, unit.content) }
             offset = unit.next
         }
-        if end < length { clear(end..<length) }
+        if end < length { clear(end..<length, .trailer) }
     }
 
     private mutating func scanWebPChunk(_ type: String, _ content: Range<Int64>) throws(PictureFault) {
@@ -159,15 +163,16 @@ extension MetadataScan {
         case "XMP ":
             try rewriteXMP([content])
         default:
-            clear(content)
+            clear(content, .unknown)
         }
     }
 
     /// XMP that is a separate piece.
     mutating func rewriteXMP(_ extents: [Range<Int64>]) throws(PictureFault) {
         let removal = removal
-        try rewrite(extents) { block throws(BlockFault) in
-            removal == .everything ? XMPPacket.empty(count: block.count) : try XMPPacket.withoutLocation(block)
+        try rewrite(extents) { block, removed throws(BlockFault) in
+            removal == .everything
+                ? XMPPacket.empty(count: block.count) : try XMPPacket.withoutLocation(block, &removed)
         }
     }
 }
@@ -183,7 +188,7 @@ extension MetadataScan {
             let header = try bytes(at: offset, upTo: 18)
             let unit = try unit(of: .gif, header, at: offset, end: length)
             if unit.isLast {
-                if unit.next < length { clear(unit.next..<length) }
+                if unit.next < length { clear(unit.next..<length, .trailer) }
                 return
             }
             let isExtension = unit.kind == .block(0x21) && header.count >= 3
@@ -209,9 +214,9 @@ extension MetadataScan {
             }
             try rewriteXMP(packet)
         } else if header[1] == 0xFF, !(isApplication && isOne(of: "NETSCAPE2.0", "ANIMEXTS1.0", "ICCRGBG1012")) {
-            try clearPieces(at: data, to: end)
+            try clearPieces(at: data, to: end, .unknown)
         } else if header[1] == 0xFE, removal == .everything {
-            try clearPieces(at: data, to: end)
+            try clearPieces(at: data, to: end, .other)
         }
         return end
     }
@@ -233,12 +238,14 @@ extension MetadataScan {
         }
     }
 
-    private mutating func clearPieces(at start: Int64, to end: Int64) throws(PictureFault) {
+    private mutating func clearPieces(
+        at start: Int64, to end: Int64, _ kind: RemovedContent
+    ) throws(PictureFault) {
         var offset = start
         while offset < end - 1 {
             try countUnit(at: offset)
             let count = try Int64(bytes(at: offset, count: 1)[0])
-            clear((offset + 1)..<(offset + 1 + count))
+            clear((offset + 1)..<(offset + 1 + count), kind)
             offset += count + 1
         }
     }

@@ -12,9 +12,9 @@ extension MetadataScan {
     ) throws(PictureFault) {
         for child in try boxes(inMeta: box) {
             switch child.type {
-            case "free", "skip": clear(child.content)
+            case "free", "skip": clear(child.content, .unused)
             case "uuid": try scanUUID(child)
-            case "xml ", "bxml", "ID32", "udta": wipe(child)
+            case "xml ", "bxml", "ID32", "udta": wipe(child, .unknown)
             default: break
             }
         }
@@ -41,12 +41,12 @@ extension MetadataScan {
     /// EXIF after four bytes with the number of other bytes before it (ISO/IEC 23008-12 Annex A).
     private mutating func rewriteItem(EXIF extents: [Range<Int64>], _ box: Box) throws(PictureFault) {
         let inheritance = inheritance
-        try rewrite(extents) { block throws(BlockFault) in
+        try rewrite(extents) { block, removed throws(BlockFault) in
             guard let start = PictureContainer.boxes.exifPrefix(of: block[...]), start <= block.count else {
                 throw BlockFault(at: 0, "the EXIF is declared to begin after its end")
             }
             do throws(BlockFault) {
-                return block[..<start] + (try EXIFBlock.rewritten(Array(block[start...]), inheritance))
+                return block[..<start] + (try EXIFBlock.rewritten(Array(block[start...]), inheritance, &removed))
             } catch {
                 throw BlockFault(at: start + error.index, error.reason)
             }

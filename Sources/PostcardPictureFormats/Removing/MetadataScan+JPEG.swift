@@ -1,5 +1,4 @@
-/// JPEG (ITU-T T.81 Annex B), and what follows a picture's end: further pictures, which a directory names (CIPA
-/// DC-007), a video, or anything.
+/// JPEG (ITU-T T.81 Annex B), and the further pictures that a directory names (CIPA DC-007).
 extension MetadataScan {
     /// What a picture's segments say, put together.
     private struct JPEGSegments {
@@ -11,8 +10,6 @@ extension MetadataScan {
         var extendedXMP: [[UInt8]: [(offset: Int64, range: Range<Int64>)]] = [:]
         /// The directory of the pictures in the file.
         var pictures: Range<Int64>?
-        /// Whether the XMP says that something follows the picture.
-        var announcesMore = false
     }
 
     private static let xmpMark = Array("http://ns.adobe.com/xap/1.0/\0".utf8)
@@ -22,70 +19,65 @@ extension MetadataScan {
 
     /// - Parameter range: The picture and all that follows it.
     mutating func scanJPEG(_ range: Range<Int64>, depth: Int = 0) throws(PictureFault) {
+        let end = try scanPicture(range, depth: depth)
+        try scanTrailer(end..<range.upperBound, depth: depth)
+    }
+
+    /// Reads a picture to its end. Its pixels are read too, because nothing else says where it ends and whether
+    /// something follows.
+    ///
+    /// - Parameter range: The picture and all that may belong to it.
+    /// - Returns: The offset behind the picture and those that its directory names.
+    mutating func scanPicture(_ range: Range<Int64>, depth: Int) throws(PictureFault) -> Int64 {
         guard depth <= Limit.depth else {
-            throw PictureFault(
-                at: range.lowerBound, "more than \(Limit.depth) pictures follow one another, or are in one another")
+            throw PictureFault(at: range.lowerBound, "more than \(Limit.depth) pictures are in one another")
         }
         guard range.upperBound - range.lowerBound >= 2, try bytes(at: range.lowerBound, count: 2) == [0xFF, 0xD8] else {
             throw PictureFault(at: range.lowerBound, "a JPEG picture was expected here")
         }
         var segments = JPEGSegments()
         var offset = range.lowerBound + 2
-        guard let scan = try scanSegments(&segments, from: &offset, in: range, readsPixels: false) else {
-            try rewrite(segments)
-            return try scanBehindJPEG(offset, in: range, pictures: [], depth: depth)
-        }
-        let pictures = try segments.pictures.map { found throws(PictureFault) in
-            try self.pictures(listedIn: found, from: range.lowerBound)
-        }
-        var end = pictures?.first?.upperBound
-        if let known = end {
-            let isThere = try known <= range.upperBound && known > scan ? hasEnd(at: known) : false
-            if !isThere { end = nil }
-        }
-        // Where the picture ends is only known from reading all of it, which is for those files alone in which
-        // something seems to follow.
-        if pictures == nil, !segments.announcesMore, try hasEnd(at: range.upperBound) { end = range.upperBound }
-        // Something may follow that nothing announces.
-        if removal == .everything { end = nil }
-        if end == nil {
-            offset = scan
-            _ = try scanSegments(&segments, from: &offset, in: range, readsPixels: true)
-            end = offset
-        }
+        try scanSegments(&segments, from: &offset, in: range)
         try rewrite(segments)
-        try scanBehindJPEG(
-            end ?? range.upperBound, in: range, pictures: Array((pictures ?? []).dropFirst()), depth: depth)
+        guard let directory = segments.pictures else { return offset }
+        // The first is the picture itself.
+        let others = try pictures(listedIn: directory, from: range.lowerBound).dropFirst()
+        for picture in others.sorted(by: { $0.lowerBound < $1.lowerBound }) where !picture.isEmpty {
+            guard picture.lowerBound >= offset, picture.upperBound <= range.upperBound else {
+                throw PictureFault(
+                    at: range.lowerBound,
+                    "another picture is declared at byte \(picture.lowerBound), where it does not fit")
+            }
+            try scanTrailer(offset..<picture.lowerBound, depth: depth)
+            try scanTrailer(picture, depth: depth)
+            offset = picture.upperBound
+        }
+        return offset
     }
 
-    private mutating func hasEnd(at offset: Int64) throws(PictureFault) -> Bool {
-        try bytes(at: offset - 2, upTo: 2) == [0xFF, 0xD9]
-    }
-
-    /// Walks from segment to segment, to the picture's end or the first of its pixels.
-    ///
-    /// - Returns: Where the header of the first pixels begins; `nil` at the picture's end.
+    /// Walks from segment to segment, to the picture's end.
     private mutating func scanSegments(
-        _ segments: inout JPEGSegments, from offset: inout Int64, in range: Range<Int64>, readsPixels: Bool
-    ) throws(PictureFault) -> Int64? {
+        _ segments: inout JPEGSegments, from offset: inout Int64, in range: Range<Int64>
+    ) throws(PictureFault) {
+        var hasPixels = false
         while true {
             try countUnit(at: offset)
             let header = try bytes(at: offset, upTo: Int(clamping: min(48, range.upperBound - offset)))
-            // The last segment may be followed by the file's end: then there is nothing left to hide.
-            if header.isEmpty, readsPixels { return nil }
+            // The pixels may be followed by the file's end: then there is nothing left to hide.
+            if header.isEmpty, hasPixels { return }
             let unit = try unit(of: .jpeg, header, at: offset, end: range.upperBound)
-            if unit.kind == .segment(0xDA), !readsPixels { return offset }
             offset = unit.next
-            if unit.isLast { return nil }
+            if unit.isLast { return }
             switch unit.kind {
             case .segment(0xDA):
+                hasPixels = true
                 try skipPixels(from: &offset, in: range)
             case .segment(let marker):
                 let length = Int(clamping: unit.content.upperBound - unit.content.lowerBound)
                 try sort(marker, unit.content, Array(header.dropFirst(4).prefix(length)), into: &segments)
             case .stray:
                 // Decoders skip these bytes, which may say anything.
-                clear(unit.content)
+                clear(unit.content, .unused)
             case .marker, .named, .block:
                 break
             }
@@ -127,14 +119,10 @@ extension MetadataScan {
             }
         case 0xE1 where start.starts(with: Self.xmpMark):
             let range = rest(behind: Self.xmpMark)
-            let packet = try block([range])
-            // What Google's cameras announce: a video, or pictures.
-            segments.announcesMore =
-                segments.announcesMore || packet.contains("MicroVideo") || packet.contains(":Length")
             if removal == .location {
                 try rewrite([range], by: XMPPacket.withoutLocation)
             } else {
-                wipe(content)
+                wipe(content, .other)
             }
         case 0xE1 where removal == .location && start.starts(with: Self.extendedXMPMark):
             // An identifier of 32 bytes, and two numbers of four: the length of all, and where this piece begins.
@@ -148,11 +136,11 @@ extension MetadataScan {
             segments.extendedXMP[identifier, default: []].append((head[(fixed - 4)...].bigEndian, range))
         case 0xE2 where start.starts(with: Self.picturesMark):
             segments.pictures = segments.pictures ?? rest(behind: Self.picturesMark)
-            if removal == .everything { wipe(content) }
+            if removal == .everything { wipe(content, .other) }
         case 0xED where removal == .location && start.starts(with: Self.photoshopMark):
             segments.photoshop.append(rest(behind: Self.photoshopMark))
         case 0xFE, 0xE0...0xEF:
-            if !isHarmless(marker, start) { wipe(content) }
+            if !isHarmless(marker, start) { wipe(content, .unknown) }
         default:
             break
         }
@@ -176,9 +164,9 @@ extension MetadataScan {
     }
 
     /// Turns a segment into one without meaning.
-    private mutating func wipe(_ content: Range<Int64>) {
-        write([0xEF], at: content.lowerBound - 3)
-        clear(content)
+    private mutating func wipe(_ content: Range<Int64>, _ kind: RemovedContent) {
+        write([0xEF], at: content.lowerBound - 3, kind)
+        clear(content, kind)
     }
 
     private mutating func rewrite(_ segments: JPEGSegments) throws(PictureFault) {
@@ -202,12 +190,10 @@ extension MetadataScan {
     /// EXIF from its TIFF structure on.
     mutating func rewriteEXIF(_ extents: [Range<Int64>]) throws(PictureFault) {
         let inheritance = inheritance
-        try rewrite(extents) { block throws(BlockFault) in
-            try EXIFBlock.rewritten(block, inheritance)
+        try rewrite(extents) { block, removed throws(BlockFault) in
+            try EXIFBlock.rewritten(block, inheritance, &removed)
         }
     }
-
-    // MARK: - Behind the picture
 
     /// The ranges of a file's pictures. The first picture is the one with the directory.
     private mutating func pictures(
@@ -231,47 +217,5 @@ extension MetadataScan {
             pictures.append(begin..<(begin + size))
         }
         return pictures
-    }
-
-    /// What follows a picture: the pictures that the directory names, and anything between them.
-    private mutating func scanBehindJPEG(
-        _ end: Int64, in range: Range<Int64>, pictures: [Range<Int64>], depth: Int
-    ) throws(PictureFault) {
-        var offset = end
-        for picture in pictures.sorted(by: { $0.lowerBound < $1.lowerBound }) where !picture.isEmpty {
-            guard picture.lowerBound >= offset, picture.upperBound <= range.upperBound else {
-                throw PictureFault(
-                    at: range.lowerBound,
-                    "another picture is declared at byte \(picture.lowerBound), where it does not fit")
-            }
-            try scanTrailer(offset..<picture.lowerBound, depth: depth)
-            try scanTrailer(picture, depth: depth)
-            offset = picture.upperBound
-        }
-        if offset < range.upperBound { try scanTrailer(offset..<range.upperBound, depth: depth) }
-    }
-
-    private mutating func scanTrailer(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
-        let start = try bytes(at: range.lowerBound, upTo: Int(clamping: min(12, range.upperBound - range.lowerBound)))
-        if removal == .location, start.starts(with: [0xFF, 0xD8, 0xFF]) {
-            try scanJPEG(range, depth: depth + 1)
-        } else if removal == .location, start.dropFirst(4).starts(with: "ftyp".utf8) {
-            try scanBoxFile(range, depth: depth + 1)
-        } else {
-            clear(range)
-        }
-    }
-}
-
-extension [UInt8] {
-    /// Whether a text in ASCII occurs, however wide its characters are.
-    fileprivate func contains(_ text: String) -> Bool {
-        let text = Array(text.utf8)
-        var matched = 0
-        for byte in self where byte != 0 {
-            matched = byte == text[matched] ? matched + 1 : byte == text[0] ? 1 : 0
-            if matched == text.count { return true }
-        }
-        return false
     }
 }

@@ -34,7 +34,10 @@ extension MetadataScan {
         var next = order.number(header[4..<8])
         while next != 0 { next = try scanDirectory(at: next, .page, namedAt: 4, &tiff) }
         if use == .picture, tiff.hasSensorPixels, !tiff.isDNG { throw tiff.rawPicture }
-        for gap in try tiff.unnamedRanges(of: length) { clear(gap) }
+        let unnamed = try tiff.unnamedRanges(of: length)
+        // What removed entries name was noted with them.
+        for range in unnamed.removed { clear(range, []) }
+        for range in unnamed.remains { clear(range, .unused) }
     }
 
     // MARK: - Directories
@@ -60,8 +63,9 @@ extension MetadataScan {
         tiff.written.append(offset..<(offset + Int64(table.bytes.count)))
 
         var kept: [TIFFEntry] = []
+        var removed: RemovedContent = []
         for entry in table.entries {
-            if try scan(entry, depth: depth, &tiff) { kept.append(entry) }
+            if try scan(entry, depth: depth, &tiff, &removed) { kept.append(entry) }
         }
         try scanPixels(of: kept, &tiff)
         // A directory without entries is not valid.
@@ -71,7 +75,7 @@ extension MetadataScan {
         var written = order.encoded(Int64(entries.count / 12), bytes: 2) + entries
         if table.next != nil { written += order.encoded(next, bytes: 4) }
         written += [UInt8](repeating: 0, count: table.bytes.count - written.count)
-        replace(table.bytes, with: written, in: [offset..<(offset + Int64(table.bytes.count))])
+        replace(table.bytes, with: written, in: [offset..<(offset + Int64(table.bytes.count))], removed)
         return next
     }
 
@@ -105,9 +109,14 @@ extension MetadataScan {
 
     /// Rewrites what an entry names. False if the entry has to go.
     private mutating func scan(
-        _ entry: TIFFEntry, depth: Int, _ tiff: inout TIFFScan
+        _ entry: TIFFEntry, depth: Int, _ tiff: inout TIFFScan, _ removed: inout RemovedContent
     ) throws(PictureFault) -> Bool {
-        guard !TIFFTags.isRemoved(entry.tag, removal) else {
+        if removal == .location, try isAppleNote(entry) {
+            try rewrite(entry, &tiff, by: AppleNote.withoutLocation)
+            return true
+        }
+        if let kind = TIFFTags.kind(ofRemoved: entry.tag, removal) {
+            removed.formUnion(entry.tag == 0x8825 ? try kindOfPosition(entry, tiff.order) : kind)
             try forget(entry, &tiff)
             return false
         }
@@ -139,6 +148,26 @@ extension MetadataScan {
         return true
     }
 
+    private mutating func isAppleNote(_ entry: TIFFEntry) throws(PictureFault) -> Bool {
+        let count = entry.value.upperBound - entry.value.lowerBound
+        guard entry.tag == 0x927C, count > AppleNote.headerBytes + 2, entry.value.upperBound <= length else {
+            return false
+        }
+        return AppleNote.isOne(try bytes(at: entry.value.lowerBound, upTo: AppleNote.headerBytes))
+    }
+
+    /// Some cameras write a directory for the position without a position.
+    private mutating func kindOfPosition(
+        _ entry: TIFFEntry, _ order: TIFFByteOrder
+    ) throws(PictureFault) -> RemovedContent {
+        guard let offset = try numbers(of: entry, order).first else { return .other }
+        let count = order.number(try bytes(at: offset, upTo: 2))
+        let table = try bytes(at: offset + 2, upTo: 12 * Int(clamping: min(count, 64)))
+        let tags = stride(from: 0, to: table.count - 1, by: 12).map { order.number(table[$0..<($0 + 2)]) }
+        // The version, the time, how it was measured, speed and direction, the datum, the date.
+        return tags.allSatisfy { $0 == 0 || (7...18).contains($0) || $0 == 29 || $0 == 30 } ? .other : .position
+    }
+
     /// Notes what a removed entry names, and the directories below it, however damaged they are.
     private mutating func forget(_ entry: TIFFEntry, depth: Int = 0, _ tiff: inout TIFFScan) throws(PictureFault) {
         if !entry.isInline { tiff.removed.append(entry.value) }
@@ -156,7 +185,7 @@ extension MetadataScan {
 
     /// Rewrites metadata in a format of its own.
     private mutating func rewrite(
-        _ entry: TIFFEntry, _ tiff: inout TIFFScan, by rewriting: ([UInt8]) throws(BlockFault) -> [UInt8]
+        _ entry: TIFFEntry, _ tiff: inout TIFFScan, by rewriting: BlockRewriting
     ) throws(PictureFault) {
         guard entry.value.upperBound <= length else {
             throw PictureFault(at: entry.value.lowerBound, "\(tiff.name) names metadata outside of itself")

@@ -13,7 +13,10 @@ package struct MetadataScan {
     let depth: Int
 
     private let read: (Int64, UnsafeMutableRawBufferPointer) throws -> Int
-    private var edits: [PictureEdits.Edit] = []
+    /// In the order in which they were found.
+    private var edits: [(edit: PictureEdits.Edit, removed: RemovedContent)] = []
+    /// Whether a picture has a video with it.
+    var hasVideo = false
     private let budget: Budget
     private var pixelBytesLeft: Int64
     /// The file's first bytes, which contain most of the metadata. Reading it in small pieces is slower.
@@ -83,9 +86,11 @@ package struct MetadataScan {
     /// - Parameters:
     ///   - inheritance: What the piece's scan takes over from its picture's scan.
     ///   - block: The piece.
+    ///   - removed: What was removed is added to it.
     ///   - walk: Walks through the structure of the piece.
     static func applied(
-        _ inheritance: Inheritance, to block: [UInt8], by walk: (inout MetadataScan) throws(PictureFault) -> Void
+        _ inheritance: Inheritance, to block: [UInt8], _ removed: inout RemovedContent,
+        by walk: (inout MetadataScan) throws(PictureFault) -> Void
     ) throws(PictureFault) -> [UInt8] {
         guard inheritance.depth < Limit.depth else {
             throw PictureFault(at: 0, "pictures are nested too deeply")
@@ -98,7 +103,8 @@ package struct MetadataScan {
             return rest.count
         }
         try walk(&scan)
-        let edits = try PictureEdits(scan.edits)
+        let edits = try scan.editsThatChange()
+        removed.formUnion(edits.removed)
         var result = block
         result.withUnsafeMutableBytes { edits.apply(to: $0, at: 0) }
         return result
@@ -117,7 +123,35 @@ package struct MetadataScan {
         case .gif?: try scanGIF()
         case .boxes?, nil: try scanOther(start)
         }
-        return try PictureEdits(edits)
+        return try editsThatChange()
+    }
+
+    /// The edits without those whose bytes are in the file already, so that only what was there is named.
+    private mutating func editsThatChange() throws(PictureFault) -> PictureEdits {
+        // Those that change nothing must not contradict others either.
+        _ = try PictureEdits(edits.map(\.edit))
+        var changing: [PictureEdits.Edit] = []
+        var removed: RemovedContent = []
+        for (edit, kind) in edits where try changes(edit) {
+            changing.append(edit)
+            removed.formUnion(kind)
+        }
+        if removed.isEmpty, !changing.isEmpty { removed = .other }
+        return try PictureEdits(changing, removed: removed, hasVideo: hasVideo)
+    }
+
+    private mutating func changes(_ edit: PictureEdits.Edit) throws(PictureFault) -> Bool {
+        guard edit.bytes.isEmpty else { return try pixelBytes(at: edit.offset, upTo: edit.bytes.count) != edit.bytes }
+        var offset = edit.offset
+        var size: Int64 = 256
+        while offset < edit.end {
+            let chunk = try pixelBytes(at: offset, upTo: Int(clamping: min(size, edit.end - offset)))
+            if chunk.isEmpty { break }
+            if chunk.contains(where: { $0 != 0 }) { return true }
+            offset += Int64(chunk.count)
+            size = min(2 * size, 256 << 10)
+        }
+        return false
     }
 
     private mutating func scanOther(_ start: [UInt8]) throws(PictureFault) {
@@ -132,7 +166,9 @@ package struct MetadataScan {
         case _ where start.starts(with: [0x49, 0x49, 0x2B, 0]) || start.starts(with: [0x4D, 0x4D, 0, 0x2B]):
             throw PictureFault(at: 0, "metadata cannot be removed from such a file: it is a BigTIFF")
         case _ where Self.isMovie(start):
-            try scanBoxFile(0..<length, depth: 0)
+            let end = try endOfBoxes(in: 0..<length, isBehindPicture: false)
+            try scanBoxFile(0..<end, depth: 0)
+            try scanTrailer(end..<length, depth: 0)
         default:
             let type = FileSignature.mediaType(of: start).map { "it is \($0)" } ?? "its format is not known"
             throw PictureFault(at: 0, "metadata cannot be removed from such a file: \(type)")
@@ -220,33 +256,49 @@ extension MetadataScan {
 // MARK: - Overwriting
 
 extension MetadataScan {
-    /// Overwrites a range with zeros.
-    mutating func clear(_ range: Range<Int64>) {
-        let length = range.upperBound - range.lowerBound
-        edits.append(PictureEdits.Edit(offset: range.lowerBound, length: length, bytes: []))
+    /// What was found so far, to return to if what follows was no picture.
+    struct Findings {
+        fileprivate let editCount: Int
+        fileprivate let hasVideo: Bool
     }
 
-    mutating func write(_ bytes: [UInt8], at offset: Int64) {
-        edits.append(PictureEdits.Edit(offset: offset, length: Int64(bytes.count), bytes: bytes))
+    var findings: Findings { Findings(editCount: edits.count, hasVideo: hasVideo) }
+
+    mutating func forget(since findings: Findings) {
+        edits.removeLast(edits.count - findings.editCount)
+        hasVideo = findings.hasVideo
+    }
+
+    /// Overwrites a range with zeros.
+    ///
+    /// - Parameter removed: What the bytes are, if they are not zeros already.
+    mutating func clear(_ range: Range<Int64>, _ removed: RemovedContent) {
+        let length = range.upperBound - range.lowerBound
+        edits.append((PictureEdits.Edit(offset: range.lowerBound, length: length, bytes: []), removed))
+    }
+
+    mutating func write(_ bytes: [UInt8], at offset: Int64, _ removed: RemovedContent) {
+        edits.append((PictureEdits.Edit(offset: offset, length: Int64(bytes.count), bytes: bytes), removed))
     }
 
     /// Rewrites a piece of metadata.
     ///
     /// - Parameters:
     ///   - extents: Where its bytes are in the file, in the order in which they belong together.
-    ///   - rewriting: Returns the replacement, which has the same number of bytes.
-    mutating func rewrite(
-        _ extents: [Range<Int64>], by rewriting: ([UInt8]) throws(BlockFault) -> [UInt8]
-    ) throws(PictureFault) {
+    ///   - rewriting: Returns the replacement, which has the same number of bytes, and adds what it has removed.
+    mutating func rewrite(_ extents: [Range<Int64>], by rewriting: BlockRewriting) throws(PictureFault) {
         let block = try block(extents)
         let rewritten: [UInt8]
+        var removed: RemovedContent = []
         do {
-            rewritten = try rewriting(block)
+            rewritten = try rewriting(block, &removed)
         } catch {
             throw PictureFault(at: Self.offset(ofIndex: error.index, in: extents), error.reason)
         }
-        replace(block, with: rewritten, in: extents)
+        replace(block, with: rewritten, in: extents, removed)
     }
+
+    typealias BlockRewriting = ([UInt8], inout RemovedContent) throws(BlockFault) -> [UInt8]
 
     /// The bytes of a piece of metadata.
     mutating func block(_ extents: [Range<Int64>]) throws(PictureFault) -> [UInt8] {
@@ -263,12 +315,14 @@ extension MetadataScan {
     }
 
     /// Overwrites those bytes of a block that differ.
-    mutating func replace(_ block: [UInt8], with rewritten: [UInt8], in extents: [Range<Int64>]) {
+    mutating func replace(
+        _ block: [UInt8], with rewritten: [UInt8], in extents: [Range<Int64>], _ removed: RemovedContent
+    ) {
         var start = 0
         for extent in extents {
             let end = start + Int(clamping: extent.upperBound - extent.lowerBound)
             for run in Self.differences(block, rewritten, in: start..<end) {
-                write(Array(rewritten[run]), at: extent.lowerBound + Int64(run.lowerBound - start))
+                write(Array(rewritten[run]), at: extent.lowerBound + Int64(run.lowerBound - start), removed)
             }
             start = end
         }

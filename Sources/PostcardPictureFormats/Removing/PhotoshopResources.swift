@@ -1,9 +1,10 @@
 /// Photoshop's image resources, which contain IPTC records and XMP among much else (Adobe Photoshop File Formats
 /// Specification, "Image Resource Blocks").
 enum PhotoshopResources {
-    static func withoutLocation(_ bytes: [UInt8]) throws(BlockFault) -> [UInt8] {
+    static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
         var result = bytes
         var index = 0
+        var digest: Range<Int>?
         while index < bytes.count {
             let rest = bytes[index...]
             // Padding at the end.
@@ -21,45 +22,52 @@ enum PhotoshopResources {
             }
             let data = (size + 4)..<(size + 4 + Int(clamping: count))
             do throws(BlockFault) {
-                if let rewritten = try rewritten(identifier, Array(bytes[data])) {
+                if let rewritten = try rewritten(identifier, Array(bytes[data]), &removed) {
                     result.replaceSubrange(data, with: rewritten)
                 }
+                if identifier == 0x0425 { digest = data }
             } catch {
                 throw BlockFault(at: data.lowerBound + error.index, error.reason)
             }
             index = min(data.upperBound + data.count % 2, bytes.count)
         }
+        // That of the IPTC records, which are now others.
+        if let digest, result != bytes { result.replaceSubrange(digest, with: repeatElement(0, count: digest.count)) }
         return result
     }
 
     private static let signatures = ["8BIM", "MeSa", "PHUT", "AgHg", "DCSR"]
 
     /// The new data of the same length; `nil` if it stays.
-    private static func rewritten(_ identifier: Int64, _ data: [UInt8]) throws(BlockFault) -> [UInt8]? {
+    private static func rewritten(
+        _ identifier: Int64, _ data: [UInt8], _ removed: inout RemovedContent
+    ) throws(BlockFault) -> [UInt8]? {
         switch identifier {
-        case 0x0404: try IPTCRecords.withoutLocation(data)
-        case 0x0424: try XMPPacket.withoutLocation(data)
-        // EXIF again, in two versions, and the digest of the IPTC records, which are now others.
-        case 0x0422, 0x0423, 0x0425: [UInt8](repeating: 0, count: data.count)
-        default: nil
+        case 0x0404: return try IPTCRecords.withoutLocation(data, &removed)
+        case 0x0424: return try XMPPacket.withoutLocation(data, &removed)
+        // EXIF again, in two versions.
+        case 0x0422, 0x0423:
+            if data.contains(where: { $0 != 0 }) { removed.insert(.other) }
+            return [UInt8](repeating: 0, count: data.count)
+        default: return nil
         }
     }
 }
 
 /// IPTC's records of a picture (IPTC-NAA Information Interchange Model 4.2).
 enum IPTCRecords {
-    static func withoutLocation(_ bytes: [UInt8]) throws(BlockFault) -> [UInt8] {
+    static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
         // Some programs write them into a TIFF as numbers of four bytes, the last byte first.
         guard bytes.count >= 4, bytes.count % 4 == 0, bytes[0] != 0x1C, bytes[3] == 0x1C else {
-            return try rewritten(bytes)
+            return try rewritten(bytes, &removed)
         }
-        return swapped(try rewritten(swapped(bytes)))
+        return swapped(try rewritten(swapped(bytes), &removed))
     }
 
     private static func swapped(_ bytes: [UInt8]) -> [UInt8] { bytes.indices.map { bytes[$0 ^ 3] } }
 
     /// Moves what stays to the front and fills the rest with zeros, as other programs do.
-    private static func rewritten(_ bytes: [UInt8]) throws(BlockFault) -> [UInt8] {
+    private static func rewritten(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
         var kept: [UInt8] = []
         var index = 0
         while index < bytes.count {
@@ -84,7 +92,7 @@ enum IPTCRecords {
                 throw BlockFault(at: index, "an IPTC record is said to have \(count) bytes, which do not fit")
             }
             let end = index + header + Int(clamping: count)
-            if record != 2 || !removed.contains(dataset) { kept += bytes[index..<end] }
+            if record == 2, let kind = kinds[dataset] { removed.insert(kind) } else { kept += bytes[index..<end] }
             index = end
         }
         return kept + [UInt8](repeating: 0, count: bytes.count - kept.count)
@@ -92,5 +100,8 @@ enum IPTCRecords {
 
     /// Of the record for applications: locations of the content, by-line and its title, city, sublocation, state,
     /// country's code and name, credit, source, contact, writer.
-    private static let removed: Set<UInt8> = [26, 27, 80, 85, 90, 92, 95, 100, 101, 110, 115, 118, 122]
+    private static let kinds: [UInt8: RemovedContent] = [
+        26: .places, 27: .places, 80: .names, 85: .names, 90: .places, 92: .places, 95: .places, 100: .places,
+        101: .places, 110: .names, 115: .names, 118: .names, 122: .names,
+    ]
 }

@@ -11,11 +11,20 @@ package struct PictureEdits: Sendable, Hashable {
 
     private var edits: [Edit] = []
 
+    /// What the overwritten bytes are.
+    package private(set) var removed: RemovedContent = []
+
+    /// Whether the file is a picture that has a video with it.
+    package private(set) var hasVideo = false
+
     /// Overwrites nothing.
     package init() {}
 
     /// - Throws: The first offset at which two edits differ about one byte.
-    init(_ unordered: [Edit]) throws(PictureFault) {
+    init(
+        _ unordered: [Edit], removed: RemovedContent = [], hasVideo: Bool = false
+    ) throws(PictureFault) {
+        (self.removed, self.hasVideo) = (removed, hasVideo)
         for edit in unordered.sorted(by: { ($0.offset, $0.length) < ($1.offset, $1.length) }) where edit.length > 0 {
             guard let last = edits.last, edit.offset <= last.end, last.bytes.isEmpty, edit.bytes.isEmpty else {
                 if let last = edits.last, edit.offset < last.end {

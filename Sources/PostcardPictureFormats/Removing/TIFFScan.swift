@@ -93,11 +93,13 @@ struct TIFFScan {
         return !range.isEmpty
     }
 
-    /// The ranges to clear: what removed entries name, and what nothing names.
+    /// The ranges to clear, in ascending order: what removed entries name, and what nothing names.
     ///
     /// In a picture, many bytes in a row that nothing names are not what an editor has left, but pixels whose offset
     /// only a private entry knows, as microscopes write them.
-    func unnamedRanges(of length: Int64) throws(PictureFault) -> [Range<Int64>] {
+    func unnamedRanges(
+        of length: Int64
+    ) throws(PictureFault) -> (removed: [Range<Int64>], remains: [Range<Int64>]) {
         let claims =
             (kept.map { (range: $0, isWritten: false) } + written.map { (range: $0, isWritten: true) })
             .sorted { $0.range.lowerBound < $1.range.lowerBound }
@@ -114,12 +116,11 @@ struct TIFFScan {
         }
         let last = max(end.kept, end.written)
         if last < length { gaps.append(last..<length) }
-        guard use == .picture else { return gaps }
         let named = Self.united(removed)
         let remains = Self.difference(gaps, named).filter {
-            $0.upperBound - $0.lowerBound <= MetadataScan.Limit.remainingBytes
+            use == .exif || $0.upperBound - $0.lowerBound <= MetadataScan.Limit.remainingBytes
         }
-        return Self.common(gaps, named) + remains
+        return (Self.common(gaps, named), remains)
     }
 
     /// The ranges in ascending order, those that touch each other as one.

@@ -1,26 +1,29 @@
 /// What the entries of TIFF directories hold, by their tags (TIFF 6.0, Exif 3.0, DNG 1.7).
 enum TIFFTags {
-    /// Whether an entry has to go.
-    static func isRemoved(_ tag: Int64, _ removal: MetadataScan.Removal) -> Bool {
-        switch removal {
-        case .location: sensitive.contains(tag)
-        case .everything: sensitive.contains(tag) || !isNeeded(tag)
-        }
+    /// What an entry is that has to go; `nil` if it stays.
+    static func kind(ofRemoved tag: Int64, _ removal: MetadataScan.Removal) -> RemovedContent? {
+        sensitive[tag] ?? (removal == .everything && !isNeeded(tag) ? .other : nil)
     }
 
     /// Positions, persons, devices, and what is written in a format of the camera's own.
-    private static let sensitive: Set<Int64> = [
-        0x8825,  // the directory with the GPS position
-        0x927C,  // MakerNote
-        0x013B, 0x013C,  // Artist, HostComputer
-        0x9C9D,  // XPAuthor
-        0xA420,  // ImageUniqueID, in which some cameras have their own
-        0xA430, 0xA431, 0xA435, 0xA437, 0xA438,  // owner, serial numbers of body and lens, photographer, editor
-        0xC62F, 0xC634, 0xC68C,  // of DNG: the serial number, private data, the file that it was made of
-        0xC6F5,  // of DNG: further color profiles, whose directories count offsets from their own starts
-        0xCD41,  // JUMBF: who signed the picture, which would no longer be valid
-        0x830E, 0x8480, 0x8482, 0x85D8, 0x87AF, 0x87B0, 0x87B1,  // GeoTIFF
-        0xA480, 0xC69C,  // GDAL's metadata, and how pixels are projected onto the earth
+    private static let sensitive: [Int64: RemovedContent] = [
+        // The directory with the GPS position, and GeoTIFF.
+        0x8825: .position, 0x830E: .position, 0x8480: .position, 0x8482: .position, 0x85D8: .position,
+        0x87AF: .position, 0x87B0: .position, 0x87B1: .position,
+        // Artist, HostComputer, XPAuthor, the owner, the photographer, the editor.
+        0x013B: .names, 0x013C: .names, 0x9C9D: .names, 0xA430: .names, 0xA437: .names, 0xA438: .names,
+        // Of the body, the lens, and in DNG.
+        0xA431: .serialNumbers, 0xA435: .serialNumbers, 0xC62F: .serialNumbers,
+        // MakerNote, and private data in DNG.
+        0x927C: .makerNote, 0xC634: .makerNote,
+        // ImageUniqueID, in which some cameras have their own, and in DNG the name of the file that it was made of.
+        0xA420: .other, 0xC68C: .other,
+        // Further color profiles of DNG, whose directories count offsets from their own starts.
+        0xC6F5: .other,
+        // JUMBF: who signed the picture, which would no longer be valid.
+        0xCD41: .unknown,
+        // GDAL's metadata, and how pixels are projected onto the earth.
+        0xA480: .unknown, 0xC69C: .unknown,
     ]
 
     /// Whether the pixels of a picture cannot be decoded or would look different without an entry.

@@ -9,11 +9,13 @@ struct XMPPacket {
     private let width: Int
     /// Which characters to overwrite.
     private var blanks: [Range<Int>] = []
+    private var removed: RemovedContent = []
 
     /// The packet without places, persons and devices, with as many bytes.
-    static func withoutLocation(_ bytes: [UInt8]) throws(BlockFault) -> [UInt8] {
+    static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
         var packet = XMPPacket(bytes)
         try packet.scan()
+        removed.formUnion(packet.removed)
         var result = bytes
         let space = packet.space(like: bytes)
         for blank in packet.blanks {
@@ -65,7 +67,7 @@ struct XMPPacket {
         var index = 0
         var depth = 0
         /// The element to remove, which ends at the same depth.
-        var removed: (start: Int, depth: Int)?
+        var sensitive: (start: Int, depth: Int)?
         while let start = next("<", from: index) {
             if depth == 0 { clearText(in: index..<start) }
             if begins("<!--", at: start) {
@@ -80,15 +82,15 @@ struct XMPPacket {
                 index = try end(">", from: start)
                 depth -= 1
                 guard depth >= 0 else { throw fault(at: start, "the XMP closes an element that is not open") }
-                if let element = removed, element.depth == depth {
+                if let element = sensitive, element.depth == depth {
                     blanks.append(element.start..<index)
-                    removed = nil
+                    sensitive = nil
                 }
             } else {
-                let tag = try readTag(at: start, removesAttributes: removed == nil)
+                let tag = try readTag(at: start, removesAttributes: sensitive == nil)
                 index = tag.end
-                if removed == nil, SensitiveName.matches(characters[tag.name]) {
-                    if tag.isEmpty { blanks.append(start..<index) } else { removed = (start, depth) }
+                if sensitive == nil, tag.isSensitive {
+                    if tag.isEmpty { blanks.append(start..<index) } else { sensitive = (start, depth) }
                 }
                 if !tag.isEmpty { depth += 1 }
             }
@@ -103,7 +105,9 @@ struct XMPPacket {
     /// would be all that the packet says.
     private mutating func clearText(in range: Range<Int>) {
         let text = range.lowerBound > 0 ? range : range.clamped(to: markCount..<characters.count)
-        if characters[text].contains(where: { $0 != 0 && !isBlank($0) }) { blanks.append(text) }
+        guard characters[text].contains(where: { $0 != 0 && !isBlank($0) }) else { return }
+        blanks.append(text)
+        removed.insert(.unused)
     }
 
     /// How many characters the byte order mark has; 0 if there is none.
@@ -112,10 +116,10 @@ struct XMPPacket {
         return characters.first == 0x80 ? 1 : 0
     }
 
-    /// Reads the tag that begins an element.
+    /// Reads the tag that begins an element. What is in an element that is removed is noted too.
     private mutating func readTag(
         at start: Int, removesAttributes: Bool
-    ) throws(BlockFault) -> (name: Range<Int>, end: Int, isEmpty: Bool) {
+    ) throws(BlockFault) -> (isSensitive: Bool, end: Int, isEmpty: Bool) {
         let name = self.name(at: start + 1)
         guard !name.isEmpty else { throw fault(at: start, "the XMP has a \"<\" that begins no tag") }
         var index = name.upperBound
@@ -131,13 +135,18 @@ struct XMPPacket {
                 let end = characters[(quote + 1)...].firstIndex(of: characters[quote])
             else { throw fault(at: index, "the XMP has an attribute that cannot be read") }
             let name = characters[attribute]
-            if SensitiveName.matches(name), !name.starts(with: "xmlns".utf8) { sensitive.append(index..<(end + 1)) }
+            if !name.starts(with: "xmlns".utf8), let kind = SensitiveName.kind(of: name) {
+                sensitive.append(index..<(end + 1))
+                removed.formUnion(kind)
+            }
             index = end + 1
         }
         let isEmpty = characters[index] == UInt8(ascii: "/")
+        let kind = SensitiveName.kind(of: characters[name])
+        removed.formUnion(kind ?? [])
         // An element that is removed is overwritten as a whole.
-        if removesAttributes, !SensitiveName.matches(characters[name]) { blanks += sensitive }
-        return (name, index + (isEmpty ? 2 : 1), isEmpty)
+        if removesAttributes, kind == nil { blanks += sensitive }
+        return (kind != nil, index + (isEmpty ? 2 : 1), isEmpty)
     }
 
     private func name(at start: Int) -> Range<Int> {

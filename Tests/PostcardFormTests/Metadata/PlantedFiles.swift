@@ -18,6 +18,14 @@ struct PlantedFile {
             PlantedFile(name: "JPEG with bytes behind it", bytes: JPEG.file() + Array("SECRET".utf8)),
             PlantedFile(name: "JPEG with a second picture", bytes: JPEG.fileWithSecondPicture()),
             PlantedFile(name: "JPEG with a picture that only its XMP names", bytes: JPEG.fileWithAnnouncedPicture()),
+            PlantedFile(name: "JPEG with pictures that nothing names", bytes: JPEG.file() + JPEG.file() + JPEG.file()),
+            PlantedFile(
+                name: "JPEG with a video behind other bytes",
+                bytes: JPEG.file() + Array("SECRET".utf8) + Movie.file(pixels: [9, 9, 9]) + Array("SECRET".utf8)),
+            PlantedFile(
+                name: "JPEG with Samsung's trailer",
+                bytes: JPEG.file() + Samsung.trailer(Movie.file(pixels: [9, 9, 9]))),
+            PlantedFile(name: "JPEG with Apple's note", bytes: JPEG.file(exif: EXIF(makerNote: AppleNote.bytes).bytes)),
             PlantedFile(name: "PNG", bytes: PNG.file),
             PlantedFile(name: "WebP", bytes: webP),
             PlantedFile(name: "GIF", bytes: gif),
@@ -27,7 +35,14 @@ struct PlantedFile {
             PlantedFile(
                 name: "HEIC with a video in it",
                 bytes: HEIC.file(method: 0) + box("mpvd", Movie.file(pixels: [9, 9, 9]))),
+            PlantedFile(
+                name: "HEIC with a video and Samsung's directory",
+                bytes: HEIC.file(method: 0) + box("mpvd", Movie.file(pixels: [9, 9, 9]))
+                    + box("sefd", Samsung.trailer([Samsung.country, Samsung.reference, Samsung.version]))),
+            PlantedFile(
+                name: "HEIC with a video behind it", bytes: HEIC.file(method: 0) + Movie.file(pixels: [9, 9, 9])),
             PlantedFile(name: "MP4", bytes: Movie.file()),
+            PlantedFile(name: "MP4 with bytes behind it", bytes: Movie.file() + Array("\0\0SECRET".utf8)),
             PlantedFile(name: "QuickTime", bytes: Movie.file(brand: "qt  ")),
         ] + TIFF.planted
 
@@ -61,6 +76,7 @@ extension Int {
 struct EXIF {
     var isLittleEndian = true
     var thumbnail: [UInt8]? = JPEG.thumbnail
+    var makerNote = Array("Maker\0 serial number SECRET 123".utf8.prefix(30))
 
     static let position: [UInt32] = [0x5EC0_DE51, 0x5EC0_DE52, 0x5EC0_DE53]
 
@@ -111,7 +127,7 @@ struct EXIF {
         ]
         let exif = [
             Entry(tag: 0x9000, type: 7, count: 4, value: Array("0232".utf8)), text(0x9286, "KEPT comment"),
-            Entry(tag: 0x927C, type: 7, count: 30, value: Array("Maker\0 serial number SECRET 123".utf8.prefix(30))),
+            Entry(tag: 0x927C, type: 7, count: makerNote.count, value: makerNote),
             text(0xA430, "SECRET owner"), text(0xA431, "SECRET-123"), text(0xA434, "KEPT lens"),
             text(0xA435, "SECRET-456"),
         ]

@@ -3,6 +3,11 @@ import Testing
 @testable import PostcardPictureFormats
 
 @Suite struct IPTCTests {
+    private static func withoutLocation(_ bytes: [UInt8]) throws -> [UInt8] {
+        var removed: RemovedContent = []
+        return try IPTCRecords.withoutLocation(bytes, &removed)
+    }
+
     private static func record(_ dataset: UInt8, _ text: String) -> [UInt8] {
         [0x1C, 2, dataset, 0, UInt8(text.utf8.count)] + Array(text.utf8)
     }
@@ -19,13 +24,13 @@ import Testing
     ) throws {
         let title = Self.record(5, "Choco")
         let bytes = Self.padded(Self.record(90, "Jeju") + title + Self.record(101, "Korea"), to: 32)
-        let result = try IPTCRecords.withoutLocation(isSwapped ? Self.swapped(bytes) : bytes)
+        let result = try Self.withoutLocation(isSwapped ? Self.swapped(bytes) : bytes)
         #expect((isSwapped ? Self.swapped(result) : result) == Self.padded(title, to: 32))
-        #expect(try IPTCRecords.withoutLocation(result) == result)
+        #expect(try Self.withoutLocation(result) == result)
     }
 
     @Test func `records of which none stays become zeros`() throws {
         let bytes = Self.swapped(Self.padded(Self.record(90, "Jeju"), to: 12))
-        #expect(try IPTCRecords.withoutLocation(bytes) == [UInt8](repeating: 0, count: 12))
+        #expect(try Self.withoutLocation(bytes) == [UInt8](repeating: 0, count: 12))
     }
 }

@@ -1,0 +1,198 @@
+/// What follows the end of a picture: further pictures, the video of a motion photo, Samsung's directory of what belongs
+/// to the picture, or anything. Pictures and videos stay, without their own metadata, and the rest is overwritten.
+extension MetadataScan {
+    /// - Parameters:
+    ///   - range: Bytes that may have any number of pictures and videos in any order.
+    ///   - depth: How many pictures and videos the bytes are in.
+    mutating func scanTrailer(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
+        guard !range.isEmpty else { return }
+        guard removal == .location, let directory = try samsungDirectory(in: range) else {
+            return try scanPieces(in: range, depth: depth)
+        }
+        var offset = range.lowerBound
+        for block in directory.blocks where block.range.lowerBound >= offset {
+            try scanPieces(in: offset..<block.range.lowerBound, depth: depth)
+            try scan(block, depth: depth)
+            offset = block.range.upperBound
+        }
+        try scanPieces(in: offset..<directory.range.lowerBound, depth: depth)
+        clear(directory.listEnd..<(directory.range.upperBound - 8), .unknown)
+        let rest = directory.range.upperBound..<range.upperBound
+        // Where the sound of "Sound & Shot" is.
+        let end = try bytes(at: rest.lowerBound, upTo: Int(clamping: min(32, rest.upperBound - rest.lowerBound)))
+        if end.count == 30, end.starts(with: "QDIO".utf8), end.dropFirst(24).elementsEqual("QDIOBS".utf8) { return }
+        try scanPieces(in: rest, depth: depth)
+    }
+
+    // MARK: - Pictures and videos
+
+    private enum Piece {
+        case picture, video
+
+        var kind: RemovedContent { self == .picture ? .pictures : .video }
+    }
+
+    private mutating func scanPieces(in range: Range<Int64>, depth: Int) throws(PictureFault) {
+        guard depth < Limit.depth || range.isEmpty else {
+            throw PictureFault(at: range.lowerBound, "more than \(Limit.depth) pictures and videos are in one another")
+        }
+        var (offset, start) = (range.lowerBound, range.lowerBound)
+        while let found = try piece(from: start, to: range.upperBound) {
+            let before = findings
+            let end: Int64
+            do throws(PictureFault) {
+                end = try scan(found.piece, found.start..<range.upperBound, depth: depth)
+            } catch {
+                let isExpected = removal == .location && !found.isSearched
+                guard error.underlyingError == nil, !isExpected else { throw error }
+                // Other bytes that only begin like a picture or a video.
+                forget(since: before)
+                start = found.start + 1
+                continue
+            }
+            if removal == .everything {
+                forget(since: before)
+                clear(found.start..<end, found.piece.kind)
+            }
+            clear(offset..<found.start, .trailer)
+            (offset, start) = (end, end)
+        }
+        clear(offset..<range.upperBound, .trailer)
+    }
+
+    /// - Returns: The offset behind the picture or the video.
+    private mutating func scan(
+        _ piece: Piece, _ range: Range<Int64>, depth: Int
+    ) throws(PictureFault) -> Int64 {
+        switch piece {
+        case .picture: return try scanPicture(range, depth: depth + 1)
+        case .video:
+            let end = try endOfBoxes(in: range, isBehindPicture: true)
+            hasVideo = true
+            try scanBoxFile(range.lowerBound..<end, depth: depth + 1)
+            return end
+        }
+    }
+
+    /// The next picture or video.
+    ///
+    /// - Returns: Its offset, and whether others than zeros are before it.
+    private mutating func piece(
+        from start: Int64, to end: Int64
+    ) throws(PictureFault) -> (piece: Piece, start: Int64, isSearched: Bool)? {
+        var (offset, isSearched) = (start, false)
+        while offset < end {
+            let chunk = try pixelBytes(at: offset, upTo: Int(clamping: min(64 << 10, end - offset)))
+            if let (index, piece) = Self.firstPiece(in: chunk) {
+                isSearched = isSearched || chunk[..<index].contains { $0 != 0 }
+                return (piece, offset + Int64(index), isSearched)
+            }
+            isSearched = isSearched || chunk.contains { $0 != 0 }
+            // The first bytes of one may be the last ones here.
+            if chunk.count < 16 || offset + Int64(chunk.count) >= end { return nil }
+            offset += Int64(chunk.count) - 11
+        }
+        return nil
+    }
+
+    private static func firstPiece(in chunk: [UInt8]) -> (index: Int, piece: Piece)? {
+        chunk.withUnsafeBufferPointer { chunk in
+            var index = 0
+            while index + 4 <= chunk.count {
+                if chunk[index] == 0xFF, chunk[index + 1] == 0xD8, chunk[index + 2] == 0xFF,
+                    chunk[index + 3] >= 0xC0, chunk[index + 3] != 0xFF
+                {
+                    return (index, .picture)
+                }
+                // The first box is short, and names the kind of the file.
+                if chunk[index] == 0, chunk[index + 1] == 0, index + 12 <= chunk.count,
+                    chunk[(index + 4)..<(index + 8)].elementsEqual("ftyp".utf8),
+                    isMovie(Array(chunk[index..<(index + 12)]))
+                {
+                    return (index, .video)
+                }
+                index += 1
+            }
+            return nil
+        }
+    }
+}
+
+// MARK: - Samsung
+
+extension MetadataScan {
+    /// What Samsung's directory lists, in the order of the file.
+    private struct SamsungDirectory {
+        let range: Range<Int64>
+        /// The offset behind the list of its blocks.
+        let listEnd: Int64
+        let blocks: [SamsungBlock]
+    }
+
+    private struct SamsungBlock {
+        let type: Int64
+        let range: Range<Int64>
+    }
+
+    /// Finds the directory near the end of a range, as ExifTool reads it: "SEFH", a version, the number of blocks, their
+    /// types, how far before the directory they begin, and their lengths; then its own length, and "SEFT".
+    private mutating func samsungDirectory(in range: Range<Int64>) throws(PictureFault) -> SamsungDirectory? {
+        let start = max(range.lowerBound, range.upperBound - (64 << 10))
+        let tail = try pixelBytes(at: start, upTo: Int(clamping: range.upperBound - start))
+        var end = tail.count
+        while end >= 20 {
+            if tail[(end - 4)..<end].elementsEqual("SEFT".utf8) {
+                let length = Int(clamping: tail[(end - 8)..<(end - 4)].littleEndian)
+                let first = end - 8 - length
+                if length >= 12, first >= 0, tail[first...].starts(with: "SEFH".utf8) {
+                    let directory = Self.samsungDirectory(
+                        tail[first..<end], at: start + Int64(first), behind: range.lowerBound)
+                    // In a video it is in a box, which is read with the video.
+                    let box = (directory.blocks.first?.range ?? directory.range).lowerBound - 4
+                    let isInBox = try box < range.lowerBound ? false : bytes(at: box, upTo: 4) == Array("sefd".utf8)
+                    return isInBox ? nil : directory
+                }
+            }
+            end -= 1
+        }
+        return nil
+    }
+
+    private static func samsungDirectory(
+        _ bytes: ArraySlice<UInt8>, at offset: Int64, behind start: Int64
+    ) -> SamsungDirectory {
+        let count = min(bytes.dropFirst(8).prefix(4).littleEndian, Int64((bytes.count - 20) / 12))
+        let blocks = (0..<Int(clamping: count)).compactMap { index -> SamsungBlock? in
+            let entry = bytes.dropFirst(12 + 12 * index)
+            let (type, size) = (entry.dropFirst(2).prefix(2).littleEndian, entry.dropFirst(8).prefix(4).littleEndian)
+            let begin = offset - entry.dropFirst(4).prefix(4).littleEndian
+            guard size >= 8, begin >= start, size <= offset - begin else { return nil }
+            return SamsungBlock(type: type, range: begin..<(begin + size))
+        }
+        return SamsungDirectory(
+            range: offset..<(offset + Int64(bytes.count)), listEnd: offset + 12 + 12 * count,
+            blocks: blocks.sorted { $0.range.lowerBound < $1.range.lowerBound })
+    }
+
+    /// A block has its type, the length of its name, its name, and its data.
+    private mutating func scan(_ block: SamsungBlock, depth: Int) throws(PictureFault) {
+        let header = try bytes(at: block.range.lowerBound, count: 8)
+        let name = block.range.lowerBound + 8
+        let length = header.dropFirst(4).littleEndian
+        guard length <= block.range.upperBound - name else { return clear(name..<block.range.upperBound, .unknown) }
+        let data = (name + length)..<block.range.upperBound
+        let start = try bytes(at: data.lowerBound, upTo: Int(clamping: min(12, data.upperBound - data.lowerBound)))
+        let isShort = data.upperBound - data.lowerBound <= 64
+        switch block.type {
+        // When it was taken, the version of motion photos, and where the video is in a HEIC.
+        case 0x0A01 where isShort, 0x0A31 where isShort, 0x0A30 where isShort && start.starts(with: "mpv".utf8):
+            break
+        case _ where Self.firstPiece(in: start)?.index == 0:
+            try scanPieces(in: data, depth: depth)
+        default:
+            // The code of the country, a video in another format, and what only the maker's programs understand.
+            let kinds: [Int64: RemovedContent] = [0x0AA1: .places, 0x0A30: .video]
+            clear(name..<block.range.upperBound, kinds[block.type] ?? .makerNote)
+        }
+    }
+}
