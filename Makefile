@@ -102,6 +102,7 @@ lint:
 	swift format lint --strict --parallel --recursive $(SOURCES)
 	Scripts/check-folders
 	Scripts/check-imports
+	Scripts/check-text
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)

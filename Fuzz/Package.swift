@@ -12,7 +12,7 @@ let settings: [SwiftSetting] = [
 /// One program for each promise that no input may break. `run` builds them with libFuzzer, which brings the `main`.
 let targets = [
     "Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules", "Doctor", "Metadata", "Pictures", "Heads",
-    "QueueRows",
+    "QueueRows", "JSONReading",
 ]
 
 /// What some of them need besides what all need.

@@ -59,7 +59,7 @@ extension KnownProxy {
     init?(respondingWith response: UploadResponse) {
         let type = response.headerFields[.contentType]?.lowercased() ?? ""
         guard type.isEmpty || type.contains("html") || response.body.isEmpty else { return nil }
-        let page = String(decoding: response.body.prefix(Self.maximumPageBytes), as: UTF8.self).lowercased()
+        let page = String(streamSafe: response.body.prefix(Self.maximumPageBytes)).lowercased()
         let server = response.headerFields[.server]?.lowercased() ?? ""
         let isWordless = response.body.isEmpty || response.reasonIsStatus
         let found = Self.all.first { proxy in

@@ -7,6 +7,9 @@ extension UploadResponse {
     /// let record = try await client.upload(form, to: url).decode(Record.self)
     /// ```
     ///
+    /// JSON with a text of more than 30 combining marks in a row is refused, because types that are decoded from it compare
+    /// such texts in quadratic time (UAX #15 §13).
+    ///
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder, with the formats of dates and keys.
@@ -16,6 +19,9 @@ extension UploadResponse {
         _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) throws(UploadError) -> Value {
         do {
+            if let fault = JSON.faultForDecoders(in: body) {
+                throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: fault))
+            }
             return try decoder.decode(type, from: body)
         } catch {
             throw .decoding(self, as: "\(type)", error)

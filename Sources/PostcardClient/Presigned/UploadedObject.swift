@@ -23,7 +23,7 @@ public struct UploadedObject: Sendable {
         let location = response.headerFields[.location].flatMap { URL(string: $0) }
         let query = location.flatMap { URLComponents(url: $0, resolvingAgainstBaseURL: true)?.queryItems } ?? []
         func found(_ element: String, _ parameter: String) -> String? {
-            elements[element] ?? query.first { $0.name == parameter }?.value
+            elements[element] ?? query.first { $0.name.streamSafe == parameter }?.value?.streamSafe
         }
         self.key = found("Key", "key") ?? key
         etag = (found("ETag", "etag") ?? response.headerFields[.eTag]).map { etag in

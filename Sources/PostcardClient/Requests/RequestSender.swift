@@ -192,7 +192,7 @@ private final class RequestMonitor: Sendable {
         state.withLock { state in
             let now = ContinuousClock.now
             if case .informed(let status, let fields) = event {
-                state.announcement = ResumptionAnnouncement(status, fields, by: url) ?? state.announcement
+                state.announcement = ResumptionAnnouncement(status, fields.streamSafe, by: url) ?? state.announcement
             }
             guard !state.isOver, state.timeouts.note(event, bodyLength: length, at: now) else { return }
             // Under the lock, so that nothing is reported after ``end()``.

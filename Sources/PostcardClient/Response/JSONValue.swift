@@ -1,3 +1,5 @@
+import PostcardFoundation
+
 /// A JSON value of any shape, up to 64 values deep.
 public enum JSONValue: Sendable, Hashable, Decodable {
     case null
@@ -8,7 +10,7 @@ public enum JSONValue: Sendable, Hashable, Decodable {
     case object([String: JSONValue])
 
     /// More would not fit on the stack of a thread.
-    private static let maximumDepth = 64
+    static let maximumDepth = 64
 
     public init(from decoder: any Decoder) throws {
         guard decoder.codingPath.count <= Self.maximumDepth else {
@@ -30,6 +32,20 @@ public enum JSONValue: Sendable, Hashable, Decodable {
             self = .array(array)
         } else {
             self = .object(try value.decode([String: JSONValue].self))
+        }
+    }
+
+    /// A value that was read. Of several members with one name, the last counts.
+    init(_ json: JSON) {
+        switch json {
+        case .null: self = .null
+        case .bool(let bool): self = .bool(bool)
+        case .number: self = .number(json.double ?? .nan)
+        case .string: self = .string(json.text ?? "")
+        case .array(let elements): self = .array(elements.map { JSONValue($0) })
+        case .object(let members):
+            self = .object(
+                Dictionary(members.map { (String(streamSafe: $0.name), JSONValue($0.value)) }) { _, last in last })
         }
     }
 

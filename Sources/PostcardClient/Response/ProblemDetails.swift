@@ -37,8 +37,8 @@ public struct ProblemDetails: Sendable, Hashable {
     ///
     /// - Returns: `nil` if it is not a JSON object.
     init?(_ json: Data) {
-        guard json.count <= Self.maximumBytes,
-            var members = try? JSONDecoder().decode([String: JSONValue].self, from: json)
+        guard json.count <= Self.maximumBytes, let read = try? JSON(json, maximumDepth: JSONValue.maximumDepth),
+            case .object(var members) = JSONValue(read)
         else { return nil }
         type = members.removeValue(forKey: "type")?.text ?? "about:blank"
         title = members.removeValue(forKey: "title")?.text

@@ -1,4 +1,5 @@
 public import HTTPTypes
+import PostcardForm
 public import PostcardFoundation
 
 /// The response of a server.
@@ -6,7 +7,8 @@ public struct UploadResponse: Sendable {
     /// The status, such as 201.
     public let status: HTTPResponse.Status
 
-    /// The header fields.
+    /// The header fields. A value with more than 30 combining marks in a row has U+034F after every 30 of them (UAX #15
+    /// §13), so that it takes no long time to compare.
     public let headerFields: HTTPFields
 
     /// The whole body.
@@ -33,13 +35,23 @@ public struct UploadResponse: Sendable {
     /// Makes a response; for transports.
     public init(status: HTTPResponse.Status, headerFields: HTTPFields, body: Data) {
         self.status = status
-        self.headerFields = headerFields
+        self.headerFields = headerFields.streamSafe
         self.body = body
     }
 
-    /// The body as text in UTF-8; invalid bytes become U+FFFD.
+    /// The body as text in UTF-8; invalid bytes become U+FFFD, and U+034F follows every 30 combining marks in a row.
     public var text: String {
-        String(decoding: body, as: UTF8.self)
+        String(streamSafe: body)
+    }
+}
+
+extension HTTPFields {
+    /// The fields with values that are safe to compare.
+    var streamSafe: HTTPFields {
+        guard contains(where: { CombiningMarks.firstExcess(in: $0.value.utf8) != nil }) else { return self }
+        var fields = self
+        for index in fields.indices { fields[index].value = fields[index].value.streamSafe }
+        return fields
     }
 }
 
@@ -84,12 +96,14 @@ extension UploadResponse {
 
     /// The beginning of the body, safe to print.
     var beginning: String {
-        body.isEmpty ? "an empty body" : Self.printable(String(decoding: body.prefix(300), as: UTF8.self))
+        body.isEmpty ? "an empty body" : Self.printable(String(streamSafe: body.prefix(300)))
     }
 
     private var reasonInJSON: String? {
-        guard let complaint = try? JSONDecoder().decode(Complaint.self, from: body) else { return nil }
-        return complaint.detail ?? complaint.title ?? complaint.message ?? complaint.error
+        // The members in which servers say what is wrong. Those that are not strings are ignored.
+        let json = try? JSON(body)
+        let members: [StaticString] = ["detail", "title", "message", "error"]
+        return members.lazy.compactMap { json?[$0]?.text }.first
     }
 
     private var titleOfPage: String? {
@@ -101,40 +115,17 @@ extension UploadResponse {
     }
 
     /// A reason is at the beginning, so the rest is not read.
-    private var examinedText: String { String(decoding: body.prefix(64 << 10), as: UTF8.self) }
+    private var examinedText: String { String(streamSafe: body.prefix(64 << 10)) }
 
     private var firstLines: String? {
         let lines = examinedText.prefix(2_000).split(whereSeparator: \.isNewline).prefix(3)
         return lines.isEmpty ? nil : lines.joined(separator: " ")
     }
 
-    /// The members in which servers say what is wrong. Those that are not strings are ignored.
-    private struct Complaint: Decodable {
-        let detail: String?
-        let title: String?
-        let message: String?
-        let error: String?
-
-        enum CodingKeys: CodingKey {
-            case detail, title, message, error
-        }
-
-        init(from decoder: any Decoder) throws {
-            let values = try decoder.container(keyedBy: CodingKeys.self)
-            detail = try? values.decode(String.self, forKey: .detail)
-            title = try? values.decode(String.self, forKey: .title)
-            message = try? values.decode(String.self, forKey: .message)
-            error = try? values.decode(String.self, forKey: .error)
-        }
-    }
-
     /// The text without control characters, which would end up on terminals and in logs, and at most 300 characters of
     /// it.
     private static func printable(_ text: String) -> String {
-        let scalars = text.unicodeScalars.map { scalar in
-            scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format ? " " : scalar
-        }
-        let line = String(String.UnicodeScalarView(scalars)).split(separator: " ").joined(separator: " ")
+        let line = DisplayText.replacingSteering(in: text, with: " ").split(separator: " ").joined(separator: " ")
         return line.count > 300 ? "\(line.prefix(300))…" : line
     }
 

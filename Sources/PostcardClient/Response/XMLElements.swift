@@ -1,3 +1,5 @@
+import PostcardFoundation
+
 /// The elements with nothing but text in an XML document, such as the errors of object stores.
 ///
 /// Those documents are flat, and some stores write them slightly wrong. Foundation's parser is a library of its own on
@@ -11,7 +13,7 @@ struct XMLElements: Sendable {
     private static let maximumBytes = 64 << 10
 
     init(_ bytes: some Collection<UInt8>) {
-        let text = String(decoding: bytes.prefix(Self.maximumBytes), as: UTF8.self)
+        let text = String(streamSafe: bytes.prefix(Self.maximumBytes))
         var texts: [String: String] = [:]
         var rest = text[...]
         while let start = rest.firstIndex(of: "<") {

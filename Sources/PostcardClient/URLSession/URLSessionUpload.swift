@@ -256,7 +256,7 @@ extension HTTPURLResponse {
     ///
     /// URLSession on Linux takes one of two lengths. The bytes that it leaves could be those of another response.
     fileprivate var framingProblem: String? {
-        let fields = HTTPFields(self)
+        let fields = HTTPFields(self).streamSafe
         guard let length = fields[.contentLength] else { return nil }
         if !length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) || Int64(length) == nil {
             return "the response is not valid HTTP: its Content-Length is \(length.debugDescription)"

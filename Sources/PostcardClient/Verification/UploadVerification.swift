@@ -71,7 +71,7 @@ extension UploadVerification {
     /// A field with its own media type, such as another charset, is not compared if the record shows that it is not
     /// UTF-8. A response without such a record fails the upload with the code ``UploadError/Code/decoding``.
     public static let record = UploadVerification { parts, response in
-        guard let record = try? response.decode(Record.self) else { throw NoRecord() }
+        guard let record = Record(response.body) else { throw NoRecord() }
         return record.differences(from: parts)
     }
 
@@ -83,18 +83,22 @@ extension UploadVerification {
     }
 
     /// The part of the receiver's record that says which bytes it received.
-    private struct Record: Decodable {
-        struct Field: Decodable {
-            let value: String
-        }
+    private struct Record {
+        /// The values of the text fields.
+        let fields: [[UInt8]]
+        let files: [(size: Int64, sha256: [UInt8])]
 
-        struct File: Decodable {
-            let size: Int64
-            let sha256: String
+        /// - Returns: `nil` if the response has no record.
+        init?(_ body: Data) {
+            let json = try? JSON(body)
+            guard let fields = json?["fields"]?.elements, let files = json?["files"]?.elements else { return nil }
+            self.fields = fields.compactMap { $0["value"]?.string }
+            self.files = files.compactMap { file in
+                guard let size = file["size"]?.integer, let sha256 = file["sha256"]?.string else { return nil }
+                return (size, sha256)
+            }
+            guard self.fields.count == fields.count, self.files.count == files.count else { return nil }
         }
-
-        let fields: [Field]
-        let files: [File]
 
         /// Names are not compared: a receiver shows them as it reads them, without the path of a file and with escapes
         /// undone.
@@ -104,12 +108,12 @@ extension UploadVerification {
             return parts.filter { part in
                 if part.isFile {
                     guard let file = files.popFirst() else { return true }
-                    return file.size != part.size || file.sha256.lowercased() != part.sha256
+                    return file.size != part.size || !file.sha256.isEqualIgnoringCase(part.sha256)
                 }
                 guard let field = fields.popFirst() else { return true }
                 // Bytes that are not UTF-8 are U+FFFD in a record.
-                if !part.isText, field.value.unicodeScalars.contains("\u{FFFD}") { return false }
-                return SHA256.hash(data: Data(field.value.utf8)).hexadecimal != part.sha256
+                if !part.isText, field.firstRange(of: [0xEF, 0xBF, 0xBD]) != nil { return false }
+                return SHA256.hash(data: Data(field)).hexadecimal != part.sha256
             }
         }
     }

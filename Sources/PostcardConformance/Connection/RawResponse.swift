@@ -34,7 +34,12 @@ package struct ConnectionFailure: Error, Sendable, Hashable, CustomStringConvert
         "more than \(ResponseInbox.maximumResponses) responses on a connection")
     static let tooManyBytes = ConnectionFailure(
         "more than \(ResponseInbox.maximumBytes >> 20) MiB of unread responses on a connection")
-    static let tooLarge = ConnectionFailure("the response is larger than \(ResponseReader.maximumBytes) bytes")
+    static let tooLarge = ConnectionFailure(
+        "the content of the response is larger than \(ResponseReader.maximumBytes >> 20) MiB")
+    static let tooLargeHead = ConnectionFailure(
+        "the head of the response is larger than \(ResponseReader.maximumHeadBytes >> 10) KiB")
+    static let tooLargeLines = ConnectionFailure(
+        "the lines around the chunks of the response are larger than \(ResponseReader.maximumHeadBytes >> 10) KiB")
 
     static func malformed(_ what: String) -> ConnectionFailure {
         ConnectionFailure("the response is not HTTP/1.1: \(what)")

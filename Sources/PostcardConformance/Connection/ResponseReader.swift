@@ -1,4 +1,5 @@
 import HTTPTypes
+import PostcardFoundation
 
 /// Reads the responses on a connection, from its bytes in chunks of any size (RFC 9112).
 struct ResponseReader {
@@ -119,15 +120,20 @@ struct ResponseReader {
         let start = max(position, searched)
         guard let end = pending[start...].firstIndex(of: UInt8(ascii: "\n")) else {
             searched = pending.count
-            guard lineBytes + pending.count - position <= Self.maximumHeadBytes else { throw .tooLarge }
+            guard lineBytes + pending.count - position <= Self.maximumHeadBytes else { throw tooManyLines }
             return nil
         }
         var line = pending[position..<end]
         if line.last == UInt8(ascii: "\r") { line.removeLast() }
         lineBytes += end + 1 - position
-        guard lineBytes <= Self.maximumHeadBytes else { throw .tooLarge }
+        guard lineBytes <= Self.maximumHeadBytes else { throw tooManyLines }
         position = end + 1
-        return String(decoding: line, as: UTF8.self)
+        return String(streamSafe: line)
+    }
+
+    /// Why no more lines are read.
+    private var tooManyLines: ConnectionFailure {
+        if case .head = state { .tooLargeHead } else { .tooLargeLines }
     }
 
     /// How the content of a response is framed (RFC 9112 §6.3).

@@ -2,24 +2,20 @@ import HTTPTypes
 import PostcardFoundation
 
 /// The members of a problem (RFC 9457) that the draft defines (§7).
-private struct Problem: Decodable {
+private struct Problem {
     let type: String?
     let expectedOffset: Int64?
     let providedOffset: Int64?
-
-    private enum CodingKeys: String, CodingKey {
-        case type
-        case expectedOffset = "expected-offset"
-        case providedOffset = "provided-offset"
-    }
 
     /// - Returns: `nil` if the response is not a problem.
     init?(_ response: RawResponse?) {
         guard let response, let type = response.fields[.contentType]?.prefix(while: { $0 != ";" && $0 != " " }),
             type.lowercased() == "application/problem+json",
-            let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body))
+            let json = try? JSON(response.body), case .object = json
         else { return nil }
-        self = problem
+        self.type = json["type"]?.text
+        expectedOffset = json["expected-offset"]?.integer
+        providedOffset = json["provided-offset"]?.integer
     }
 }
 

@@ -26,6 +26,8 @@ import PostcardFoundation
 /// - **Numbers** are decimal digits. One that its type cannot hold is an error, not rounded or cut.
 /// - **Files** are read as ``FormFile`` or as `Data`, and a text as `Data` is base64. A file input in which no file
 ///   was chosen, which browsers send as an empty file without a name, counts as not sent.
+/// - **Texts** with more than 30 combining marks in a row are refused, because comparing them takes time by the square
+///   of their number (UAX #15 §13).
 /// - If a single value is expected and the field was sent twice, or both `pet` and `pet[name]` were sent, the form is
 ///   refused: two receivers would read it differently.
 public struct FormDecoder: Sendable {

@@ -44,6 +44,13 @@ extension UInt8 {
     }
 }
 
+extension Collection<UInt8> {
+    /// Whether the bytes are those of a text in lower case, in letters of either case.
+    package func isEqualIgnoringCase(_ lowercase: String) -> Bool {
+        count == lowercase.utf8.count && zip(self, lowercase.utf8).allSatisfy { $0.asciiLowercased == $1 }
+    }
+}
+
 extension Sequence<UInt8> {
     /// The bytes in lower-case hexadecimal digits, two for each: how digests are written.
     package var hexadecimal: String {

@@ -71,6 +71,16 @@ extension MediaType {
     public static let m4a = MediaType(known: "audio/mp4")
     /// Sound in a WAVE container.
     public static let wave = MediaType(known: "audio/wav")
+    /// Sound in AAC, without a container.
+    public static let aac = MediaType(known: "audio/aac")
+    /// Sound in FLAC.
+    public static let flac = MediaType(known: "audio/flac")
+    /// Sound in Apple's Core Audio Format.
+    public static let caf = MediaType(known: "audio/x-caf")
+    /// Sound in AIFF or AIFF-C.
+    public static let aiff = MediaType(known: "audio/aiff")
+    /// Sound in Opus, in an Ogg container (RFC 7845 §9).
+    public static let opus = MediaType(known: "audio/ogg")
     /// Sound or film in an Ogg container.
     public static let ogg = MediaType(known: "application/ogg")
     /// A ZIP archive.
@@ -109,7 +119,9 @@ extension MediaType {
         "jpg": .jpeg, "jpeg": .jpeg, "jpe": .jpeg, "jfif": .jpeg, "png": .png, "gif": .gif, "webp": .webP,
         "heic": .heic, "heics": .heic, "heif": .heif, "hif": .heif, "avif": .avif, "tif": .tiff, "tiff": .tiff,
         "dng": .dng, "bmp": .bmp, "svg": .svg, "pdf": .pdf, "mp4": .mp4, "m4v": .mp4, "mov": .quickTime, "webm": .webM,
-        "mp3": .mp3, "m4a": .m4a, "wav": .wave, "ogg": .ogg, "zip": .zip, "gz": .gzip, "json": .json, "xml": .xml,
+        "mp3": .mp3, "m4a": .m4a, "wav": .wave, "ogg": .ogg, "opus": .opus, "oga": .opus,
+        "aac": .aac, "flac": .flac, "caf": .caf, "aif": .aiff, "aiff": .aiff, "aifc": .aiff, "zip": .zip, "gz": .gzip,
+        "json": .json, "xml": .xml,
         "txt": .plainText, "text": .plainText, "log": .plainText, "csv": .csv, "html": .html, "htm": .html,
         "md": .markdown,
     ]
@@ -159,7 +171,7 @@ extension MediaType {
     private static let beginnings: [MediaType: Int] = {
         let kinds: [[MediaType]] = [
             [.jpeg], [.png], [.gif], [.webP], [.tiff, .dng], [.heic, .heif, .avif], [.mp4, .quickTime, .m4a], [.webM],
-            [.bmp], [.pdf], [.wave], [.ogg], [.zip], [.gzip],
+            [.bmp], [.pdf], [.wave], [.flac], [.caf], [.aiff], [.ogg, .opus], [.zip], [.gzip],
         ]
         return Dictionary(uniqueKeysWithValues: kinds.enumerated().flatMap { kind, types in types.map { ($0, kind) } })
     }()

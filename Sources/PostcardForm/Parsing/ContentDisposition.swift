@@ -1,3 +1,5 @@
+import PostcardFoundation
+
 /// The `Content-Disposition` of a part (RFC 7578 §4.2).
 struct ContentDisposition {
     let name: String
@@ -171,6 +173,9 @@ private struct NameDecoder {
             return plainName
         }
         if extendedName.utf8.contains(0) { throw .nulInHeader(at: place(of: extended), part: partIndex) }
+        if CombiningMarks.firstExcess(in: extendedName.utf8) != nil {
+            throw .tooManyCombiningMarks(at: place(of: extended), part: partIndex)
+        }
         warnings.append(
             FormProblem(
                 .extendedFilename, at: place(of: extended), part: partIndex,
@@ -178,7 +183,7 @@ private struct NameDecoder {
         guard let plain, let plainName else { return extendedName }
         if Self.lastComponent(of: plainName) == extendedName { return extendedName }
         // What .NET sends: the same name, once as an encoded word of RFC 2047.
-        if EncodedWord.decode(plain.bytes(in: header)).map(Self.lastComponent(of:)) == extendedName {
+        if EncodedWord.decode(plain.bytes(in: header)).map(\.streamSafe).map(Self.lastComponent(of:)) == extendedName {
             return extendedName
         }
         throw FormProblem(

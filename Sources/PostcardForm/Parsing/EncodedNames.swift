@@ -52,7 +52,7 @@ enum Charset: Sendable {
 
     /// The charset with a name, ignoring case; `nil` if it is unknown.
     init?(_ name: some Collection<UInt8>) {
-        switch String(decoding: name.map(\.asciiLowercased), as: UTF8.self) {
+        switch String(streamSafe: name.map(\.asciiLowercased)) {
         case "utf-8", "utf8", "us-ascii", "ascii": self = .utf8
         case "iso-8859-1", "latin1": self = .latin1
         default: return nil

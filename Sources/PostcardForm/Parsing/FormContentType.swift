@@ -9,17 +9,25 @@ struct FormContentType {
     init(_ value: String, mediaType: StaticString = "multipart/form-data") throws(FormProblem) {
         let bytes = ContiguousArray(value.utf8)
         let header = bytes.span
+        /// What is wrong in place of another problem, if the boundary has no semicolon before it.
+        func problem(_ other: FormProblem) -> FormProblem {
+            guard let found = Self.separator(in: bytes) else { return other }
+            let shown = bytes.count <= 200 ? " \(value.debugDescription)" : ""
+            return FormProblem(.malformedContentType, at: 0, "The Content-Type\(shown) has \(found).")
+        }
         let content: HeaderParameters
         do {
             content = try HeaderParameters(header, in: 0..<header.count)
         } catch {
-            throw FormProblem(.malformedContentType, at: 0, "The Content-Type is malformed. \(error.reason)")
+            throw problem(
+                FormProblem(.malformedContentType, at: 0, "The Content-Type is malformed. \(error.reason)"))
         }
         if content.value.isEmpty { throw FormProblem(.missingContentType, at: 0, "The request has no Content-Type.") }
         guard header.holds(mediaType, in: content.value) else {
-            let found = header.repairedText(in: content.value).lowercased()
-            throw FormProblem(
-                .notFormData, at: 0, "The Content-Type is \(found.debugDescription), not multipart/form-data.")
+            let found = header.repairedText(in: content.value)
+            throw problem(
+                FormProblem(
+                    .notFormData, at: 0, "The Content-Type is \(found.debugDescription), not multipart/form-data."))
         }
         var boundary: [UInt8]?
         var isInPieces = false
@@ -39,9 +47,25 @@ struct FormContentType {
                 "The Content-Type writes its boundary as boundary*, which many receivers do not read.")
         }
         guard let boundary else {
-            throw FormProblem(.missingBoundary, at: 0, "The Content-Type names no boundary.")
+            throw problem(FormProblem(.missingBoundary, at: 0, "The Content-Type names no boundary."))
         }
         if let fault = Boundary.faultForReceiving(in: boundary) { throw .invalidBoundary(fault) }
         self.boundary = String(decoding: boundary, as: UTF8.self)
+    }
+
+    /// What is before the boundary in place of a semicolon; `nil` if there is one, or no boundary.
+    private static func separator(in bytes: ContiguousArray<UInt8>) -> String? {
+        let name = Array("boundary".utf8)
+        let found = bytes.indices.first { index in
+            bytes.count - index > name.count && zip(name, bytes[index...]).allSatisfy { $0 == $1.asciiLowercased }
+        }
+        guard let found, bytes[(found + name.count)...].first(where: { !$0.isBlank }) == .equals else { return nil }
+        let before = bytes[..<found].reversed().drop(while: \.isBlank).first
+        switch before {
+        case UInt8(ascii: ","): return "a comma before its boundary, where a semicolon belongs"
+        case let byte? where byte.isTokenCharacter && bytes[found - 1].isBlank:
+            return "no semicolon before its boundary"
+        default: return nil
+        }
     }
 }

@@ -179,6 +179,12 @@ public struct FormParser: Sendable {
                     offset == start
                         ? "The body is empty."
                         : "The Content-Type's boundary begins no line of the body's \(offset - start) bytes."))
+        case .content(matched: 2, imagined: 0):
+            // The content ended with a line break, as before a delimiter.
+            throw fail(
+                FormProblem(
+                    .missingCloseDelimiter, at: offset, part: partCount - 1,
+                    "The body ends after the content of part \(partCount - 1), without a close delimiter."))
         case .content: throw fail(truncated(in: "the content of part \(partCount - 1)", part: partCount - 1))
         case .delimiterEnd: throw fail(truncated(in: "a delimiter", part: part?.index))
         case .header: throw fail(truncated(in: "the header of part \(partCount)", part: partCount))

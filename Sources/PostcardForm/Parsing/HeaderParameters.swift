@@ -149,9 +149,10 @@ extension HeaderParameters {
             skip(in: bytes) { $0.isTokenCharacter }
             let name = start..<index
             guard index > start, index < end, bytes[index] == .equals else {
-                throw Fault(index: index, reason: "A parameter is not written as name=value.")
+                throw fault(in: bytes, afterName: index > start)
             }
             index += 1
+            if index < end, bytes[index].isBlank { throw Self.blanksAroundEquals(at: index) }
             let isQuoted = index < end && bytes[index] == .quote
             var escapes = Escapes.none
             let value = isQuoted ? try quotedString(in: bytes, &escapes) : try unquoted(in: bytes)
@@ -160,6 +161,23 @@ extension HeaderParameters {
                 throw Fault(index: index, reason: "A parameter's value is followed by something else than a semicolon.")
             }
             return Parameter(name: name, value: value, isQuoted: isQuoted, escapes: escapes)
+        }
+
+        /// What is wrong with a name that no equals sign follows. Not inlined: few forms have one.
+        @inline(never)
+        private func fault(in bytes: Span<UInt8>, afterName: Bool) -> Fault {
+            var rest = self
+            rest.skip(in: bytes) { $0.isBlank }
+            let isBlank = afterName && rest.index > index && rest.index < end && bytes[rest.index] == .equals
+            return isBlank
+                ? Self.blanksAroundEquals(at: index)
+                : Fault(index: index, reason: "A parameter is not written as name=value.")
+        }
+
+        private static func blanksAroundEquals(at index: Int) -> Fault {
+            Fault(
+                index: index,
+                reason: "There are blanks around the equals sign of a parameter, which RFC 9110 §5.6.6 does not allow.")
         }
 
         @inline(__always)
@@ -260,11 +278,19 @@ extension Span<UInt8> {
 
     /// The text of a range; `nil` if it is not UTF-8.
     func text(in range: Range<Int>) -> String? {
-        extracting(range).withUnsafeBufferPointer { bytes in
+        let part = extracting(range)
+        return part.withUnsafeBufferPointer { bytes in
             // Validating goes through the unspecialised standard library, and names are mostly ASCII.
+            part.isASCII ? String(decoding: bytes, as: UTF8.self) : String(validating: bytes, as: UTF8.self)
+        }
+    }
+
+    /// Whether all bytes are ASCII. Each is looked at, because that takes vectors of them at once.
+    var isASCII: Bool {
+        withUnsafeBufferPointer { bytes in
             var all: UInt8 = 0
             for byte in bytes { all |= byte }
-            return all < 0x80 ? String(decoding: bytes, as: UTF8.self) : String(validating: bytes, as: UTF8.self)
+            return all < 0x80
         }
     }
 

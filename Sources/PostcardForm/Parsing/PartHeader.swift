@@ -1,3 +1,5 @@
+import PostcardFoundation
+
 /// The header of a part that was received.
 public struct PartHeader: Sendable {
     /// The part's place in the form, from 0.
@@ -66,6 +68,9 @@ public struct PartHeader: Sendable {
         var warnings = block.hasFoldedLines ? [block.foldedLineWarning(partIndex: index)] : []
         let bytes = block.takeUnfoldedBytes()
         let header = bytes.span
+        if !header.isASCII, let excess = CombiningMarks.firstExcess(in: bytes) {
+            throw .tooManyCombiningMarks(at: block.offset + Int64(excess), part: index)
+        }
         var start = 0
         var disposition: ContentDisposition?
         var contentType: String?

@@ -39,18 +39,20 @@ package struct FormPolicy: Sendable, Hashable {
         guard let json = Data(base64Encoded: text, options: .ignoreUnknownCharacters), !json.isEmpty else {
             throw FormPolicyError("it is not Base64")
         }
-        let document: Document
-        do {
-            document = try JSONDecoder().decode(Document.self, from: json)
-        } catch {
-            throw FormPolicyError("it is not JSON with an expiration and conditions")
+        let document = try? JSON(json)
+        guard let expiration = document?["expiration"]?.text, let entries = document?["conditions"]?.elements else {
+            throw Self.notJSON
         }
-        guard let expires = Self.date(document.expiration) else {
-            throw FormPolicyError(
-                "its expiration is \(document.expiration.quoted), not a time such as 2030-01-31T12:00:00Z")
+        guard let expires = Self.date(expiration) else {
+            throw FormPolicyError("its expiration is \(expiration.quoted), not a time such as 2030-01-31T12:00:00Z")
         }
         self.expires = expires
-        conditions = document.conditions.flatMap(\.conditions)
+        var conditions: [Condition] = []
+        for entry in entries {
+            guard let read = Self.conditions(entry) else { throw Self.notJSON }
+            conditions += read
+        }
+        self.conditions = conditions
         guard conditions.count <= Self.maximumConditions else {
             throw FormPolicyError("it has more than \(Self.maximumConditions) conditions")
         }
@@ -67,6 +69,8 @@ package struct FormPolicy: Sendable, Hashable {
     package func names(_ field: String) -> Bool {
         conditions.contains { $0.field?.lowercased() == field.lowercased() }
     }
+
+    private static let notJSON = FormPolicyError("it is not JSON with an expiration and conditions")
 
     private static func date(_ text: String) -> Date? {
         (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
@@ -88,47 +92,39 @@ package struct FormPolicyError: Error, Sendable, Hashable, CustomStringConvertib
 
 // MARK: - Reading
 
-/// A policy as it is written.
-private struct Document: Decodable {
-    let expiration: String
-    let conditions: [Entry]
-
-    /// An element of the list of conditions: `{"acl": "private"}` or `["starts-with", "$key", "photos/"]`.
-    struct Entry: Decodable {
-        let conditions: [FormPolicy.Condition]
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            if let members = try? container.decode([String: Scalar].self) {
-                conditions = members.sorted { $0.key < $1.key }.map { .equals(field: $0.key, value: $0.value.text) }
-                return
+extension FormPolicy {
+    /// The conditions of an element of the list: `{"acl": "private"}` or `["starts-with", "$key", "photos/"]`.
+    ///
+    /// - Returns: `nil` if it is neither.
+    private static func conditions(_ entry: JSON) -> [Condition]? {
+        if case .object(let members) = entry {
+            let values = members.compactMap { member in scalar(member.value).map { (name: member.name, value: $0) } }
+            guard values.count == members.count else { return nil }
+            return values.sorted { $0.name.lexicographicallyPrecedes($1.name) }.map {
+                .equals(field: String(streamSafe: $0.name), value: $0.value)
             }
-            let words = try container.decode([Scalar].self).map(\.text)
-            let field = words.dropFirst().first { $0.hasPrefix("$") }.map { String($0.dropFirst()) }
-            switch (words.first?.lowercased(), words.count) {
-            case ("eq", 3): conditions = [.equals(field: field ?? words[1], value: words[2])]
-            case ("starts-with", 3): conditions = [.begins(field: field ?? words[1], text: words[2])]
-            case ("content-length-range", 3):
-                guard let minimum = Int64(words[1]), let maximum = Int64(words[2]) else { fallthrough }
-                conditions = [.contentLength(minimum: minimum, maximum: maximum)]
-            default: conditions = [.other(field: field)]
-            }
+        }
+        guard let elements = entry.elements else { return nil }
+        let words = elements.compactMap(scalar)
+        guard words.count == elements.count else { return nil }
+        let field = words.dropFirst().first { $0.hasPrefix("$") }.map { String($0.dropFirst()) }
+        switch (words.first?.lowercased(), words.count) {
+        case ("eq", 3): return [.equals(field: field ?? words[1], value: words[2])]
+        case ("starts-with", 3): return [.begins(field: field ?? words[1], text: words[2])]
+        case ("content-length-range", 3):
+            guard let minimum = Int64(words[1]), let maximum = Int64(words[2]) else { fallthrough }
+            return [.contentLength(minimum: minimum, maximum: maximum)]
+        default: return [.other(field: field)]
         }
     }
 
     /// A value, which some programs write as a number.
-    struct Scalar: Decodable {
-        let text: String
-
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            if let number = try? container.decode(Int64.self) {
-                text = String(number)
-            } else if let isTrue = try? container.decode(Bool.self) {
-                text = String(isTrue)
-            } else {
-                text = try container.decode(String.self)
-            }
+    private static func scalar(_ json: JSON) -> String? {
+        switch json {
+        case .string: json.text
+        case .number: json.integer.map { String($0) }
+        case .bool(let isTrue): String(isTrue)
+        case .null, .array, .object: nil
         }
     }
 }

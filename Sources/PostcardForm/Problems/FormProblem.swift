@@ -73,6 +73,12 @@ extension FormProblem {
         FormProblem(.bareLineBreak, at: offset, part: partIndex, "A CR is not followed by LF.")
     }
 
+    static func tooManyCombiningMarks(at offset: Int64, part partIndex: Int) -> FormProblem {
+        FormProblem(
+            .tooManyCombiningMarks, at: offset, part: partIndex,
+            "A part's header has more than \(CombiningMarks.maximumInARow) combining marks in a row.")
+    }
+
     static func nulInHeader(at offset: Int64, part partIndex: Int) -> FormProblem {
         FormProblem(.nulInHeader, at: offset, part: partIndex, "A part's header contains a NUL.")
     }

@@ -1,13 +1,15 @@
 extension FormProblem.Code {
     /// The codes of what the parser refuses or warns of, in the order of the documentation's page.
     package static let ofParser: [Self] = [
-        .malformedRequest, .contentLengthMismatch, .missingLength, .malformedChunk, .missingContentType, .notFormData,
+        .malformedRequest, .bodyNotSent, .contentLengthMismatch, .missingLength, .malformedChunk, .missingContentType,
+        .notFormData,
         .malformedContentType, .missingBoundary, .duplicateBoundary, .invalidBoundary, .delimiterNotFound,
-        .malformedDelimiter, .textAfterCloseDelimiter, .truncated, .bareLineBreak, .nulInHeader, .malformedHeaderField,
+        .malformedDelimiter, .textAfterCloseDelimiter, .missingCloseDelimiter, .truncated, .bareLineBreak, .nulInHeader,
+        .malformedHeaderField,
         .missingContentDisposition, .duplicateContentDisposition, .duplicatePartContentType, .dispositionNotFormData,
         .malformedParameter, .duplicateParameter, .contradictingFilenames, .missingName, .emptyName, .headerTooLarge,
-        .tooManyHeaderFields, .foldedHeaderLine, .contentTransferEncoding, .nameNotUTF8, .unescapedBackslash,
-        .extendedFilename, .ignoredParameter, .tooManyParts,
+        .tooManyHeaderFields, .foldedHeaderLine, .contentTransferEncoding, .nameNotUTF8, .tooManyCombiningMarks,
+        .unescapedBackslash, .extendedFilename, .ignoredParameter, .tooManyParts,
     ]
 }
 
@@ -21,6 +23,30 @@ extension FormProblem.Code {
             + "anything else before it looks at the form.",
         example: #"POST /uploads HTTP/1.1\r\nContent-Length : 3\r\n\r\n"#,
         fix: "Let an HTTP library write the head; each line is Name: value.")
+
+    /// The head announces a body, and none follows.
+    public static let bodyNotSent = Self(
+        "body-not-sent", status: 400, .head, "The body was not sent",
+        cause:
+            "The head has the body's length, and the connection ends after the head. A stream was read before, as for a "
+            + "first attempt or a digest, or the request is the first of an authentication, whose body follows in the "
+            + "second.",
+        example: #"Content-Length: 812\r\n\r\n, and nothing more"#,
+        fix: "Open the file or the stream again for each attempt.",
+        swift: "request.httpBodyStream = InputStream(url: file)  // a new one for each attempt")
+
+    /// A field of the head has a byte that its grammar does not have.
+    public static let malformedRequestField = Self(
+        "malformed-request-field", status: 400, .head, "A header field has a byte that it cannot have",
+        cause: "Host, Origin, Authorization, Content-Type and other fields that servers compare are written in ASCII, "
+            + "each by a grammar of its own. Servers read other bytes differently, or refuse the request.",
+        example: "Host: \u{c4}rzte.example", fix: "Write the field in ASCII, by its grammar.")
+
+    /// A field of the head is longer than any honest one.
+    public static let requestFieldTooLong = Self(
+        "request-field-too-long", status: 431, .head, "A header field is too long",
+        cause: "Servers compare such fields for each request, and limit their length.",
+        example: "a Host of 301 bytes", fix: "Shorten the field.")
 
     /// The Content-Length is not the number of the body's bytes.
     public static let contentLengthMismatch = Self(
@@ -118,11 +144,20 @@ extension FormProblem.Code {
         cause: "The close delimiter is a whole line. If text follows it on the line, servers disagree what it is.",
         example: "--XX--end", fix: "End the body with the close delimiter and CRLF.")
 
+    /// The body is whole but for its close delimiter.
+    public static let missingCloseDelimiter = Self(
+        "missing-close-delimiter", status: 400, .delimiters, "The close delimiter is missing",
+        cause: "Only the close delimiter shows that a form is complete, so servers refuse a form without it, or "
+            + "wait for the rest.",
+        example: #"…hello\r\n"#,
+        fix: "End the body with CRLF, two dashes, the boundary, two dashes and CRLF.",
+        swift: #"body.append(Data("\r\n--\(boundary)--\r\n".utf8))"#)
+
     /// The body ends before the close delimiter.
     public static let truncated = Self(
         "truncated", status: 400, .delimiters, "The body is cut off",
-        cause: "The body ends before its close delimiter: the connection broke, the Content-Length was too "
-            + "small, or a stream was not read to its end. Servers refuse it, or keep half a file.",
+        cause: "The body ends before its close delimiter, and not at a line's end: the connection broke, the "
+            + "Content-Length was too small, or a stream was not read to its end. Servers refuse it, or keep half a file.",
         example: #"--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nhel"#,
         fix: "Send all of it, up to the close delimiter.")
 
@@ -251,6 +286,14 @@ extension FormProblem.Code {
         "name-not-utf-8", severity: .warning, .parts, "A name is not in UTF-8",
         cause: "Servers and browsers read names as UTF-8 (RFC 7578 §5.1), and replace other bytes with question marks.",
         example: #"filename="caf\xE9.jpg""#, fix: "Write names in UTF-8.", swift: "Data(filename.utf8)")
+
+    /// A part's header has more combining marks in a row than any text needs.
+    public static let tooManyCombiningMarks = Self(
+        "too-many-combining-marks", status: 400, .parts, "There are too many combining marks in a row",
+        cause: "No text in any language has more than 30 in a row (UAX #15 §13). Comparing such names takes time by "
+            + "the square of their number, so receivers refuse them.",
+        example: #"name="a\u{300}\u{316}\u{300}\u{316}…""#,
+        fix: "Send names, filenames and header fields without them.")
 
     /// A name or filename ends in a backslash that is not escaped, as browsers write it.
     public static let unescapedBackslash = Self(

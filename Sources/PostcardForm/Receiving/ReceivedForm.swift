@@ -37,6 +37,9 @@ public struct ReceivedForm: Sendable {
         /// The content as text, in the charset of the part's Content-Type, otherwise of the form, otherwise UTF-8;
         /// `nil` if it is on disk, the charset is unknown, or the bytes are not text in it. UTF-8 and ISO-8859-1 are
         /// supported.
+        ///
+        /// The text is as it was sent. It may have any number of combining marks in a row, with which a comparison takes
+        /// time by the square of their number: compare its `utf8`, or use a ``FormDecoder``, which refuses such texts.
         public var text: String? {
             guard case .bytes(let bytes) = content else { return nil }
             guard let name = header.charset else { return defaultCharset?.decode(bytes) }

@@ -82,6 +82,8 @@ enum MediaFormat {
         "image/heif": "image/heic", "image/heic-sequence": "image/heic", "image/heif-sequence": "image/heic",
         "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav",
         "audio/vnd.wave": "audio/wav", "audio/x-m4a": "audio/mp4", "audio/m4a": "audio/mp4",
+        "audio/x-aac": "audio/aac", "audio/aacp": "audio/aac", "audio/x-flac": "audio/flac",
+        "audio/x-aiff": "audio/aiff", "audio/caf": "audio/x-caf",
         "application/x-zip-compressed": "application/zip", "application/x-gzip": "application/gzip",
         "text/xml": "application/xml", "application/x-pdf": "application/pdf",
     ]

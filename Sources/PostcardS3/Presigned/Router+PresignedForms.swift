@@ -151,8 +151,10 @@ private struct PresignedFormRoutes: Sendable {
     }
 
     private static func decoded<Value: Decodable>(_ type: Value.Type, _ body: ByteBuffer) throws -> Value {
+        let bytes = Data(body.readableBytesView)
+        if let fault = JSON.faultForDecoders(in: bytes) { throw UploadProblem.malformedRequest(fault) }
         do {
-            return try JSONDecoder().decode(type, from: Data(body.readableBytesView))
+            return try JSONDecoder().decode(type, from: bytes)
         } catch {
             throw UploadProblem.malformedRequest("It is not the expected JSON.")
         }

@@ -1,3 +1,5 @@
+import PostcardFoundation
+
 /// A form that was signed for a client. Its JSON is what `PresignedForm` of the module `PostcardClient` is decoded
 /// from, and has what boto3's `generate_presigned_post` returns.
 public struct SignedForm: Sendable, Encodable {
@@ -104,6 +106,6 @@ struct ObjectNotification: Decodable, Sendable {
                 bytes.append(byte)
             }
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return String(streamSafe: bytes)
     }
 }

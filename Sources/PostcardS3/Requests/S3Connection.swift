@@ -46,7 +46,7 @@ package struct S3Response: Sendable {
 
     package init(status: Int, headers: HTTPHeaders, body: ByteBuffer) {
         self.status = status
-        self.headers = headers
+        self.headers = HTTPHeaders(headers.map { ($0.name, $0.value.streamSafe) })
         self.body = body
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import PostcardFoundation
 
 #if canImport(FoundationXML)
 import FoundationXML
@@ -35,7 +36,8 @@ private final class XMLReader: NSObject, XMLParserDelegate {
         attributes attributeDict: [String: String] = [:]
     ) {
         // A name may have a prefix of a namespace.
-        open.append(XMLNode(name: elementName.split(separator: ":").last.map(String.init) ?? elementName))
+        let name = elementName.streamSafe
+        open.append(XMLNode(name: name.split(separator: ":").last.map(String.init) ?? name))
     }
 
     func parser(_ parser: XMLParser, foundCharacters string: String) {
@@ -46,7 +48,8 @@ private final class XMLReader: NSObject, XMLParserDelegate {
     func parser(
         _ parser: XMLParser, didEndElement elementName: String, namespaceURI: String?, qualifiedName qName: String?
     ) {
-        guard let node = open.popLast() else { return }
+        guard var node = open.popLast() else { return }
+        node.text = node.text.streamSafe
         if open.isEmpty { root = node } else { open[open.count - 1].children.append(node) }
     }
 }

@@ -1,4 +1,5 @@
 import HTTPTypes
+import PostcardFoundation
 
 /// The addresses that the proxies of a request added to one of its header fields, the last one first. An element
 /// without an address, such as `unknown` or a malformed one, is `nil`.
@@ -90,7 +91,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
             let name = trimmed(rest[..<equals])
             rest = rest[(equals + 1)...]
             guard isToken(name), let value = takeValue(&rest) else { return nil }
-            if String(decoding: name, as: UTF8.self).lowercased() == "for" {
+            if String(streamSafe: name).lowercased() == "for" {
                 guard node == nil else { return nil }
                 node = value
             }
@@ -142,7 +143,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
     }
 
     private static func address(_ bytes: Bytes) -> IPAddress? {
-        IPAddress(text: String(decoding: bytes, as: UTF8.self))
+        IPAddress(text: String(streamSafe: bytes))
     }
 
     /// Whether a node ends here, or with a port: up to five digits, or an obfuscated one (RFC 7239 §6.3).

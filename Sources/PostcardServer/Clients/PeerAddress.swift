@@ -26,9 +26,38 @@ package struct PeerAddress: Hashable, Sendable {
         }
     }
 
+    /// The address, or the first one of the network.
+    private var address: IPAddress? {
+        switch network {
+        case .unknown: nil
+        case .v4(let bits): IPAddress(bytes: withUnsafeBytes(of: bits.bigEndian) { Array($0) })
+        case .v6(let bits): IPAddress(bytes: withUnsafeBytes(of: (bits.bigEndian, 0 as UInt64)) { Array($0) })
+        }
+    }
+
     /// - Returns: `nil` for an address that does not identify a client, such as a Unix socket's.
     package init?(_ address: SocketAddress?) {
         guard let address = IPAddress(address) else { return nil }
         self.init(address)
+    }
+}
+
+/// As a text, so that a store can remember whose an upload is.
+extension PeerAddress: Codable {
+    package init(from decoder: any Decoder) throws {
+        let text = try decoder.singleValueContainer().decode(String.self)
+        if text.isEmpty {
+            self = .unknown
+        } else if let address = IPAddress(text: text) {
+            self.init(address)
+        } else {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "The client is no address."))
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(address?.description ?? "")
     }
 }

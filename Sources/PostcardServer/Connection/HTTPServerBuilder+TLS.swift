@@ -36,7 +36,7 @@ extension HTTPServerBuilder {
                     base: WatchedConnection(
                         base: try HTTP2UpgradeChannel(
                             tlsConfiguration: tls, configuration: streams,
-                            responder: onUploadConnection(responder, options, shares)),
+                            responder: onUploadConnection(responder, options, shares, onEarlyRefusal)),
                         options: options),
                     options: options, shares: shares),
                 timeout: options.shutdownTimeout)

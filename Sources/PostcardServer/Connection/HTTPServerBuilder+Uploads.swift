@@ -10,11 +10,11 @@ extension HTTPServerBuilder {
     /// ```
     ///
     /// A client that waits for `100 Continue` receives it when its body is about to be read, or the refusal instead. A
-    /// refusal reaches the client even while it is still sending. A silent or slow client is refused or disconnected.
-    /// This applies to every route of the application.
+    /// refusal reaches the client even while it is still sending. A silent or slow client is refused or disconnected. So
+    /// is a request whose fields would take long to compare. This applies to every route of the application.
     ///
-    /// Hummingbird's `http1(configuration:)` can receive forms too, but clients then learn less about what is wrong with
-    /// them.
+    /// Hummingbird's `http1(configuration:)` can receive forms too, but checks no heads, and clients then learn less about
+    /// what is wrong with their forms.
     ///
     /// - Parameter options: The timeouts and limits of each connection.
     public static func uploads(options: ConnectionOptions = ConnectionOptions()) -> HTTPServerBuilder {
@@ -29,7 +29,7 @@ extension HTTPServerBuilder {
             ShutdownConnection(
                 base: ProxiedConnection(
                     base: HTTP1Channel(
-                        responder: onUploadConnection(responder, options, shares),
+                        responder: onUploadConnection(responder, options, shares, onEarlyRefusal),
                         configuration: configuration(options, onEarlyRefusal)),
                     options: options, shares: shares),
                 timeout: options.shutdownTimeout)
@@ -44,7 +44,8 @@ extension HTTPServerBuilder {
     }
 
     static func onUploadConnection(
-        _ responder: @escaping HTTPChannelHandler.Responder, _ options: ConnectionOptions, _ shares: ShareAccount?
+        _ responder: @escaping HTTPChannelHandler.Responder, _ options: ConnectionOptions, _ shares: ShareAccount?,
+        _ onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) -> HTTPChannelHandler.Responder {
         { request, writer, channel in
             var writer: ResponseWriter? = writer
@@ -56,6 +57,11 @@ extension HTTPServerBuilder {
             let connection = UploadConnection(channel: channel, client: client)
             let hold: ShareAccount.Hold?
             do throws(UploadProblem) {
+                // Over HTTP/1 the request guard has checked the head.
+                if connection.isStream, let problem = RequestFieldCheck.problem(of: request.head) {
+                    onEarlyRefusal(EarlyRefusal(problem: problem, bytes: [], client: connection.clientAddress))
+                    throw problem
+                }
                 hold = try shares?.take(of: .requests, for: connection.peer, on: channel)
             } catch {
                 let response = error.response

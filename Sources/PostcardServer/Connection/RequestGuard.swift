@@ -35,6 +35,10 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         if case .end = part { isAtEndOfUpgrade = upgrade == .stopsDecoder }
         switch part {
         case .head(let head):
+            if let problem = RequestFieldCheck.problem(of: head) ?? Self.refusal(of: head) {
+                context.fireErrorCaught(RequestRefusal(problem: problem))
+                return
+            }
             upgrade = Upgrade(of: head)
             headRead(head, context: context)
         case .end(let trailers?) where !trailers.isEmpty:
@@ -45,10 +49,6 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func headRead(_ head: HTTPRequestHead, context: ChannelHandlerContext) {
-        if let problem = Self.refusal(of: head) {
-            context.fireErrorCaught(RequestRefusal(problem: problem))
-            return
-        }
         var head = head
         let isOld = Self.isOld(head)
         awaitingResponse.append(Asked(isHead: head.method == .HEAD, isOld: isOld))

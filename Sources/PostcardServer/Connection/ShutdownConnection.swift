@@ -3,7 +3,7 @@ import Logging
 import NIOCore
 import ServiceLifecycle
 
-/// Limits how long a connection may delay the server's shutdown.
+/// Limits how long a connection may delay the server's shutdown, and how many of its bytes may wait in memory.
 ///
 /// During a shutdown, Hummingbird waits for requests in progress without a limit.
 struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
@@ -14,6 +14,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
         do {
             try channel.pipeline.syncOperations.addHandler(ConnectionCut(), position: .first)
+            try channel.syncOptions?.setOption(.recvAllocator, value: SharedReceiveBuffers())
         } catch {
             return channel.eventLoop.makeFailedFuture(error)
         }
@@ -54,6 +55,8 @@ private final class ConnectionCut: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 
     struct Event: Sendable {}
+
+    private let count = SharedReceiveBuffers.Count()
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is Event else { return context.fireUserInboundEventTriggered(event) }

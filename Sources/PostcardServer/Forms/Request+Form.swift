@@ -45,7 +45,9 @@ extension Request {
             throw .bodyTooLarge(announced: length, limits: limits)
         }
         guard headers[values: .contentType].count <= 1 else { throw .repeatedContentType }
-        if let encoding = headers[.contentEncoding], encoding.lowercased() != "identity" { throw .encodedContent }
+        if let encoding = headers[.contentEncoding], !encoding.utf8.isEqualIgnoringCase("identity") {
+            throw .encodedContent
+        }
         return headers[.contentType] ?? ""
     }
 
@@ -63,5 +65,5 @@ extension Request {
     }
 
     /// Whether the client waits for `100 Continue` (RFC 9110 §10.1.1).
-    var expectsContinue: Bool { headers[.expect]?.lowercased() == "100-continue" }
+    var expectsContinue: Bool { headers[.expect]?.utf8.isEqualIgnoringCase("100-continue") == true }
 }

@@ -65,17 +65,27 @@ import Testing
     }
 
     @Test(arguments: [
-        ("HTTP/1.1 200 OK", " and so on"), ("HTTP/1.1 200 OK\r\n", "Name: value\r\n"),
-        ("HTTP/1.1 200 OK\r\n\r\n", "content without end"),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "10\r\n0123456789abcdef\r\n"),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "Name: value\r\n"),
+        ("HTTP/1.1 200 OK", " and so on", "the head of the response is larger than 64 KiB"),
+        ("HTTP/1.1 200 OK\r\n", "Name: value\r\n", "the head of the response is larger than 64 KiB"),
+        ("HTTP/1.1 200 OK\r\n\r\n", "content without end", "the content of the response is larger than 1 MiB"),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "10\r\n0123456789abcdef\r\n",
+            "the lines around the chunks of the response are larger than 64 KiB"
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "Name: value\r\n",
+            "the lines around the chunks of the response are larger than 64 KiB"
+        ),
     ])
-    func `a response without end is an error`(start: String, repeated: String) throws {
+    func `a response without end is an error that names the limit`(
+        start: String, repeated: String, message: String
+    ) throws {
         var reader = ResponseReader()
         #expect(try reader.read(start.utf8).isEmpty)
-        #expect(throws: ConnectionFailure.tooLarge) {
+        let failure = #expect(throws: ConnectionFailure.self) {
             for _ in 0..<1_000_000 { _ = try reader.read(repeated.utf8) }
         }
+        #expect(failure?.description == message)
     }
 
     @Test func `a connection that ends within a response is an error`() throws {

@@ -24,7 +24,8 @@ struct MediaTypeTests {
         arguments: [
             ("a.JPG", MediaType.jpeg), ("a.b.png", .png), (".heic", .heic), ("folder.jpg/a", nil), ("a", nil),
             ("a.", nil),
-            ("a.unknown", nil), ("사진.webp", .webP),
+            ("a.unknown", nil), ("사진.webp", .webP), ("a.aac", .aac), ("a.FLAC", .flac), ("memo.caf", .caf),
+            ("a.aiff", .aiff), ("a.aif", .aiff), ("voice.opus", .opus),
         ])
     func extensions(filename: String, type: MediaType?) {
         #expect(MediaType.forExtension(of: filename) == type)
@@ -39,7 +40,10 @@ struct MediaTypeTests {
         ("....ftypmif1....mif1heic", .heif), ("....ftypnew!....mif1heic", .heif), ("....ftypnew!....isommp41", .mp4),
         ("....ftypnew!....heicmif1", .heic), ("\0\0\0\u{14}ftypmif1....avifavif", .avif),
         ("\0\0\0\u{10}ftypmif1....avifavif", .heif),
-        ("....ftypheic....avif", .heic), ("BM....\0\0\0\0", .bmp),
+        ("....ftypheic....avif", .heic), ("BM....\0\0\0\0", .bmp), ("\u{FF}\u{F1}P\u{80}", .aac),
+        ("fLaC\0\0\0\u{22}", .flac),
+        ("caff\0\u{1}", .caf), ("FORM....AIFFCOMM", .aiff), ("FORM....AIFC", .aiff), ("FORM....ILBM", nil),
+        ("OggS", .ogg),
     ]
 
     @Test("First bytes tell it", arguments: beginnings)
@@ -54,6 +58,7 @@ struct MediaTypeTests {
         ("a.heic", "....ftypnew!", .heic), ("a.mov", "....ftypisom", .quickTime), ("a.mp4", "....ftypheic", .heic),
         ("a.dng", "II*\0", .dng), ("a.tif", "\u{89}PNG\r\n\u{1A}\n", .png), ("a.txt", "GIF89a", .plainText),
         ("a.svg", "%PDF-1.7", .svg), ("a.jpg", "plain", .jpeg), ("a", "GIF89a", .gif), (nil, "GIF89a", .gif),
+        ("a.opus", "OggS", .opus), ("a.wav", "fLaC", .flac), ("a.flac", "RIFF....WAVE", .wave), ("a.aac", "ID3", .aac),
         ("a.unknown", "GIF89a", .gif), ("a.docx", "PK\u{3}\u{4}", .zip), ("a", "plain", nil), (nil, "", nil),
     ]
 

@@ -235,6 +235,9 @@ struct FormParserTests {
         ("--XX--\rx", .textAfterCloseDelimiter, 7, nil),
         ("--XX--\r\r\n", .textAfterCloseDelimiter, 7, nil),
         ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12", .truncated, 50, 0),
+        ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12\r\n", .missingCloseDelimiter, 52, 0),
+        ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12\r", .truncated, 51, 0),
+        ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n", .truncated, 48, 0),
         ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12\r\n--XX", .truncated, 56, 0),
         ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12\r\n--XX\n", .bareLineBreak, 56, 0),
     ]

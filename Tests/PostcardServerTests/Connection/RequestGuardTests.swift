@@ -110,8 +110,8 @@ struct RequestGuardTests {
         ("Connection: x\r\nConnection: UPGRADE\r\nUpgrade: a\r\nUpgrade: b", true),
         ("Connection: upgrade", true), ("Upgrade: h2c", true), ("Connection: keep-alive\r\nUpgrade: h2c", true),
         // Parsers disagree on whether these ask for an upgrade, so the connection ends with the response.
-        ("Connection: \"upgrade\"\r\nUpgrade: h2c", false), ("Connection: upgrade\t\r\nUpgrade: h2c", false),
-        ("Connection: upgrade\r\nUpgrade: ", false), ("Connection: upgrade;q=1\r\nUpgrade: h2c", false),
+        ("Connection: upgrade\t\r\nUpgrade: h2c", false), ("Connection: upgrade\r\nUpgrade: ", false),
+        ("Connection: up_grade, upgrade\r\nUpgrade: h2c", false),
     ]
 
     @Test(arguments: upgrades)

@@ -42,7 +42,7 @@ extension ValueDecoder: SingleValueDecodingContainer {
         }
         switch part.content {
         case .bytes:
-            if let text = part.text { return (text, part) }
+            if let text = part.text { return (try comparable(text, part, type), part) }
             throw failure(
                 FormDecodingError(
                     .notUTF8, part, "is not text in UTF-8, or in the charset that the form names.",
@@ -50,10 +50,18 @@ extension ValueDecoder: SingleValueDecodingContainer {
                 type: type)
         case .file(let url):
             let bytes = try contents(of: url, part)
-            if let text = String(validating: bytes, as: UTF8.self) { return (text, part) }
+            if let text = String(validating: bytes, as: UTF8.self) { return (try comparable(text, part, type), part) }
             throw failure(
                 FormDecodingError(.notUTF8, part, "is not in UTF-8.", advice: "Send texts in UTF-8."), type: type)
         }
+    }
+
+    /// Refuses a text that takes a long time to compare, as types do that are decoded from it.
+    private func comparable(_ text: String, _ part: ReceivedForm.Part, _ type: any Any.Type) throws -> String {
+        guard CombiningMarks.firstExcess(in: text.utf8) != nil else { return text }
+        throw invalid(
+            part, type, "has more than \(CombiningMarks.maximumInARow) combining marks in a row.",
+            advice: "Send the text without them.")
     }
 
     private func invalid(

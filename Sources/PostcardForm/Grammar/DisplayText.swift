@@ -1,0 +1,36 @@
+/// Texts from strangers, as they may be shown.
+package enum DisplayText {
+    /// Whether a character controls a terminal, or changes how the characters around it are shown: U+202E turns the reading
+    /// direction around. Joiners do not count, because emoji use them.
+    package static func isSteering(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control: true
+        case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
+        default: false
+        }
+    }
+
+    /// The text with another in the place of each such character. Line breaks stay if they are said to.
+    package static func replacingSteering(
+        in text: String, with replacement: Unicode.Scalar, keepsLines: Bool = false
+    ) -> String {
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.map { isSteering($0) && !(keepsLines && $0 == "\n") ? replacement : $0 }))
+    }
+
+    /// JSON with these characters escaped, which means the same. Line breaks between its values stay.
+    package static func escapingSteering(inJSON json: some Collection<UInt8>) -> String {
+        var text = String.UnicodeScalarView()
+        for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
+            guard isSteering(scalar), scalar != "\n" else {
+                text.append(scalar)
+                continue
+            }
+            for unit in UTF16.encode(scalar).map(Array.init) ?? [] {
+                text += "\\u\(String(0x10000 + Int(unit), radix: 16).dropFirst())".unicodeScalars
+            }
+        }
+        return String(text)
+    }
+}

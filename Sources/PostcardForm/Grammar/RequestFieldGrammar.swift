@@ -1,0 +1,137 @@
+import PostcardFoundation
+
+/// What the fields of a request's head may consist of, as bytes.
+///
+/// All of them must be stream-safe: see ``CombiningMarks``. Some may only contain the bytes of their grammar, up to a
+/// maximum length.
+package enum RequestFieldGrammar {
+    /// Why a field is refused.
+    package enum Fault: Sendable, Hashable {
+        /// More combining marks are in a row than any text needs.
+        case tooManyMarks(offset: Int)
+        /// A byte is not one of the field's grammar.
+        case wrongByte(UInt8, offset: Int, advice: String)
+        case tooLong(maximumBytes: Int, advice: String)
+    }
+
+    /// A field of requests, and what its value consists of.
+    private struct Rule: Sendable {
+        /// The field's name in lower case.
+        let name: String
+        let maximumBytes: Int
+        let bytes: Bytes
+        /// What to send, as the object of a sentence.
+        let advice: String
+    }
+
+    /// The bytes of a value.
+    private enum Bytes: Sendable {
+        /// Letters, digits and other characters of tokens (RFC 9110 §5.6.2), blanks, and the given ones.
+        case tokens(and: StaticString)
+        /// All visible ASCII characters, and blanks.
+        case visible
+
+        func contains(_ byte: UInt8) -> Bool {
+            switch self {
+            case .tokens(let others):
+                byte.isTokenCharacter || byte.isBlank || others.withUTF8Buffer { $0.contains(byte) }
+            case .visible: (0x20..<0x7F).contains(byte) || byte == .tab
+            }
+        }
+    }
+
+    private static let rules = [
+        Rule(
+            name: "host", maximumBytes: 300, bytes: .tokens(and: "[]:(),;=@"),
+            advice: "the server's name, in Punycode if it is not ASCII, and its port"),
+        Rule(name: "origin", maximumBytes: 512, bytes: .visible, advice: "the page's scheme, host and port"),
+        Rule(
+            name: "sec-fetch-site", maximumBytes: 64, bytes: .tokens(and: ";="),
+            advice: "one of the words that browsers send"),
+        // The largest are tickets of Kerberos.
+        Rule(
+            name: "authorization", maximumBytes: 64 << 10, bytes: .visible,
+            advice: "a scheme and its credentials in ASCII, such as Bearer and a token"),
+        Rule(name: "connection", maximumBytes: 1 << 10, bytes: .tokens(and: ","), advice: "names of fields, or close"),
+        Rule(
+            name: "accept-language", maximumBytes: 4 << 10, bytes: .visible,
+            advice: "a list of language tags, such as ko, en;q=0.8"),
+        Rule(
+            name: "content-encoding", maximumBytes: 256, bytes: .tokens(and: ","),
+            advice: "the body as it is, without this field"),
+        Rule(
+            name: "content-type", maximumBytes: 4 << 10, bytes: .visible,
+            advice: "multipart/form-data; boundary= and the boundary, in ASCII"),
+    ]
+
+    /// Why a field is refused; `nil` if it is not.
+    package static func fault(ofField name: String, _ value: some Collection<UInt8>) -> Fault? {
+        guard let rule = rules.first(where: { name.utf8.isEqualIgnoringCase($0.name) }) else {
+            return CombiningMarks.firstExcess(in: value).map(Fault.tooManyMarks)
+        }
+        guard value.count <= rule.maximumBytes else {
+            return .tooLong(maximumBytes: rule.maximumBytes, advice: rule.advice)
+        }
+        for (offset, byte) in value.enumerated() where !rule.bytes.contains(byte) {
+            return .wrongByte(byte, offset: offset, advice: rule.advice)
+        }
+        return nil
+    }
+
+    /// Why a request's target is refused; `nil` if it is not. Routes and queries are compared once their escapes are
+    /// undone.
+    package static func fault(ofTarget target: some Collection<UInt8>) -> Fault? {
+        if let offset = CombiningMarks.firstExcess(in: target) { return .tooManyMarks(offset: offset) }
+        guard target.contains(.percent) else { return nil }
+        var decoded: [UInt8] = []
+        var offsets: [Int] = []
+        let bytes = Array(target)
+        var index = 0
+        while index < bytes.count {
+            offsets.append(index)
+            if bytes[index] == .percent, index + 2 < bytes.count, let high = bytes[index + 1].hexadecimalValue,
+                let low = bytes[index + 2].hexadecimalValue
+            {
+                decoded.append(high << 4 | low)
+                index += 3
+            } else {
+                decoded.append(bytes[index])
+                index += 1
+            }
+        }
+        return CombiningMarks.firstExcess(in: decoded).map { .tooManyMarks(offset: offsets[$0]) }
+    }
+}
+
+extension RequestFieldGrammar.Fault {
+    /// What kind of problem it is.
+    package var code: FormProblem.Code {
+        switch self {
+        case .tooManyMarks: .tooManyCombiningMarks
+        case .wrongByte: .malformedRequestField
+        case .tooLong: .requestFieldTooLong
+        }
+    }
+
+    /// What is wrong, in a sentence.
+    ///
+    /// - Parameter field: The name of the header field, or `target`.
+    package func message(of field: String) -> String {
+        switch self {
+        case .tooManyMarks:
+            "The request's \(field) has more than \(CombiningMarks.maximumInARow) combining marks in a row."
+        case .wrongByte(let byte, let offset, _):
+            "The request's \(field) has the byte 0x\([byte].hexadecimal.uppercased()) at offset \(offset), which this "
+                + "field cannot have."
+        case .tooLong(let maximumBytes, _): "The request's \(field) has more than \(maximumBytes) bytes."
+        }
+    }
+
+    /// What to send, in a sentence.
+    package var advice: String {
+        switch self {
+        case .tooManyMarks: "Send it without them: no text in any language has so many (UAX #15 §13)."
+        case .wrongByte(_, _, let advice), .tooLong(_, let advice): "Send \(advice)."
+        }
+    }
+}

@@ -1,0 +1,117 @@
+/// Combining marks in text of strangers.
+///
+/// Swift compares and hashes strings by their normal form, for which it sorts the marks of each letter. That takes time
+/// by the square of their number, so a header field of a letter and 40,000 marks would occupy a processor for seconds. No
+/// honest text has more than 30 in a row, which is the limit of the Stream-Safe Text Format (UAX #15 §13).
+package enum CombiningMarks {
+    /// The maximum number of marks in a row.
+    package static let maximumInARow = 30
+
+    /// U+034F, which is no mark by its class, and so ends a row of them without changing how the text looks.
+    package static let separator: [UInt8] = [0xCD, 0x8F]
+
+    /// The offset of the first mark that is one too many; `nil` if there is none.
+    package static func firstExcess(in bytes: some Collection<UInt8>) -> Int? {
+        excesses(in: bytes, maximumCount: 1).first
+    }
+
+    /// The offsets at which a ``separator`` makes the text stream-safe.
+    package static func excesses(in bytes: some Collection<UInt8>, maximumCount: Int = .max) -> [Int] {
+        bytes.withContiguousStorageIfAvailable { excesses(in: $0, maximumCount: maximumCount) }
+            ?? Array(bytes).withUnsafeBufferPointer { excesses(in: $0, maximumCount: maximumCount) }
+    }
+
+    private static func excesses(in bytes: UnsafeBufferPointer<UInt8>, maximumCount: Int) -> [Int] {
+        let raw = UnsafeRawBufferPointer(bytes)
+        var found: [Int] = []
+        var start = 0
+        var index = 0
+        while index < bytes.count, found.count < maximumCount {
+            if index + 8 <= bytes.count,
+                raw.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
+            {
+                index += 8
+                start = index
+            } else if !mayBelongToMark(bytes[index]) {
+                index += 1
+                start = index
+            } else {
+                index += 1
+                guard index - start > shortestExcess else { continue }
+                while index < bytes.count, mayBelongToMark(bytes[index]) { index += 1 }
+                count(UnsafeBufferPointer(rebasing: bytes[start..<index]), at: start, &found, maximumCount)
+                start = index
+            }
+        }
+        return found
+    }
+
+    /// The size of 30 marks of two bytes each, the shortest there are.
+    private static let shortestExcess = 2 * maximumInARow
+
+    /// Whether a byte may be one of a mark. ASCII has none, nor have the blocks of Chinese and Korean characters that
+    /// begin with these bytes, which are most of the text in those languages.
+    private static func mayBelongToMark(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0..<0x80, 0xE4...0xE9, 0xEB, 0xEC: false
+        default: true
+        }
+    }
+
+    private static func count(
+        _ bytes: UnsafeBufferPointer<UInt8>, at start: Int, _ found: inout [Int], _ maximumCount: Int
+    ) {
+        var iterator = bytes.makeIterator()
+        var parser = Unicode.UTF8.ForwardParser()
+        var offset = start
+        var marks = 0
+        while found.count < maximumCount {
+            switch parser.parseScalar(from: &iterator) {
+            case .emptyInput:
+                return
+            case .error(let length):
+                // It is shown as U+FFFD, which is no mark.
+                offset += length
+                marks = 0
+            case .valid(let encoded):
+                if Unicode.UTF8.decode(encoded).properties.canonicalCombiningClass == .notReordered {
+                    marks = 0
+                } else if marks == maximumInARow {
+                    found.append(offset)
+                    marks = 1
+                } else {
+                    marks += 1
+                }
+                offset += encoded.count
+            }
+        }
+    }
+}
+
+extension String {
+    /// The text of bytes from a stranger, in linear time to compare, hash and search: with U+FFFD for bytes that are not
+    /// UTF-8, and U+034F after every 30 combining marks in a row (UAX #15 §13).
+    package init(streamSafe bytes: some Collection<UInt8>) {
+        let excesses = CombiningMarks.excesses(in: bytes)
+        guard !excesses.isEmpty else {
+            self.init(decoding: bytes, as: UTF8.self)
+            return
+        }
+        var separated: [UInt8] = []
+        var start = bytes.startIndex
+        var offset = 0
+        for excess in excesses {
+            let end = bytes.index(start, offsetBy: excess - offset)
+            separated += bytes[start..<end]
+            separated += CombiningMarks.separator
+            (start, offset) = (end, excess)
+        }
+        self.init(decoding: separated + bytes[start...], as: UTF8.self)
+    }
+
+    /// The text of a stranger with U+034F after every 30 combining marks in a row (UAX #15 §13), which makes it safe to
+    /// compare, hash and search.
+    package var streamSafe: String {
+        CombiningMarks.firstExcess(in: utf8) == nil ? self : String(streamSafe: utf8)
+    }
+}

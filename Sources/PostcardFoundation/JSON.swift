@@ -1,0 +1,311 @@
+/// JSON of a stranger (RFC 8259).
+///
+/// Names and strings are bytes in UTF-8, because Swift compares strings by their normal form, which takes time by the
+/// square of the combining marks in them. It needs no Foundation, and every depth and size takes linear time.
+package enum JSON: Sendable, Hashable {
+    case null
+    case bool(Bool)
+    /// As it is written.
+    case number([UInt8])
+    /// With its escapes undone. Half of a surrogate pair alone is U+FFFD.
+    case string([UInt8])
+    case array([JSON])
+    /// In the order of the text, a name that is there twice also twice.
+    case object([Member])
+
+    package struct Member: Sendable, Hashable {
+        package let name: [UInt8]
+        package let value: JSON
+    }
+
+    /// Why a text is not JSON, or is not read.
+    package struct Malformed: Error, Sendable, Hashable {
+        package enum Reason: Sendable, Hashable {
+            case notJSON
+            /// More arrays and objects are within each other than allowed.
+            case tooDeep
+        }
+
+        package let reason: Reason
+        /// The offset of the first byte that is wrong.
+        package let offset: Int
+    }
+
+    /// How many arrays and objects within each other are read, by default.
+    package static let maximumDepth = 512
+
+    /// Reads a text, which may begin with a byte order mark.
+    ///
+    /// - Throws: ``Malformed``.
+    package init(_ text: some Collection<UInt8>, maximumDepth: Int = JSON.maximumDepth) throws(Malformed) {
+        var reader = JSONReader(bytes: ContiguousArray(text), maximumDepth: maximumDepth)
+        self = try reader.readText()
+    }
+}
+
+extension JSON {
+    /// The value of a member, the last one of its name; `nil` if this is not an object, or has no such member.
+    package subscript(name: StaticString) -> JSON? {
+        guard case .object(let members) = self else { return nil }
+        return name.withUTF8Buffer { name in members.last { $0.name.elementsEqual(name) }?.value }
+    }
+
+    /// The bytes of the string; `nil` if this is something else.
+    package var string: [UInt8]? {
+        if case .string(let bytes) = self { bytes } else { nil }
+    }
+
+    /// The string as text, with U+034F after every 30 combining marks in a row; `nil` if this is something else.
+    package var text: String? {
+        if case .string(let bytes) = self { String(streamSafe: bytes) } else { nil }
+    }
+
+    /// The number; `nil` if this is something else, or does not fit.
+    package var integer: Int64? {
+        guard case .number(let digits) = self else { return nil }
+        return Int64(String(decoding: digits, as: UTF8.self)) ?? double.flatMap { Int64(exactly: $0) }
+    }
+
+    /// The number; `nil` if this is something else.
+    package var double: Double? {
+        if case .number(let digits) = self { Double(String(decoding: digits, as: UTF8.self)) } else { nil }
+    }
+
+    /// The elements; `nil` if this is not an array.
+    package var elements: [JSON]? {
+        if case .array(let elements) = self { elements } else { nil }
+    }
+
+    /// Whether all names and strings have at most 30 combining marks in a row.
+    package var isStreamSafe: Bool {
+        switch self {
+        case .null, .bool, .number: true
+        case .string(let bytes): CombiningMarks.firstExcess(in: bytes) == nil
+        case .array(let elements): elements.allSatisfy(\.isStreamSafe)
+        case .object(let members):
+            members.allSatisfy { CombiningMarks.firstExcess(in: $0.name) == nil && $0.value.isStreamSafe }
+        }
+    }
+
+    /// Why a text must not be given to Foundation's decoder, which compares names as strings, as types may do that are
+    /// decoded from it. The decoder reads other encodings too.
+    ///
+    /// - Returns: A sentence; `nil` if the text is safe.
+    package static func faultForDecoders(in text: some Collection<UInt8>) -> String? {
+        var last: UInt8 = 0
+        let isPlain = text.allSatisfy { byte in
+            defer { last = byte }
+            return byte > 0 && byte < 0x80 && !(byte == UInt8(ascii: "u") && last == UInt8(ascii: "\\"))
+        }
+        if isPlain { return nil }
+        guard let json = try? JSON(text) else { return "It is not JSON in UTF-8." }
+        return json.isStreamSafe
+            ? nil : "It has a text with more than \(CombiningMarks.maximumInARow) combining marks in a row."
+    }
+}
+
+/// Reads one value after the other. What is open is kept in an array: a stranger decides how deep it is, and a thread's
+/// stack is small.
+private struct JSONReader {
+    let bytes: ContiguousArray<UInt8>
+    let maximumDepth: Int
+    private var index = 0
+    /// The arrays and objects that are open, the innermost last.
+    private var open: [Open] = []
+
+    /// An array, or an object with the name of its next value. It is changed in place: a copy for each value would take
+    /// time by the square of their number.
+    private struct Open {
+        var elements: [JSON] = []
+        var members: [JSON.Member] = []
+        var name: [UInt8]?
+    }
+
+    init(bytes: ContiguousArray<UInt8>, maximumDepth: Int) {
+        self.bytes = bytes
+        self.maximumDepth = maximumDepth
+    }
+
+    mutating func readText() throws(JSON.Malformed) -> JSON {
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
+        while true {
+            guard var value = try beginValue() else { continue }
+            // A value may be the last one of several that are open.
+            while true {
+                skipBlanks()
+                guard !open.isEmpty else {
+                    guard index == bytes.count else { throw malformed() }
+                    return value
+                }
+                guard let whole = try add(value) else { break }
+                value = whole
+            }
+        }
+    }
+
+    /// - Returns: `nil` if an array or an object begins whose first value is next.
+    private mutating func beginValue() throws(JSON.Malformed) -> JSON? {
+        skipBlanks()
+        switch byte {
+        case UInt8(ascii: "\""): return .string(try readString())
+        case .some(UInt8(ascii: "-")), .some(UInt8(ascii: "0")...UInt8(ascii: "9")): return .number(try readNumber())
+        case UInt8(ascii: "t"): return try read("true", .bool(true))
+        case UInt8(ascii: "f"): return try read("false", .bool(false))
+        case UInt8(ascii: "n"): return try read("null", .null)
+        case UInt8(ascii: "["):
+            try descend()
+            if take(UInt8(ascii: "]")) { return .array([]) }
+            open.append(Open())
+            return nil
+        case UInt8(ascii: "{"):
+            try descend()
+            if take(UInt8(ascii: "}")) { return .object([]) }
+            open.append(Open(name: try readName()))
+            return nil
+        default: throw malformed()
+        }
+    }
+
+    private mutating func descend() throws(JSON.Malformed) {
+        guard open.count < maximumDepth else { throw JSON.Malformed(reason: .tooDeep, offset: index) }
+        index += 1
+        skipBlanks()
+    }
+
+    /// Adds a value to the innermost array or object.
+    ///
+    /// - Returns: The array or object if it ends; `nil` if another value is next.
+    private mutating func add(_ value: JSON) throws(JSON.Malformed) -> JSON? {
+        let last = open.count - 1
+        guard let name = open[last].name else {
+            open[last].elements.append(value)
+            if take(UInt8(ascii: "]")) { return .array(open.removeLast().elements) }
+            guard take(UInt8(ascii: ",")) else { throw malformed() }
+            return nil
+        }
+        open[last].members.append(JSON.Member(name: name, value: value))
+        if take(UInt8(ascii: "}")) { return .object(open.removeLast().members) }
+        guard take(UInt8(ascii: ",")) else { throw malformed() }
+        skipBlanks()
+        open[last].name = try readName()
+        return nil
+    }
+
+    private mutating func readName() throws(JSON.Malformed) -> [UInt8] {
+        guard byte == UInt8(ascii: "\"") else { throw malformed() }
+        let name = try readString()
+        skipBlanks()
+        guard take(UInt8(ascii: ":")) else { throw malformed() }
+        return name
+    }
+
+    private mutating func read(_ word: StaticString, _ value: JSON) throws(JSON.Malformed) -> JSON {
+        let isRead = word.withUTF8Buffer { bytes[index...].starts(with: $0) }
+        guard isRead else { throw malformed() }
+        index += word.utf8CodeUnitCount
+        return value
+    }
+
+    private mutating func readNumber() throws(JSON.Malformed) -> [UInt8] {
+        let start = index
+        _ = take(UInt8(ascii: "-"))
+        if !take(UInt8(ascii: "0")) { try readDigits() }
+        if take(UInt8(ascii: ".")) { try readDigits() }
+        if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
+            if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+            try readDigits()
+        }
+        return Array(bytes[start..<index])
+    }
+
+    private mutating func readDigits() throws(JSON.Malformed) {
+        let start = index
+        while let byte, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { index += 1 }
+        guard index > start else { throw malformed() }
+    }
+
+    private mutating func readString() throws(JSON.Malformed) -> [UInt8] {
+        let first = index
+        index += 1
+        var string: [UInt8] = []
+        while true {
+            let start = index
+            while index < bytes.count, bytes[index] >= 0x20, bytes[index] != UInt8(ascii: "\""),
+                bytes[index] != UInt8(ascii: "\\")
+            {
+                index += 1
+            }
+            string += bytes[start..<index]
+            switch byte {
+            case UInt8(ascii: "\""):
+                guard String(validating: bytes[first..<index], as: UTF8.self) != nil else {
+                    throw JSON.Malformed(reason: .notJSON, offset: first)
+                }
+                index += 1
+                return string
+            case UInt8(ascii: "\\"):
+                index += 1
+                try readEscape(into: &string)
+            default: throw malformed()
+            }
+        }
+    }
+
+    private mutating func readEscape(into string: inout [UInt8]) throws(JSON.Malformed) {
+        guard let letter = byte else { throw malformed() }
+        index += 1
+        switch letter {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): string.append(letter)
+        case UInt8(ascii: "b"): string.append(0x08)
+        case UInt8(ascii: "f"): string.append(0x0C)
+        case UInt8(ascii: "n"): string.append(0x0A)
+        case UInt8(ascii: "r"): string.append(0x0D)
+        case UInt8(ascii: "t"): string.append(0x09)
+        case UInt8(ascii: "u"): string += String(try readScalar()).utf8
+        default:
+            index -= 1
+            throw malformed()
+        }
+    }
+
+    /// The character of `\u` and four digits, or of two such escapes that are a surrogate pair (RFC 8259 §7).
+    private mutating func readScalar() throws(JSON.Malformed) -> Unicode.Scalar {
+        let unit = try readCodeUnit()
+        guard UTF16.isLeadSurrogate(unit), bytes[index...].starts(with: [UInt8(ascii: "\\"), UInt8(ascii: "u")]) else {
+            return Unicode.Scalar(unit) ?? "\u{FFFD}"
+        }
+        let start = index
+        index += 2
+        let second = try readCodeUnit()
+        guard UTF16.isTrailSurrogate(second) else {
+            index = start
+            return "\u{FFFD}"
+        }
+        let value = 0x10000 + (UInt32(unit & 0x3FF) << 10 | UInt32(second & 0x3FF))
+        return Unicode.Scalar(value) ?? "\u{FFFD}"
+    }
+
+    private mutating func readCodeUnit() throws(JSON.Malformed) -> UInt16 {
+        var unit: UInt16 = 0
+        for _ in 0..<4 {
+            guard let digit = byte.flatMap({ Character(Unicode.Scalar($0)).hexDigitValue }) else { throw malformed() }
+            unit = unit << 4 | UInt16(digit)
+            index += 1
+        }
+        return unit
+    }
+
+    private var byte: UInt8? { index < bytes.count ? bytes[index] : nil }
+
+    private mutating func take(_ expected: UInt8) -> Bool {
+        guard byte == expected else { return false }
+        index += 1
+        return true
+    }
+
+    private mutating func skipBlanks() {
+        while let byte, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { index += 1 }
+    }
+
+    private func malformed() -> JSON.Malformed { JSON.Malformed(reason: .notJSON, offset: index) }
+}
