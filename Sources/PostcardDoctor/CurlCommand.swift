@@ -36,7 +36,7 @@ package struct CurlCommand: Sendable {
 
     /// A part of a form.
     package enum Part: Sendable {
-        /// A text field; `value` is `nil` if it is not known.
+        /// A text field; `value` is `nil` if it is not known, and read from a file with the field's name.
         case text(name: String, value: String?, contentType: String?)
         /// A file, read from the current directory.
         case file(name: String, filename: String, contentType: String?)
@@ -135,11 +135,18 @@ package struct CurlCommand: Sendable {
 extension CurlCommand.Part {
     fileprivate var words: [String] {
         switch self {
-        case .text(let name, let value, let contentType?):
-            ["-F", ShellWord.quoted("\(Self.safe(name))=\(Self.escaped(value ?? "…"))\(Self.type(contentType))")]
-        case .text(let name, let value, nil):
+        case .text(let name, nil, let contentType):
+            // An unknown value is read from a file, as a file's content is.
+            [
+                "-F",
+                ShellWord.quoted(
+                    "\(Self.safe(name))=<\(Self.file("\(name).txt"))\(contentType.map(Self.type) ?? "")"),
+            ]
+        case .text(let name, let value?, let contentType?):
+            ["-F", ShellWord.quoted("\(Self.safe(name))=\(Self.escaped(value))\(Self.type(contentType))")]
+        case .text(let name, let value?, nil):
             // Of --form-string, curl reads nothing in the value.
-            ["--form-string", ShellWord.quoted("\(name)=\(value ?? "…")")]
+            ["--form-string", ShellWord.quoted("\(name)=\(value)")]
         case .file(let name, let filename, let contentType):
             ["-F", ShellWord.quoted("\(Self.safe(name))=@\(Self.file(filename))\(contentType.map(Self.type) ?? "")")]
         }

@@ -1,3 +1,5 @@
+import PostcardForm
+
 /// Texts from any source as words of a shell's command line: the shell expands nothing in them, and nothing in them
 /// controls a terminal.
 package enum ShellWord {
@@ -102,9 +104,8 @@ package enum ShellWord {
     /// Characters that are not seen, or that change how others are seen. Joiners stay, because emoji use them.
     private static func isUnprintable(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: true
-        case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
-        default: false
+        case .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: true
+        default: DisplayText.isSteering(scalar)
         }
     }
 

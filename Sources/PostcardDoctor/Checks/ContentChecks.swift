@@ -1,5 +1,6 @@
 import Crypto
 import PostcardForm
+import PostcardFoundation
 import PostcardPictureFormats
 
 /// What is odd about a part's content, once it has gone by.
@@ -51,7 +52,9 @@ struct ContentChecks {
 
 extension ContentChecks {
     private var value: Finding? {
-        guard !header.isFile, let text = content.text, let code = TextValue.code(of: text, named: header.name) else {
+        guard !header.isFile, announced != "application/json", let text = content.text,
+            let code = TextValue.code(of: text, named: header.name)
+        else {
             return nil
         }
         let message =
@@ -59,6 +62,7 @@ extension ContentChecks {
             case .optionalDescription: "The value is what Swift prints of an optional: Optional(…)."
             case .nullText: "The value is the word \(text), which means no value."
             case .objectDescription: "The value is the description of an object."
+            case .pathInsteadOfFile: "The value is the path or the address of a file, and not its content."
             case .surprisingNumber: "The number is written with separators for people."
             default: "The date is written for people."
             }
@@ -259,12 +263,13 @@ struct PartContent: Sendable {
     var isWhole: Bool { size == Int64(start.count) }
 
     /// The whole text, of a short content in UTF-8.
-    var text: String? { isWhole && size <= Int64(sample) ? String(validating: start, as: UTF8.self) : nil }
+    var text: String? { isWhole && size <= Int64(sample) ? String(validating: start, as: UTF8.self)?.streamSafe : nil }
 
     /// The text, or as many of its first words as there are; `nil` if it is not in UTF-8.
     var words: String? {
-        if isWhole { return String(validating: start, as: UTF8.self) }
-        let beginning = (0...3).lazy.compactMap { String(validating: start.dropLast($0), as: UTF8.self) }.first
+        if isWhole { return String(validating: start, as: UTF8.self)?.streamSafe }
+        let beginning = (0...3).lazy.compactMap { String(validating: start.dropLast($0), as: UTF8.self)?.streamSafe }
+            .first
         return beginning.map { String($0[..<($0.lastIndex { $0.isASCII && $0.isWhitespace } ?? $0.endIndex)]) }
     }
 

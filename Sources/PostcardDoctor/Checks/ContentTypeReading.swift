@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// A request's Content-Type as it was meant, even if it is malformed.
 struct ContentTypeReading {
@@ -14,7 +15,7 @@ struct ContentTypeReading {
     ///   - bytes: The value as it was sent, which may not be UTF-8.
     ///   - offset: Its offset in the head.
     init(_ bytes: [UInt8], at offset: Int64) {
-        let value = String(decoding: bytes, as: UTF8.self)
+        let value = String(streamSafe: bytes)
         let lowercase = value.lowercased()
         isMultipart = lowercase.contains("multipart/form-data")
         var read: String?
@@ -89,8 +90,8 @@ struct ContentTypeReading {
 extension ContentTypeReading {
     /// How the boundary that is named differs from the one that the body uses.
     static func difference(_ announced: [UInt8], _ used: [UInt8]) -> FormProblem.Code {
-        let one = String(decoding: announced, as: UTF8.self)
-        let other = String(decoding: used, as: UTF8.self)
+        let one = String(streamSafe: announced)
+        let other = String(streamSafe: used)
         func without(_ characters: String, _ text: String) -> String { text.filter { !characters.contains($0) } }
         func trimmed(_ text: String) -> Substring {
             var text = text[...]

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// What is odd about a part's header that the parser reads all the same.
 struct HeaderChecks {
@@ -79,8 +80,8 @@ struct HeaderChecks {
     /// What is wrong with how the Content-Type is written; whether it is that of the bytes shows in the content.
     var mediaType: Finding? {
         guard let field = header.contentTypeField else { return nil }
-        let text = String(decoding: field.bytes, as: UTF8.self)
-        let essence = String(decoding: field.essence, as: UTF8.self).lowercased()
+        let text = String(streamSafe: field.bytes)
+        let essence = String(streamSafe: field.essence).lowercased()
         let edits = Self.registered(essence).map {
             [Edit(at: field.offset, length: Int64(field.essence.count), $0.utf8)]
         }

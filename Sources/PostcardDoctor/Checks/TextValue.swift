@@ -7,6 +7,7 @@ enum TextValue {
         if text.isEmpty { return nil }
         if isOptional(text) { return .optionalDescription }
         if nulls.contains(text) { return .nullText }
+        if isPath(text) { return .pathInsteadOfFile }
         if isObject(text) { return .objectDescription }
         if isNumberForPeople(text, named: name) { return .surprisingNumber }
         if isDateForPeople(text) { return .surprisingDate }
@@ -21,16 +22,66 @@ enum TextValue {
         text.hasPrefix("Optional(") && text.hasSuffix(")")
     }
 
-    /// `[object Object]`, `<UIImage: 0x6000…>`, the braces of Foundation, and Swift's structures and dictionaries.
+    /// The path or address of a file on the sender's device.
+    private static func isPath(_ text: String) -> Bool {
+        guard text.utf8.count <= 1024, text.utf8.allSatisfy({ $0 >= 0x20 }) else { return false }
+        let starts = ["file://", "blob:", "content://", "ph://", "assets-library://", "/private/var/", "/var/mobile/"]
+        if starts.contains(where: text.hasPrefix) { return true }
+        guard MediaType.forExtension(of: text) != nil else { return false }
+        let isDrive = text.dropFirst().hasPrefix(":\\") && text.utf8.first?.isLetter == true
+        let folders = ["/Users/", "/home/", "/tmp/", "/var/", "/data/user/", "/storage/", "/sdcard/", "~/"]
+        // curl's @ names no file in --form-string, nor in other programs.
+        return isDrive || folders.contains(where: text.hasPrefix) || (text.hasPrefix("@") && !text.contains(" "))
+    }
+
+    /// What languages print of an object: Foundation's braces, Swift's structures and arrays, Dart's `Instance of`, and
+    /// `<…>`, `#<…>`, `…@1b6d3586` and `System.…` of others.
     private static func isObject(_ text: String) -> Bool {
         if text.hasPrefix("[object "), text.hasSuffix("]") { return true }
-        if text.hasPrefix("<"), text.hasSuffix(">"), text.contains(": 0x") { return true }
+        if isInAngleBrackets(text) || isBytes(text) || isJavaObject(text) { return true }
         if text.hasPrefix("{\n") || text.hasPrefix("(\n"), text.hasSuffix("}") || text.hasSuffix(")") {
             return text.hasPrefix("(") || text.contains(" = ") && text.contains(";")
         }
-        if text.hasPrefix("[\""), text.hasSuffix("]"), text.contains("\": ") { return true }
+        if text.hasPrefix("{length = ") { return true }
+        if text.hasPrefix("[\""), text.hasSuffix("]"), text.contains("\": ") || text.contains("\", \"") { return true }
         if text.hasPrefix("[AnyHashable(") { return true }
+        if text.hasPrefix("Instance of '"), text.hasSuffix("'") { return true }
+        if text.hasPrefix("System."), !text.contains(" "), !text.contains("/") { return true }
         return isStructure(text)
+    }
+
+    /// `<UIImage: 0x6000…>`, `<_io.BufferedReader name='a'>` and `<ffd8ffe0 00104a46>`, but no markup.
+    private static func isInAngleBrackets(_ text: String) -> Bool {
+        guard text.hasPrefix("<") || text.hasPrefix("#<"), !text.contains("=\""), !text.contains("</") else {
+            return false
+        }
+        let inside = text.drop { $0 == "#" }.dropFirst()
+        let type = inside.utf8.prefix { $0.isLetter || $0.isDigit || ".:_".utf8.contains($0) }
+        if !type.isEmpty, text.contains(":0x") || text.contains(" 0x") { return true }
+        guard text.hasSuffix(">"), !inside.dropLast().contains(where: { $0 == "<" || $0 == ">" }) else { return false }
+        let isHexadecimal = inside.dropLast().utf8.allSatisfy { $0.hexadecimalValue != nil || $0 == .space }
+        if isHexadecimal, inside.utf8.count > 8 { return true }
+        // A tag's name has no capital among small letters.
+        let isTypeName =
+            type.contains { $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
+            || (type.contains { $0 != $0.asciiLowercased } && type.contains { $0.isLetter && $0 == $0.asciiLowercased })
+        return isTypeName && inside.utf8.dropFirst(type.count).first == .space
+    }
+
+    /// What Swift prints of `Data`, and Python of bytes.
+    private static func isBytes(_ text: String) -> Bool {
+        if text.hasSuffix(" bytes"), text.utf8.dropLast(6).allSatisfy(\.isDigit), text.utf8.count > 6 { return true }
+        return ["'", "\""].contains { text.hasPrefix("b\($0)") && text.hasSuffix($0) } && text.contains("\\x")
+    }
+
+    /// Such as `[B@1b6d3586` and `com.example.Photo@1b6d3586`.
+    private static func isJavaObject(_ text: String) -> Bool {
+        let pieces = text.split(separator: "@", omittingEmptySubsequences: false)
+        guard pieces.count == 2, (5...8).contains(pieces[1].utf8.count),
+            pieces[1].utf8.allSatisfy({ $0.hexadecimalValue != nil })
+        else { return false }
+        let names = pieces[0].split(separator: ".")
+        return pieces[0] == "[B" || (names.count > 1 && names.last?.first?.isUppercase == true)
     }
 
     /// Such as `Place(city: "Jeju", visits: 3)`.

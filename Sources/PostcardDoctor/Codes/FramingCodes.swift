@@ -3,12 +3,15 @@ public import PostcardForm
 extension FormProblem.Code {
     /// The Doctor's codes about the request's head and the delimiters, in the order of the documentation's page.
     static let ofFraming: [Self] = [
-        .bareLineBreakInHead, .duplicateContentType, .conflictingLengths, .boundaryMismatch, .boundaryWithDashes,
+        .bareLineBreakInHead, .methodWithoutContent, .duplicateContentType, .conflictingLengths, .boundaryMismatch,
+        .boundaryWithDashes,
         .boundaryQuotes, .boundarySpaces, .boundaryCase, .boundaryWithoutQuotes, .boundaryCharacters, .jsonBody,
-        .urlEncodedBody, .base64Body, .percentEncodedBody, .compressedBody, .bodyNotRecorded, .byteOrderMark,
-        .leadingLineBreak, .preamble, .delimiterWithoutDashes, .missingLineBreakBeforeDelimiter,
+        .urlEncodedBody, .base64Body, .percentEncodedBody, .withoutLineBreaks, .escapedLineBreaks, .compressedBody,
+        .bodyNotRecorded, .byteOrderMark,
+        .leadingLineBreak, .preamble, .delimiterWithoutDashes, .extraDashes, .missingLineBreakBeforeDelimiter,
         .missingLineBreakAfterDelimiter, .extraLineBreakBeforeDelimiter, .paddedDelimiter, .missingBlankLine,
-        .extraBlankLine, .delimiterInContent, .missingCloseDelimiter, .wrongCloseDelimiter, .noFinalLineBreak,
+        .extraBlankLine, .delimiterInContent, .partInContent, .wrongCloseDelimiter,
+        .noFinalLineBreak,
         .epilogue, .partsAfterCloseDelimiter, .notExamined,
     ]
 }
@@ -24,6 +27,15 @@ extension FormProblem.Code {
             + "write LF, and usually the body has it too.",
         example: #"POST / HTTP/1.1\nContent-Type: multipart/form-data; boundary=XX\n\n"#,
         fix: #"End every line with CRLF ("\r\n"), or let an HTTP library write the head."#)
+
+    /// The request has a form, and a method whose requests have none.
+    public static let methodWithoutContent = Self(
+        "method-without-content", severity: .warning, .head, "The method sends no form",
+        cause: "What the content of a GET, HEAD, DELETE, TRACE or CONNECT means is not defined (RFC 9110 §9.3): most "
+            + "servers and proxies ignore it, drop it, or refuse the request.",
+        example: "GET /uploads HTTP/1.1, and a form as its body",
+        fix: "Send the form with POST, or with the method that the server documents.",
+        swift: #"request.httpMethod = "POST""#)
 
     /// The request has two Content-Type fields, or two values in one.
     public static let duplicateContentType = Self(
@@ -134,6 +146,26 @@ extension FormProblem.Code {
         example: "--XX%0D%0AContent-Disposition:%20form-data;%20name=%22a%22%0D%0A…",
         fix: "Send the bytes of the body as they are.")
 
+    /// The body has no line breaks.
+    public static let withoutLineBreaks = Self(
+        "without-line-breaks", .head, "All line breaks of the body are missing",
+        cause:
+            "curl's -d removes the line breaks of a file, and so do tools that join its lines. Delimiters and headers "
+            + "are lines, so the server finds no part.",
+        example: "--XXContent-Disposition: form-data; name=\"a\"hello--XX--",
+        fix: "Send the file as it is: curl --data-binary @file, or let curl build the form with -F.",
+        swift: #"lines.joined(separator: "\r\n")"#)
+
+    /// The line breaks of the body are written as escapes.
+    public static let escapedLineBreaks = Self(
+        "escaped-line-breaks", .head, "The line breaks are written as backslashes and letters",
+        cause:
+            "The body was copied from a program's text or from JSON, where a line break is written as \\r\\n. Sent like "
+            + "that they are four letters and no line break, so the server finds no part.",
+        example: #"--XX\\r\\nContent-Disposition: form-data; name="a"\\r\\n\\r\\nhello…"#,
+        fix: "Write CRLF, the bytes 13 and 10. In a shell, $'…' and printf write them for \\r\\n.",
+        swift: #""--\(boundary)\r\n"  // not a raw string, and not "\\r\\n""#)
+
     /// The whole body was compressed.
     public static let compressedBody = Self(
         "compressed-body", .head, "The body was compressed as a whole",
@@ -188,6 +220,15 @@ extension FormProblem.Code {
             + "§5.1.1), so the server finds none.",
         example: #"XX\r\nContent-Disposition: form-data; name=\"a\"…"#,
         fix: "Write two dashes before the boundary, and two more after the last one.",
+        swift: #"body.append(Data("--\(boundary)\r\n".utf8))"#)
+
+    /// The first delimiter has more dashes or blanks before its boundary than a delimiter has.
+    public static let extraDashes = Self(
+        "extra-dashes", .delimiters, "The first delimiter has dashes or blanks too many",
+        cause: "A delimiter is two dashes and the boundary (RFC 2046 §5.1.1), and nothing is before them on the line. "
+            + "The server finds its first delimiter later, and the first part is lost.",
+        example: "---XX for the first delimiter, and --XX for the others",
+        fix: "Write all delimiters with the same code: two dashes and the boundary.",
         swift: #"body.append(Data("--\(boundary)\r\n".utf8))"#)
 
     /// A delimiter does not begin a line.
@@ -251,14 +292,15 @@ extension FormProblem.Code {
         fix: "Choose a boundary that the content does not contain, such as a random one.",
         swift: "let boundary = Boundary()")
 
-    /// The body is whole but for its close delimiter.
-    public static let missingCloseDelimiter = Self(
-        "missing-close-delimiter", .delimiters, "The close delimiter is missing",
-        cause: "Only the close delimiter shows that a form is complete, so servers refuse a form without it, or "
-            + "wait for the rest.",
-        example: #"…hello\r\n"#,
-        fix: "End the body with CRLF, two dashes, the boundary, two dashes and CRLF.",
-        swift: #"body.append(Data("\r\n--\(boundary)--\r\n".utf8))"#)
+    /// The content has a line that resembles a delimiter, or that begins a part's header.
+    public static let partInContent = Self(
+        "part-in-content", severity: .warning, .delimiters, "The content may have swallowed a part",
+        cause:
+            "A delimiter with a mistake is content, and so is the part after it. If the content is a form itself, such "
+            + "as a recorded request, it is meant so. If anything else is wrong with the form, it is an error.",
+        example: #"…hello\r\n---XX\r\nContent-Disposition: form-data; name=\"b\"\r\n…"#,
+        fix: "Write two dashes, exactly the boundary and CRLF before each part.",
+        swift: #"body.append(Data("--\(boundary)\r\n".utf8))"#)
 
     /// The last delimiter does not end in two dashes.
     public static let wrongCloseDelimiter = Self(

@@ -6,7 +6,8 @@ extension FormProblem.Code {
         .blankBeforeColon, .unescapedQuote, .unquotedValue, .quotesInName, .controlInName, .mojibake,
         .fileWithoutFilename, .emptyFilename, .pathInFilename, .textWithFilename, .malformedMediaType,
         .misspelledMediaType, .contentContradictsType, .extensionContradictsType, .emptyFile, .truncatedPicture,
-        .base64Content, .optionalDescription, .nullText, .objectDescription, .surprisingNumber, .surprisingDate,
+        .base64Content, .optionalDescription, .nullText, .objectDescription, .pathInsteadOfFile, .surprisingNumber,
+        .surprisingDate,
         .textNotUTF8, .repeatedFilename, .repeatedContent, .locationInPhoto, .noParts, .fieldsAfterFile,
         .overCommonDefaults, .refusedByServer,
     ]
@@ -168,9 +169,22 @@ extension FormProblem.Code {
     /// A value is what a language prints of an object.
     public static let objectDescription = Self(
         "object-description", severity: .warning, .parts, "A value is a printed object",
-        cause: "An object was turned into text by its description, which no server reads.",
-        example: "{\\n    city = Jeju;\\n}", fix: "Send JSON, or a field for each of its values.",
+        cause:
+            "An object was turned into text by its description, which no server reads. Of a picture or a file, nothing "
+            + "but its type or its size was sent.",
+        example: "{\\n    city = Jeju;\\n}",
+        fix: "Send JSON, a field for each of its values, or the bytes of the file.",
         swift: "try JSONEncoder().encode(place)")
+
+    /// A value is the path of a file on the sender's device.
+    public static let pathInsteadOfFile = Self(
+        "path-instead-of-file", severity: .warning, .parts, "A path was sent in place of the file",
+        cause:
+            "The server cannot open a file of the sender's device. A path or a URL was written where the file's bytes "
+            + "belong, or curl's @ was used where it is only a letter, as in --form-string.",
+        example: "file:///var/mobile/Containers/Data/tmp/IMG_0001.jpg",
+        fix: "Send the file's bytes, with a filename.",
+        swift: #"form.append(fileAt: url, named: "photo")"#)
 
     /// A number is written for people, not for programs.
     public static let surprisingNumber = Self(

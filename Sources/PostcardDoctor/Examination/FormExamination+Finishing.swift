@@ -31,13 +31,18 @@ extension FormExamination {
             buffer.offset(of: line.lowerBound) >= openPart.offset, line.count > 4
         else { return nil }
         let text = buffer.bytes[line]
-        let boundary = text.dropFirst(2).dropLast(2)
-        guard text.starts(with: "--".utf8), text.suffix(2).elementsEqual("--".utf8), boundary.count <= 70,
+        // The Content-Type's boundary closes it with any dashes.
+        let isAnnounced = announcedBoundary.map {
+            HiddenParts.core(of: $0[...]).elementsEqual(HiddenParts.core(of: text))
+        }
+        let boundary = isAnnounced == true ? HiddenParts.core(of: text) : text.dropFirst(2).dropLast(2)
+        guard text.starts(with: "--".utf8), isAnnounced == true || text.suffix(2).elementsEqual("--".utf8),
+            boundary.count <= 70,
             boundary.allSatisfy({ $0.isBoundaryCharacter && $0 != .space }),
             boundary.contains(where: { $0.isLetter || $0.isDigit })
         else { return nil }
-        let found = String(decoding: boundary, as: UTF8.self)
-        let used = String(decoding: format.boundary, as: UTF8.self)
+        let found = String(streamSafe: boundary)
+        let used = String(streamSafe: format.boundary)
         return Finding(
             .wrongCloseDelimiter, at: buffer.offset(of: boundary.startIndex), length: boundary.count,
             part: openPart.index,
@@ -59,11 +64,14 @@ extension FormExamination {
             let lineBreak = endsInLineBreak ? [] : Array("\r\n".utf8)
             // Two dashes may close the form, with another boundary.
             let seemsClosed = content.tail.dropLast(endsInLineBreak ? 2 : 0).suffix(2).allSatisfy { $0 == .dash }
+            // A last LF may be the content's, or a line break that lost its CR.
+            let endsInLineFeed = !endsInLineBreak && content.tail.last == .lineFeed
+            let isCertain = !(seemsClosed && content.size > 1) && !endsInLineFeed
             add(
                 Finding(
                     .missingCloseDelimiter, at: bodySize, part: part.index,
                     "The body ends after the content of part \(part.index), without a close delimiter.",
-                    edits: seemsClosed && content.size > 1 ? nil : [Edit(at: bodySize, lineBreak + close)]))
+                    edits: isCertain ? [Edit(at: bodySize, lineBreak + close)] : nil))
         } else {
             noteTruncated()
         }
@@ -238,15 +246,15 @@ extension FormExamination {
     var fixedContentType: String? {
         // If the form ends with another boundary than it began with, only the sender knows which was meant.
         guard let format, announced?.problem != nil || announced?.boundary != format.boundary, foreignClose == nil
-        else {
-            return nil
-        }
+        else { return nil }
+        // With another boundary, the parts in the content may be those that were meant.
+        if announced?.boundary != format.boundary, findings.holds(.partInContent) { return nil }
         let fixed = "multipart/form-data; boundary=\(Self.parameterValue(format.boundary))"
         return format.isBoundaryCertain && (try? FormParser(contentType: fixed)) != nil ? fixed : nil
     }
 
     private static func parameterValue(_ boundary: [UInt8]) -> String {
-        let text = String(decoding: boundary, as: UTF8.self)
+        let text = String(streamSafe: boundary)
         return boundary.allSatisfy(\.isTokenCharacter) ? text : "\"\(text)\""
     }
 
@@ -282,7 +290,7 @@ extension FormExamination {
         case .notFormData:
             return finding.saying("\(finding.message) The body is a form all the same.")
         case .missingBoundary:
-            let used = String(decoding: format.boundary, as: UTF8.self)
+            let used = String(streamSafe: format.boundary)
             return finding.saying("\(finding.message) The body uses \(used.debugDescription).")
         default:
             return finding
@@ -295,8 +303,8 @@ extension FormExamination {
     ) {
         guard let boundary = announced.boundary, let format, format.boundary != boundary else { return }
         let code = ContentTypeReading.difference(boundary, format.boundary)
-        let used = String(decoding: format.boundary, as: UTF8.self)
-        let named = String(decoding: boundary, as: UTF8.self)
+        let used = String(streamSafe: format.boundary)
+        let named = String(streamSafe: boundary)
         let value = contentType.value
         let place = ByteSearch(boundary).firstIndex(in: value, from: 0, end: value.count) ?? 0
         add(
@@ -319,7 +327,7 @@ extension FormExamination {
             .boundaryMismatch, .boundaryWithDashes, .boundaryQuotes, .boundarySpaces, .boundaryCase,
             .delimiterWithoutDashes,
         ]
-        let causes = boundaryCodes + [.jsonBody, .urlEncodedBody, .base64Body, .percentEncodedBody, .compressedBody]
+        let causes = boundaryCodes + BodyKind.allCases.map(\.code)
         if problem.code == .delimiterNotFound, let cause = causes.first(where: { findings.holds($0) }) {
             var finding = Finding(problem)
             if findings.fixes(cause) { finding.edits = [] }

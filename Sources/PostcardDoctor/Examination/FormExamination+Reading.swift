@@ -53,6 +53,11 @@ extension FormExamination {
     }
 
     private mutating func readOpening() {
+        if let kind = BodyKind(lineOf: buffer) {
+            noteKind(kind.code)
+            phase = .lost
+            return
+        }
         if !BodyKind.isGzip(buffer), let format = DelimiterFormat(opening: buffer, announced: announcedBoundary) {
             phase = .content(format, start: 0)
             return
@@ -73,6 +78,8 @@ extension FormExamination {
             case .urlEncodedBody: "a URL-encoded form"
             case .base64Body: "a form that was encoded in base64 as a whole"
             case .compressedBody: "compressed"
+            case .withoutLineBreaks: "a form without its line breaks"
+            case .escapedLineBreaks: "a form whose line breaks are written as escapes"
             default: "a form that was percent-encoded as a whole"
             }
         add(Finding(code, at: 0, length: min(buffer.count, 64), "The body is \(what), not a multipart form."))
@@ -83,6 +90,7 @@ extension FormExamination {
     private mutating func readContent(_ format: DelimiterFormat, start: Int64) -> Bool {
         let end = buffer.isLast ? buffer.count : buffer.count - Self.lookahead
         guard end > position || buffer.isLast else { return false }
+        if start == 0, openPart == nil, takeFirstLine(format) { return true }
         let searchEnd = buffer.isLast ? end : end + format.delimiter.count - 1
         var from = max(searched, position)
         while from < searchEnd, let found = format.search.firstIndex(in: buffer.bytes, from: from, end: searchEnd) {
@@ -105,7 +113,7 @@ extension FormExamination {
             from = found + 1
             searched = from
         }
-        if buffer.isLast, openPart != nil, let close = Self.closeWithoutDashes(buffer, format, openPart?.index),
+        if buffer.isLast, openPart != nil, let close = Self.closeWithOtherDashes(buffer, format, openPart?.index),
             close.start >= position
         {
             take(close.delimiter, at: close.start, format)
@@ -113,24 +121,53 @@ extension FormExamination {
         }
         // The line break before a later delimiter is not content.
         let contentEnd = buffer.isLast ? end : max(end - 2, position)
-        take(position..<contentEnd)
+        take(position..<contentEnd, format)
         position = contentEnd
         searched = max(end, position)
         return false
     }
 
-    private mutating func take(_ range: Range<Int>) {
-        guard openPart != nil, !range.isEmpty else { return }
-        buffer.bytes.withUnsafeBytes { openPart?.content.read(UnsafeRawBufferPointer(rebasing: $0[range])) }
+    /// Takes the body's first line as a delimiter, if only the dashes or blanks before its boundary are wrong.
+    private mutating func takeFirstLine(_ format: DelimiterFormat) -> Bool {
+        guard position == 0, buffer.offset == 0 else { return false }
+        var start = 0
+        while let lineBreak = buffer.lineBreak(at: start) { start += lineBreak.length }
+        countSteps(start)
+        guard let delimiter = DelimiterReader(buffer: buffer, format: format, partIndex: nil).firstLine(at: start)
+        else { return false }
+        take(delimiter, at: start, format)
+        return true
+    }
+
+    private mutating func take(_ range: Range<Int>, _ format: DelimiterFormat) {
+        guard let openPart, !range.isEmpty else { return }
+        buffer.bytes.withUnsafeBytes { self.openPart?.content.read(UnsafeRawBufferPointer(rebasing: $0[range])) }
+        for line in format.hiddenParts.lines(in: buffer, range) {
+            let offset = buffer.offset(of: line.start)
+            guard offset > openPart.offset || (offset == openPart.offset && !line.isBare) else { continue }
+            add(
+                Finding(
+                    .partInContent, at: offset, part: openPart.index,
+                    line.isDelimiter
+                        ? "A line of the content differs from a delimiter only in its dashes or blanks: receivers read "
+                            + "it and what follows as content."
+                        : "A line of the content begins a part's header, and no delimiter is before it: receivers read "
+                            + "the part as content."))
+        }
     }
 
     private mutating func noteLookalike(at index: Int, _ format: DelimiterFormat) {
         guard let openPart, format.dashes == 2 else { return }
+        let lineEnd = buffer.lineEnd(from: index, limit: index + Excerpt.reach)
+        let holdsPart = buffer.beginsPart(behind: lineEnd)
         add(
             Finding(
-                .delimiterInContent, at: buffer.offset(of: index), length: format.delimiter.count,
-                part: openPart.index,
-                "A line of the content begins as a delimiter does: some servers end the content there."))
+                holdsPart ? .partInContent : .delimiterInContent, at: buffer.offset(of: index),
+                length: format.delimiter.count, part: openPart.index,
+                holdsPart
+                    ? "A line of the content begins as a delimiter does, and a part's header follows: receivers read "
+                        + "both as content."
+                    : "A line of the content begins as a delimiter does: some servers end the content there."))
     }
 
     private mutating func noteDelimiterInContent(at index: Int, _ format: DelimiterFormat) {
@@ -141,24 +178,29 @@ extension FormExamination {
                 "A line of the content is a delimiter, and no part's header follows: servers end the content there."))
     }
 
-    /// The last line, if it is the close delimiter without the dashes before its boundary.
-    private static func closeWithoutDashes(
+    /// The last line, if it is the close delimiter with other dashes before its boundary.
+    private static func closeWithOtherDashes(
         _ buffer: BodyBuffer, _ format: DelimiterFormat, _ partIndex: Int?
     ) -> (start: Int, delimiter: DelimiterLine.Delimiter)? {
         guard format.dashes == 2, let line = buffer.lastLine else { return nil }
         let text = buffer.bytes[line]
-        let dashes = text.first == .dash ? 1 : 0
-        guard text.dropFirst(dashes).elementsEqual(format.boundary + [.dash, .dash]) else { return nil }
+        let dashes = text.prefix { $0 == .dash }.count - format.boundary.prefix { $0 == .dash }.count
+        guard dashes != 2, text.count == dashes + format.boundary.count + 2,
+            text.suffix(format.boundary.count + 2).elementsEqual(format.boundary + [.dash, .dash])
+        else { return nil }
         let reader = DelimiterReader(buffer: buffer, format: format, partIndex: partIndex)
         let before = buffer.lineBreak(before: line.lowerBound)
         let contentEnd = line.lowerBound - (before?.length ?? 0)
         let offset = buffer.offset(of: line.lowerBound)
-        var edits = [Edit(at: offset, Array(repeating: .dash, count: 2 - dashes))]
+        var edits = [
+            Edit(at: offset, length: Int64(max(dashes - 2, 0)), Array(repeating: .dash, count: max(2 - dashes, 0)))
+        ]
         if line.upperBound == buffer.count { edits.append(Edit(at: buffer.offset(of: buffer.count), "\r\n".utf8)) }
         var findings = [
             Finding(
                 .wrongCloseDelimiter, at: offset, length: line.count, part: partIndex,
-                "The last delimiter has \(dashes == 0 ? "no dashes" : "one dash") before its boundary: it is content.",
+                "The last delimiter has \(dashes == 0 ? "no dashes" : dashes == 1 ? "one dash" : "\(dashes) dashes") "
+                    + "before its boundary: it is content.",
                 edits: edits)
         ]
         if let before, before != .crlf { findings.append(reader.bareLineBreak(before, at: contentEnd)) }
@@ -171,9 +213,9 @@ extension FormExamination {
         var isPreambleRemoved = false
         if openPart == nil {
             // Once: a body may begin with any number of delimiters that no part follows.
-            if case .content(_, start: 0) = phase { isPreambleRemoved = notePreamble(upTo: index) }
+            if case .content(_, start: 0) = phase { isPreambleRemoved = notePreamble(upTo: index, format) }
         } else {
-            take(position..<max(delimiter.contentEnd, position))
+            take(position..<max(delimiter.contentEnd, position), format)
             closePart(isCutOff: false)
         }
         for var finding in delimiter.findings {
@@ -194,12 +236,14 @@ extension FormExamination {
     /// Notes what comes before the first delimiter.
     ///
     /// - Returns: Whether it is removed.
-    private mutating func notePreamble(upTo index: Int) -> Bool {
+    private mutating func notePreamble(upTo index: Int, _ format: DelimiterFormat) -> Bool {
         let end = buffer.offset(of: index)
         guard end > 0 else { return false }
         let isWhole = buffer.offset == 0
         let holdsPart = (0..<index).contains { buffer.holds("content-disposition", at: $0) }
-        let edits = isWhole && !holdsPart ? [Edit(at: 0, length: end, [])] : nil
+        // A delimiter with another mistake may begin a part without a name.
+        let mayHoldPart = holdsPart || (0..<index).contains { buffer.mayBeginPart(at: $0, before: index, format) }
+        let edits = isWhole && !mayHoldPart ? [Edit(at: 0, length: end, [])] : nil
         if isWhole, index == 3, buffer.holdsByteOrderMark(before: index) {
             add(
                 Finding(
@@ -211,11 +255,14 @@ extension FormExamination {
                     .leadingLineBreak, at: 0, length: index,
                     "The body begins with a line break, before the first delimiter.", edits: edits))
         } else {
-            let header = holdsPart ? ", and they include a part's header" : ""
+            let what =
+                holdsPart
+                ? ", and they include a part's header"
+                : mayHoldPart ? ", and they may be a part whose delimiter is not one" : ""
             let preamble = Finding(
                 .preamble, at: 0, length: min(index, 64),
-                "There are \(end) bytes before the first delimiter\(header).", edits: edits)
-            add(holdsPart ? preamble.weighing(.error) : preamble)
+                "There are \(end) bytes before the first delimiter\(what).", edits: edits)
+            add(mayHoldPart ? preamble.weighing(.error) : preamble)
         }
         return edits != nil
     }
@@ -315,7 +362,28 @@ extension FormExamination {
                     "Another part follows the close delimiter, where most servers look for none."))
         }
         content.take(buffer.bytes[min(read, end)..<end])
+        if content != .part, position < end,
+            let line = format.hiddenParts.lines(in: buffer, position..<end).first(where: { $0.start >= position })
+        {
+            content = .part
+            add(
+                Finding(
+                    .partsAfterCloseDelimiter, at: buffer.offset(of: line.start),
+                    "A line after the close delimiter resembles a delimiter or a part's header, where most servers "
+                        + "look for none."))
+        }
         phase = .epilogue(format, start: start, holding: content)
         position = max(read, end)
+    }
+}
+
+extension BodyBuffer {
+    /// Whether the line that begins at an index may be a delimiter with a mistake, or a part's header.
+    fileprivate func mayBeginPart(at index: Int, before limit: Int, _ format: DelimiterFormat) -> Bool {
+        guard index == 0 || lineBreak(before: index) != nil else { return false }
+        if self[index] == .dash || beginsHeader(at: index) { return true }
+        let core = format.hiddenParts.core
+        let end = lineEnd(from: index, endingAtCarriageReturn: true, limit: limit)
+        return !core.isEmpty && ByteSearch(core).firstIndex(in: bytes, from: index, end: end) != nil
     }
 }

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 import PostcardPictureFormats
 
 /// Reads the body of a form, chunk by chunk, and explains it.
@@ -114,7 +115,7 @@ public struct FormExamination: Sendable {
         announced = contentType.map { ContentTypeReading($0, at: offset) }
         do {
             verdict = .reading(
-                try FormParser(contentType: String(decoding: contentType ?? [], as: UTF8.self), limits: Self.limits))
+                try FormParser(contentType: String(streamSafe: contentType ?? []), limits: Self.limits))
         } catch {
             verdict = .refused(error)
         }
@@ -175,7 +176,7 @@ public struct FormExamination: Sendable {
     }
 
     /// - Parameter isWhole: Whether the body is complete by the head; `nil` if the head does not say.
-    mutating func finish(isWhole: Bool?) -> Explanation {
+    package mutating func finish(isWhole: Bool?) -> Explanation {
         buffer.end()
         readBuffer()
         finishVerdict()
@@ -188,6 +189,8 @@ public struct FormExamination: Sendable {
         findings.subordinate(
             .leadingLineBreak,
             under: [.partsAfterCloseDelimiter, .extraLineBreakBeforeDelimiter])
+        // A sender that makes other mistakes meant this part too.
+        if !findings.edits.isEmpty || findings.holdsError { findings.weigh(.partInContent, .error) }
         var explanation = Explanation(boundary: usedBoundary, parts: parts, findings: findings.sorted)
         explanation.omittedFindings = findings.omitted
         explanation.bodySize = bodySize
@@ -234,7 +237,7 @@ public struct FormExamination: Sendable {
     /// The Content-Type's boundary, if a receiver can use it.
     private var usedBoundary: String? {
         guard announced?.problem == nil, let boundary = announced?.boundary else { return nil }
-        return String(decoding: boundary, as: UTF8.self)
+        return String(streamSafe: boundary)
     }
 
     /// Adds a finding with the bytes around it.

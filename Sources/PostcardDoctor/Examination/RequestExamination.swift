@@ -67,6 +67,7 @@ public struct RequestExamination: Sendable {
         case .refused(let finding):
             return refusal(finding)
         case .body(let head, let framing):
+            if form.bodySize > 0, let finding = head.methodWithoutContent { form.add(excerpted(finding)) }
             if let finding = framing.finding(head) {
                 // Each CRLF that became LF makes the body a byte shorter.
                 form.add(
@@ -92,8 +93,10 @@ public struct RequestExamination: Sendable {
         do {
             let head = try RequestHead(headBytes)
             let type = head.contentType
+            // Of a folded value the line breaks are blanks.
             form = FormExamination(
-                contentType: type.map { Array(headBytes[$0.valueRange]) }, at: Int64(type?.valueStart ?? head.end),
+                contentType: type.map { headBytes[$0.valueRange].map { $0 < .space ? .space : $0 } },
+                at: Int64(type?.valueStart ?? head.end),
                 isEncoded: head.isEncoded)
             for finding in head.findings { form.add(excerpted(finding)) }
             let framing: Framing =
@@ -178,6 +181,7 @@ extension RequestExamination.Framing {
                 return isMissing ? .missingLength(head) : nil
             }
             guard received != contentLength else { return nil }
+            guard received > 0 else { return .bodyNotSent(contentLength) }
             let difference =
                 received > contentLength
                 ? "\(received - contentLength) more" : "\(contentLength - received) fewer"
@@ -197,6 +201,11 @@ extension Finding {
         Finding(
             .missingLength, in: .head, at: Int64(head.end),
             "The head has neither a Content-Length nor a Transfer-Encoding: servers read no body.", edits: [])
+    }
+
+    fileprivate static func bodyNotSent(_ contentLength: Int64) -> Finding {
+        Finding(
+            .bodyNotSent, at: 0, "The Content-Length is \(contentLength), and no byte of the body follows the head.")
     }
 
     fileprivate static func bytesBehindLastChunk(of body: ChunkedBody) -> Finding {

@@ -1,3 +1,5 @@
+import PostcardForm
+
 extension Explanation {
     /// The command line of curl that sends the form as it should have been: with the parts that were found, and a
     /// boundary and lengths of curl's own. `nil` if there are no parts, or too many to describe, or if curl's arguments
@@ -5,27 +7,100 @@ extension Explanation {
     package var curl: CurlCommand? {
         guard !parts.isEmpty, parts.count == partCount, !parts.contains(where: { $0.name.contains("=") })
         else { return nil }
-        var command = CurlCommand(url: url, method: head?.method ?? "POST")
+        let method = head.flatMap { $0.methodWithoutContent == nil ? $0.method : nil }
+        var command = CurlCommand(url: url, method: method ?? "POST")
         command.secretFields = ["Authorization", "Cookie"].filter { head?.all($0.lowercased()).isEmpty == false }
-        command.content = .parts(
-            parts.map { part in
-                if let filename = part.filename {
-                    .file(name: part.name, filename: filename, contentType: part.contentType)
-                } else {
-                    .text(name: part.name, value: part.text, contentType: part.contentType)
-                }
-            })
+        command.content = .parts(acceptedParts)
         return command
     }
 
-    /// The URL of the request; that of a receiver on this machine if it is unknown.
+    /// The parts as the servers accept them: with the fields before the file for an object store, the names that it wants,
+    /// and brackets for lists in PHP.
+    private var acceptedParts: [CurlCommand.Part] {
+        let unnamed = Set(problems.filter { $0.code == .fileWithoutFilename }.compactMap(\.partIndex))
+        let counts = Dictionary(parts.map { (Array($0.name.utf8), 1) }, uniquingKeysWith: +)
+        var fields: [CurlCommand.Part] = []
+        var files: [CurlCommand.Part] = []
+        let isOrdered =
+            needs.fieldsFirst || findings.contains { $0.code == .fieldsAfterFile }
+        for (index, part) in parts.enumerated() {
+            var name = part.name
+            if needs.bracketsForLists, counts[Array(name.utf8), default: 0] > 1,
+                !name.hasSuffix("[]")
+            {
+                name += "[]"
+            }
+            guard part.filename != nil || unnamed.contains(index) else {
+                fields.append(.text(name: name, value: part.text, contentType: part.contentType))
+                continue
+            }
+            if let only = needs.fileName { name = only }
+            let filename = part.filename ?? "\(part.name).\(part.fileExtension)"
+            let file = CurlCommand.Part.file(name: name, filename: filename, contentType: part.contentType)
+            if isOrdered { files.append(file) } else { fields.append(file) }
+        }
+        for needed in needs.fields where !parts.contains(where: { $0.name.lowercased() == needed }) {
+            // The store puts the file's name there.
+            fields.append(.text(name: needed, value: "${filename}", contentType: nil))
+        }
+        return fields + files
+    }
+
+    /// The URL of the request; that of a receiver on this machine if it is unknown, or names no host that there can be.
     private var url: String {
-        let target = head?.target ?? ""
-        if target.hasPrefix("http://") || target.hasPrefix("https://") { return target }
-        let host = authority ?? head?.all("host").first?.value ?? ""
-        guard !host.isEmpty else { return "http://127.0.0.1:8080/uploads" }
-        let scheme = scheme ?? (host.hasSuffix(":443") ? "https" : "http")
+        var target = (head?.target ?? "")[...]
+        var host = (authority ?? head?.all("host").first?.value ?? "")[...]
+        var scheme = scheme ?? (host.hasSuffix(":443") ? "https" : "http")
+        for absolute in ["http", "https"] where target.hasPrefix("\(absolute)://") {
+            let rest = target.dropFirst(absolute.count + 3)
+            scheme = absolute
+            host = rest.prefix { !"/?#".contains($0) }
+            target = rest[host.endIndex...]
+        }
+        guard Self.isAuthority(host.utf8) else { return "http://127.0.0.1:8080/uploads" }
         // Any other target could be an option of curl.
-        return "\(scheme)://\(host)\(target.hasPrefix("/") ? target : "/")"
+        return "\(scheme)://\(host)\(target.hasPrefix("/") ? Self.escaped(target) : "/")"
+    }
+
+    /// Whether a text is a host, with a port or without (RFC 3986 §3.2).
+    private static func isAuthority(_ text: Substring.UTF8View) -> Bool {
+        var host = text
+        if let colon = text.lastIndex(of: UInt8(ascii: ":")), text.last != UInt8(ascii: "]") {
+            host = text[..<colon]
+            let port = text[text.index(after: colon)...]
+            guard port.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
+                (1...65535).contains(Int(Substring(port)) ?? 0)
+            else { return false }
+        }
+        if host.first == UInt8(ascii: "["), host.last == UInt8(ascii: "]"), host.count > 3 {
+            return host.dropFirst().dropLast().allSatisfy { $0.hexadecimalValue != nil || $0 == UInt8(ascii: ":") }
+        }
+        return !host.isEmpty && host.allSatisfy { isLetterOrDigit($0) || "-._~".utf8.contains($0) }
+    }
+
+    /// A path and a query in which every byte that a URL cannot have is percent-encoded (RFC 3986 §3.3 and §3.4).
+    private static func escaped(_ target: Substring) -> String {
+        let bytes = Array(target.utf8)
+        return bytes.indices.map { index in
+            let byte = bytes[index]
+            let isEscape = bytes[index...].dropFirst().prefix(2).count { $0.hexadecimalValue != nil } == 2
+            return isLetterOrDigit(byte) || "-._~!$&'()*+,;=:@/?[]{}".utf8.contains(byte)
+                || byte == UInt8(ascii: "%") && isEscape
+                ? String(Unicode.Scalar(byte))
+                : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+        }.joined()
+    }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+    }
+}
+
+extension Explanation.Part {
+    /// The extension of a file of the part's type, such as `png`.
+    fileprivate var fileExtension: String {
+        let subtype = contentType?.split(separator: ";").first?.split(separator: "/").last?.lowercased() ?? ""
+        guard !subtype.isEmpty, subtype.utf8.allSatisfy({ $0.isLetter || $0.isDigit }) else { return "bin" }
+        return subtype == "jpeg" ? "jpg" : subtype
     }
 }

@@ -34,6 +34,17 @@ public struct Explanation: Sendable {
     /// The head of a raw request; `nil` for a body without a request.
     var head: RequestHead?
 
+    /// What the chosen servers need of a form.
+    var needs = ServerNeeds()
+
+    /// What servers need of a form that they would otherwise refuse or read differently.
+    struct ServerNeeds: Sendable {
+        var fieldsFirst = false
+        var fileName: String?
+        var fields: [String] = []
+        var bracketsForLists = false
+    }
+
     /// The scheme of the request's URL, `http` or `https`; `nil` if the recording does not show it.
     package internal(set) var scheme: String?
 

@@ -56,6 +56,11 @@ struct FindingList: Sendable {
         rootByCode = Dictionary(uniqueKeysWithValues: roots.enumerated().map { ($0.element.code, $0.offset) })
     }
 
+    /// Changes the severity of a root cause.
+    mutating func weigh(_ code: FormProblem.Code, _ severity: FormProblem.Severity) {
+        if let root = rootByCode[code] { roots[root] = roots[root].weighing(severity) }
+    }
+
     func holds(_ code: FormProblem.Code) -> Bool { rootByCode[code] != nil }
 
     /// Whether edits fix a root cause, and so its consequences.

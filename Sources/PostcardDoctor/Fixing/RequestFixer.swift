@@ -153,7 +153,9 @@ extension Explanation {
     /// The number of missing bytes of a truncated body, which the fixed head's length still includes.
     fileprivate var missingBytes: Int64 {
         let mismatch = FormProblem.Code.contentLengthMismatch
-        let isCutOff = findings.flatMap { [$0] + $0.consequences }.contains { $0.code == mismatch && $0.edits == nil }
+        let isCutOff = findings.flatMap { [$0] + $0.consequences }.contains {
+            ($0.code == mismatch && $0.edits == nil) || $0.code == .bodyNotSent
+        }
         return isCutOff ? max((head?.contentLength ?? 0) - bodySize, 0) : 0
     }
 
@@ -165,5 +167,27 @@ extension Explanation {
     /// The findings that only the sender can fix, with those of their consequences that are not fixed.
     public var unfixable: [Finding] {
         areEditsComplete ? findings.flatMap { $0.findings(thatAreFixed: false) } : findings
+    }
+
+    /// Whether the fixed request has the same contents, by a second reading: except where an edit touches a content, and
+    /// there the edit is what was explained.
+    package func keepsContents(in fixed: Explanation) -> Bool {
+        guard fixed.partCount == partCount, fixed.parts.count == parts.count else { return false }
+        var edits = orderedEdits(.body)[...]
+        return zip(parts, fixed.parts).allSatisfy { part, fixed in
+            while let edit = edits.first, edit.offset + edit.length < part.offset { edits.removeFirst() }
+            let isTouched = edits.first.map { $0.offset <= part.offset + part.size } ?? false
+            return isTouched || part.sha256 == fixed.sha256
+        }
+    }
+
+    /// What was fixed and what was not, by a second reading of the fixed request: no error is called fixed that is found
+    /// again.
+    package func outcome(reading fixed: Explanation) -> (fixed: [Finding], left: [Finding]) {
+        let left = unfixable
+        let known = Set(left.map(\.code))
+        let new = fixed.findings.filter { $0.severity == .error && !known.contains($0.code) }
+        let again = Set(new.map(\.code))
+        return (fixable.filter { !again.contains($0.code) }, left + new)
     }
 }

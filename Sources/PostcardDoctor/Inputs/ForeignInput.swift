@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// What an input other than an HTTP request is, by its first bytes.
 enum ForeignInput: Sendable, Equatable {
@@ -85,7 +86,7 @@ enum ForeignInput: Sendable, Equatable {
     /// The boundary, if the first line is a delimiter and a part's header follows.
     private static func boundary(_ line: ArraySlice<UInt8>, _ start: [UInt8]) -> String? {
         guard line.starts(with: "--".utf8), line.count > 2, line.count <= 72 else { return nil }
-        let text = String(decoding: start, as: UTF8.self).lowercased()
+        let text = String(streamSafe: start).lowercased()
         guard text.contains("content-disposition") || text.contains("content-type") else { return nil }
         return String(validating: line.dropFirst(2), as: UTF8.self)
     }

@@ -7,11 +7,22 @@ struct HTTPArchive {
 
     /// - Throws: ``InputError`` if the bytes are not a HAR.
     init(_ bytes: [UInt8]) throws(InputError) {
+        let json: JSON
         do {
-            let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-            entries = try JSONDecoder().decode(File.self, from: Data(bytes[start...])).log.entries
+            json = try JSON(bytes)
         } catch {
-            throw .malformedArchive(Self.reason(error, bytes), error)
+            let reason =
+                switch error.reason {
+                case .notJSON: "It is not JSON."
+                case .tooDeep: "Its arrays and objects are nested more than \(JSON.maximumDepth) levels deep."
+                }
+            throw .malformedArchive(reason, error)
+        }
+        do {
+            let log = try Element(json, path: []).member("log")
+            entries = try log.member("entries").elements.map { Entry(request: try Request($0.member("request"))) }
+        } catch {
+            throw .malformedArchive("\(error)", error)
         }
     }
 
@@ -31,127 +42,145 @@ struct HTTPArchive {
         case 1: return uploads[0]
         default:
             throw .severalUploads(
-                uploads.map { "\($0.number)  \($0.entry.request.method) \($0.entry.request.url ?? "")" })
-        }
-    }
-
-    private static func reason(_ error: any Error, _ bytes: [UInt8]) -> String {
-        switch error {
-        case DecodingError.keyNotFound(let key, _): "It has no \"\(key.stringValue)\"."
-        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
-            "Its \"\(path(context))\" has another type."
-        case DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty:
-            "Its \"\(path(context))\" cannot be read."
-        case _ where isTooDeep(bytes): "Its arrays and objects are nested more than \(maximumDepth) levels deep."
-        default: "It is not JSON."
-        }
-    }
-
-    private static func path(_ context: DecodingError.Context) -> String {
-        context.codingPath.map(\.stringValue).joined(separator: ".")
-    }
-
-    /// How many arrays and objects within each other Foundation reads. Its error for more is that for broken JSON.
-    private static let maximumDepth = 512
-
-    private static func isTooDeep(_ json: [UInt8]) -> Bool {
-        var depth = 0
-        var isInString = false
-        var isEscaped = false
-        for byte in json {
-            if isEscaped {
-                isEscaped = false
-            } else if isInString {
-                isEscaped = byte == UInt8(ascii: "\\")
-                isInString = byte != UInt8(ascii: "\"")
-            } else if byte == UInt8(ascii: "\"") {
-                isInString = true
-            } else if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "{") {
-                depth += 1
-                if depth > maximumDepth { return true }
-            } else if byte == UInt8(ascii: "]") || byte == UInt8(ascii: "}") {
-                depth -= 1
-            }
-        }
-        return false
-    }
-
-    private struct File: Decodable {
-        let log: Log
-
-        struct Log: Decodable {
-            let entries: [Entry]
+                uploads.map { upload in
+                    let words = [upload.entry.request.method, upload.entry.request.url ?? []]
+                    return "\(upload.number)  \(words.map { String(streamSafe: $0) }.joined(separator: " "))"
+                })
         }
     }
 
     /// A request. The response is ignored.
-    struct Entry: Decodable {
+    struct Entry {
         let request: Request
     }
 
-    struct Request: Decodable {
-        let method: String
-        let url: String?
-        let headers: [Header]?
-        let bodySize: Size?
+    /// What the archive has of a request, as bytes.
+    struct Request {
+        let method: [UInt8]
+        let url: [UInt8]?
+        let headers: [Header]
+        /// The size of the body; `nil` if it is not a whole number, which is no reason to refuse the file.
+        let bodySize: Int?
         let postData: PostData?
     }
 
-    /// A size in bytes; `nil` if it is not a whole number, which is no reason to refuse the file.
-    struct Size: Decodable {
-        let bytes: Int?
+    typealias Header = (name: [UInt8], value: [UInt8])
 
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.singleValueContainer()
-            let number = try? container.decode(Double.self)
-            bytes = (try? container.decode(Int.self)) ?? number.flatMap { Int(exactly: $0) }
+    struct PostData {
+        var mimeType: [UInt8]?
+        var text: [UInt8]?
+        /// `base64` if a proxy stores the bytes this way, as HAR 1.2 does for responses.
+        var encoding: [UInt8]?
+        var hasParams = false
+    }
+}
+
+extension HTTPArchive.Request {
+    fileprivate init(_ json: Element) throws(Element.Mismatch) {
+        method = try json.member("method").string
+        url = try json.optional("url")?.string
+        headers =
+            try json.optional("headers")?.elements.map { (field) throws(Element.Mismatch) in
+                (try field.member("name").string, try field.member("value").string)
+            } ?? []
+        bodySize = try json.optional("bodySize")?.json.integer.flatMap { Int(exactly: $0) }
+        postData = try json.optional("postData").map { (data) throws(Element.Mismatch) in
+            HTTPArchive.PostData(
+                mimeType: try data.optional("mimeType")?.string, text: try data.optional("text")?.string,
+                encoding: try data.optional("encoding")?.string,
+                hasParams: try data.optional("params")?.elements.isEmpty == false)
+        }
+    }
+}
+
+extension HTTPArchive.PostData {
+    /// Exactly these bytes.
+    init(bytes: [UInt8]) {
+        self.init(base64: Array(Data(bytes).base64EncodedString().utf8))
+    }
+
+    init(base64: [UInt8]) {
+        self.init(text: base64, encoding: Array("base64".utf8))
+    }
+}
+
+/// A value in an archive, and where it is.
+private struct Element {
+    let json: JSON
+    /// The names and indices of the values around it.
+    let path: [String]
+
+    init(_ json: JSON, path: [String]) {
+        self.json = json
+        self.path = path
+    }
+
+    /// What is not as HAR has it, in a sentence.
+    struct Mismatch: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// - Throws: ``Mismatch`` if there is no such member.
+    func member(_ name: StaticString) throws(Mismatch) -> Element {
+        guard let member = try optional(name) else { throw Mismatch(description: "It has no \"\(name)\".") }
+        return member
+    }
+
+    /// A member; `nil` if there is none, or `null`.
+    func optional(_ name: StaticString) throws(Mismatch) -> Element? {
+        guard case .object = json else { throw otherType }
+        guard let value = json[name], value != .null else { return nil }
+        return Element(value, path: path + ["\(name)"])
+    }
+
+    var elements: [Element] {
+        get throws(Mismatch) {
+            guard let elements = json.elements else { throw otherType }
+            return elements.enumerated().map { Element($0.element, path: path + ["\($0.offset)"]) }
         }
     }
 
-    struct Header: Decodable {
-        let name: String
-        let value: String
+    var string: [UInt8] {
+        get throws(Mismatch) {
+            guard case .string(let bytes) = json else { throw otherType }
+            return bytes
+        }
     }
 
-    struct PostData: Decodable {
-        let mimeType: String?
-        let text: String?
-        /// `base64` if a proxy stores the bytes this way, as HAR 1.2 does for responses.
-        let encoding: String?
-        let params: [Param]?
+    private var otherType: Mismatch {
+        Mismatch(description: "Its \"\(path.joined(separator: "."))\" has another type.")
     }
-
-    struct Param: Decodable {}
 }
 
 extension HTTPArchive.Entry {
     var hasBody: Bool { request.postData != nil }
 
     var isMultipart: Bool {
-        let types = request.values(of: "content-type") + [request.postData?.mimeType].compactMap { $0 }
-        return types.contains { $0.lowercased().contains("multipart/") }
+        (request.values(of: "content-type") + [request.postData?.mimeType].compactMap(\.self)).contains(
+            where: HTTPArchive.isMultipart)
     }
 
     /// The request as it would be sent over HTTP/1.1, and what the archive lacks.
     func recording() -> HTTPArchive.Recording {
         let body = request.body
-        var head = "\(HTTPArchive.onOneLine(request.method)) \(request.target) HTTP/1.1\r\n"
+        var head = HTTPArchive.onOneLine(request.method) + [.space] + request.target + Array(" HTTP/1.1\r\n".utf8)
         var hasLength = false
-        for field in request.headers ?? [] where !field.name.hasPrefix(":") {
+        let length = Array("\(body.bytes.count)".utf8)
+        for field in request.headers where field.name.first != .colon {
             // The recorder joined the chunks of the body, and HTTP/2 has none.
-            if field.name.lowercased() == "transfer-encoding" { continue }
-            if field.name.lowercased() == "content-length" {
+            if field.name.isEqualIgnoringCase("transfer-encoding") { continue }
+            var value = field.value
+            if field.name.isEqualIgnoringCase("content-length") {
                 hasLength = true
-                if !body.isExact, body.missing == nil {
-                    head += "\(field.name): \(body.bytes.count)\r\n"
-                    continue
-                }
+                if !body.isExact, body.missing == nil { value = length }
             }
-            head += HTTPArchive.onOneLine("\(field.name): \(field.value)") + "\r\n"
+            head += HTTPArchive.onOneLine(field.name + [.colon, .space] + value) + Array("\r\n".utf8)
         }
-        if !hasLength, hasBody, body.missing == nil { head += "Content-Length: \(body.bytes.count)\r\n" }
+        if !hasLength, hasBody, body.missing == nil {
+            head += Array("Content-Length: ".utf8) + length + Array("\r\n".utf8)
+        }
         return HTTPArchive.Recording(
-            bytes: Array((head + "\r\n").utf8) + body.bytes, remark: body.remark, missingBody: body.missing,
+            bytes: head + Array("\r\n".utf8) + body.bytes, remark: body.remark, missingBody: body.missing,
             origin: request.origin)
     }
 }
@@ -163,7 +192,7 @@ extension HTTPArchive {
         /// What the recorded request lacks, in a sentence.
         let remark: String?
         /// The message if it contains nothing of the body.
-        let missingBody: String?
+        var missingBody: String?
         let origin: Origin
     }
 
@@ -174,8 +203,12 @@ extension HTTPArchive {
     }
 
     /// Removes line breaks: some recorders join the values of several fields, one per line.
-    fileprivate static func onOneLine(_ text: String) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == "\r" || $0 == "\n" ? " " : $0 }))
+    fileprivate static func onOneLine(_ text: [UInt8]) -> [UInt8] {
+        text.map { $0 == .carriageReturn || $0 == .lineFeed ? .space : $0 }
+    }
+
+    fileprivate static func isMultipart(_ type: [UInt8]) -> Bool {
+        String(streamSafe: type).lowercased().contains("multipart/")
     }
 }
 
@@ -188,63 +221,78 @@ extension HTTPArchive.Request {
         var missing: String?
     }
 
-    fileprivate func values(of name: String) -> [String] {
-        (headers ?? []).filter { $0.name.lowercased() == name }.map(\.value)
+    fileprivate func values(of name: String) -> [[UInt8]] {
+        headers.filter { $0.name.isEqualIgnoringCase(name) }.map(\.value)
     }
 
     /// The part of the URL for the request line, without blanks and line breaks.
-    fileprivate var target: String {
-        rawTarget.unicodeScalars.reduce(into: "") { target, scalar in
-            let isVisible = scalar.value > 0x20 && scalar.value != 0x7F
-            target += isVisible ? String(scalar) : "%" + [UInt8(scalar.value)].hexadecimal.uppercased()
+    fileprivate var target: [UInt8] {
+        rawTarget.reduce(into: []) { target, byte in
+            if byte > 0x20, byte != 0x7F {
+                target.append(byte)
+            } else {
+                target += "%".utf8
+                target += [byte].hexadecimal.uppercased().utf8
+            }
         }
     }
 
-    private var rawTarget: String {
-        guard let url, let scheme = url.firstRange(of: "://") else { return url ?? "/" }
-        let rest = url[scheme.upperBound...]
-        guard let path = rest.firstIndex(where: { "/?#".contains($0) }) else { return "/" }
-        let target = rest[path...].prefix { $0 != "#" }
-        return target.hasPrefix("/") ? String(target) : "/" + target
+    private var rawTarget: ArraySlice<UInt8> {
+        guard let url, let rest = parts(of: url)?.rest else { return url?[...] ?? [.slash] }
+        guard let path = rest.firstIndex(where: Self.endsAuthority) else { return [.slash] }
+        let target = rest[path...].prefix { $0 != UInt8(ascii: "#") }
+        return target.first == .slash ? target : [.slash] + target
     }
+
+    /// What is before and after `://`; `nil` if the URL has none.
+    private func parts(of url: [UInt8]) -> (scheme: ArraySlice<UInt8>, rest: ArraySlice<UInt8>)? {
+        let separator = Array("://".utf8)
+        return url.indices.first { url[$0...].starts(with: separator) }.map { (url[..<$0], url[($0 + 3)...]) }
+    }
+
+    private static func endsAuthority(_ byte: UInt8) -> Bool { "/?#".utf8.contains(byte) }
 
     /// The scheme and the host of the URL. If it has none, HTTP/2's own fields may, which are left out of the head.
     fileprivate var origin: HTTPArchive.Origin {
-        if let url, let separator = url.firstRange(of: "://") {
-            let scheme = url[..<separator.lowerBound].lowercased()
+        if let url, let (scheme, rest) = parts(of: url) {
             // A name and a password before the host are left out, because the line for curl may be shared.
-            let authority = url[separator.upperBound...].prefix { !"/?#".contains($0) }.split(separator: "@").last ?? ""
-            let isVisible = authority.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F }
-            if ["http", "https"].contains(scheme), !authority.isEmpty, isVisible {
-                return HTTPArchive.Origin(scheme: scheme, authority: String(authority))
+            let authority = rest.prefix { !Self.endsAuthority($0) }.split(separator: UInt8(ascii: "@")).last ?? []
+            let isVisible = authority.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+            if let scheme = Self.known(scheme), !authority.isEmpty, isVisible {
+                return HTTPArchive.Origin(scheme: scheme, authority: String(streamSafe: authority))
             }
         }
         return HTTPArchive.Origin(
-            scheme: values(of: ":scheme").first { ["http", "https"].contains($0) },
-            authority: values(of: "host").isEmpty ? values(of: ":authority").first : nil)
+            scheme: values(of: ":scheme").lazy.compactMap { Self.known($0[...]) }.first,
+            authority: values(of: "host").isEmpty
+                ? values(of: ":authority").first.map { String(streamSafe: $0) } : nil)
+    }
+
+    private static func known(_ scheme: ArraySlice<UInt8>) -> String? {
+        ["http", "https"].first { scheme.isEqualIgnoringCase($0) }
     }
 
     /// The body's bytes. HAR stores a body as text. For bytes that are not UTF-8, some recorders write one character
     /// per byte and others leave them out; the sizes show which.
     fileprivate var body: Body {
-        let text = postData?.text ?? ""
-        guard let postData, !text.isEmpty else { return Body(bytes: [], missing: missingBody) }
-        if postData.encoding?.lowercased() == "base64" {
-            guard let data = Data(base64Encoded: text) else {
-                return Body(bytes: Array(text.utf8), isExact: false, remark: Self.notBase64)
+        guard let postData, let bytes = postData.text, !bytes.isEmpty else {
+            return Body(bytes: [], missing: missingBody)
+        }
+        if postData.encoding?.isEqualIgnoringCase("base64") == true {
+            guard let data = Data(base64Encoded: Data(bytes)) else {
+                return Body(bytes: bytes, isExact: false, remark: Self.notBase64)
             }
             return Body(bytes: Array(data))
         }
         let size = sizes.first { $0 > 0 }
-        let bytes = Array(text.utf8)
         if size == bytes.count { return Body(bytes: bytes) }
-        let scalars = text.unicodeScalars
-        if bytes.contains(where: { $0 > 0x7F }), scalars.allSatisfy({ $0.value < 0x100 }),
-            size == nil || size == scalars.count
+        let text = String(decoding: bytes, as: UTF8.self).unicodeScalars
+        if bytes.contains(where: { $0 > 0x7F }), text.allSatisfy({ $0.value < 0x100 }),
+            size == nil || size == text.count
         {
-            return Body(bytes: scalars.map { UInt8(truncatingIfNeeded: $0.value) })
+            return Body(bytes: text.map { UInt8(truncatingIfNeeded: $0.value) })
         }
-        let isReplaced = scalars.contains("\u{FFFD}")
+        let isReplaced = text.contains("\u{FFFD}")
         guard let size, isReplaced || size > bytes.count else {
             return isReplaced ? Body(bytes: bytes, isExact: false, remark: Self.replaced) : Body(bytes: bytes)
         }
@@ -257,14 +305,14 @@ extension HTTPArchive.Request {
 
     /// The size of the body by the archive, in bytes; -1 if its recorder did not know it.
     private var sizes: [Int] {
-        [bodySize?.bytes, values(of: "content-length").first.flatMap { Int($0) }].compactMap { $0 }
+        [bodySize, values(of: "content-length").first.flatMap { Int(String(streamSafe: $0)) }].compactMap(\.self)
     }
 
     /// The message about a body without recorded bytes; `nil` if the request had no body.
     private var missingBody: String? {
-        let isUpload = postData != nil || values(of: "content-type").contains { $0.lowercased().contains("multipart/") }
+        let isUpload = postData != nil || values(of: "content-type").contains(where: HTTPArchive.isMultipart)
         guard isUpload || sizes.contains(where: { $0 > 0 }), !sizes.contains(0) else { return nil }
-        return postData?.params?.isEmpty == false
+        return postData?.hasParams == true
             ? "The HAR lists the form's fields, but has none of the body's bytes: only the head can be checked."
             : "The HAR has none of the body's bytes: only the head can be checked."
     }

@@ -10,7 +10,7 @@ public struct InputError: Error, Sendable, CustomStringConvertible {
             self.rawValue = rawValue
         }
 
-        /// The HAR file is broken or too large.
+        /// The HAR file, or what was copied instead of one, is broken or too large.
         public static let malformedArchive = Code(rawValue: "malformed-archive")
         /// The input has no entry with the given number.
         public static let noEntry = Code(rawValue: "no-entry")
@@ -65,9 +65,14 @@ extension InputError {
             underlyingError: error)
     }
 
+    static func malformedCopy(_ reason: String) -> InputError {
+        InputError(
+            .malformedArchive, "The input begins as a copied request and cannot be read. \(reason)", advice: export)
+    }
+
     static func archiveTooLarge(_ maximum: Int) -> InputError {
         InputError(
-            .malformedArchive, "The HAR file is larger than \(maximum >> 20) MiB.",
+            .malformedArchive, "The input is larger than \(maximum >> 20) MiB.",
             advice: "Clear the recorder. \(export)")
     }
 

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// Finds the end of a request on a connection that stays open after it.
 ///
@@ -76,7 +77,7 @@ package struct RequestEnd: Sendable {
         var length: Int64?
         var isChunked = false
         for line in head.split(separator: UInt8(ascii: "\n")).dropFirst() {
-            let text = String(decoding: line, as: UTF8.self).lowercased()
+            let text = String(streamSafe: line).lowercased()
             guard let colon = text.firstIndex(of: ":") else { continue }
             let value = text[text.index(after: colon)...].filter { !$0.isWhitespace }
             switch text[..<colon] {

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// Reads a recorded request in any known format, chunk by chunk, and explains it.
 ///
@@ -8,9 +9,9 @@ import PostcardForm
 /// let explanation = try examination.finish()
 /// ```
 ///
-/// Reads raw HTTP/1.1 requests, the output of `curl --trace` and `curl --trace-ascii`, and HAR 1.2 files. Raw requests
-/// may follow each other, as in all bytes that a client sent over a connection. For anything else the explanation says
-/// what it is.
+/// Reads raw HTTP/1.1 requests, the output of `curl --trace` and `curl --trace-ascii`, HAR 1.2 files, what browsers copy as
+/// a command of curl or a call of `fetch`, and events of AWS Lambda. Raw requests may follow each other, as in all bytes
+/// that a client sent over a connection. For anything else the explanation says what it is.
 public struct InputExamination: Sendable {
     /// The formats of a recorded request.
     public enum Format: String, Sendable, Hashable {
@@ -22,6 +23,12 @@ public struct InputExamination: Sendable {
         case curlTraceASCII = "curl-trace-ascii"
         /// A HAR 1.2 file.
         case httpArchive = "har"
+        /// A command line of curl, as browsers copy it.
+        case curlCommand = "curl-command"
+        /// A call of `fetch`, as browsers copy it.
+        case fetchCall = "fetch"
+        /// The event that AWS Lambda is called with for a request.
+        case lambdaEvent = "lambda-event"
     }
 
     private var input: RequestInput
@@ -94,7 +101,7 @@ extension Explanation {
 
 /// Extracts a request from its recording, chunk by chunk, and returns the bytes that were sent.
 ///
-/// A raw request and a curl trace may have any size. A HAR file is read whole, up to ``maximumArchiveBytes``.
+/// A raw request and a curl trace may have any size. Anything else is read whole, up to ``maximumArchiveBytes``.
 package struct RequestInput: Sendable {
     private let entry: Int?
     private let knownFormat: InputExamination.Format?
@@ -103,6 +110,8 @@ package struct RequestInput: Sendable {
     /// The first bytes of a raw input.
     private(set) var beginning: [UInt8] = []
     private var archiveRemarks: [String] = []
+    /// What an input is that is read whole.
+    private var archiveFormat = InputExamination.Format.httpArchive
     /// The scheme of the request's URL; `nil` if the recording does not show it, and before the input's end.
     private(set) var scheme: String?
     /// The host of the request's URL; `nil` if only the head may have it, and before the input's end.
@@ -146,7 +155,7 @@ package struct RequestInput: Sendable {
         case .start, .failed: nil
         case .request: .request
         case .trace(let trace): trace.isLossy ? .curlTraceASCII : .curlTrace
-        case .archive: .httpArchive
+        case .archive: archiveFormat
         }
     }
 
@@ -255,8 +264,13 @@ package struct RequestInput: Sendable {
     private mutating func chosenRequest(_ archive: [UInt8]) throws(InputError) -> [UInt8] {
         state = .archive([])
         do {
-            let recording = try HTTPArchive(archive).choose(entry).entry.recording()
-            archiveRemarks = [recording.remark].compactMap(\.self)
+            var recording = try entry(of: archive).recording()
+            if archiveFormat == .curlCommand || archiveFormat == .fetchCall {
+                let hasFiles = recording.bytes.firstRange(of: "filename=".utf8) != nil
+                if hasFiles { archiveRemarks.append(Self.leftOut) }
+                if recording.missingBody != nil { recording.missingBody = Self.madeLater }
+            }
+            archiveRemarks += [recording.remark].compactMap(\.self)
             missingBody = recording.missingBody
             scheme = recording.origin.scheme
             authority = recording.origin.authority
@@ -266,12 +280,40 @@ package struct RequestInput: Sendable {
         }
     }
 
+    /// The request of an input that was read whole.
+    private mutating func entry(of archive: [UInt8]) throws(InputError) -> HTTPArchive.Entry {
+        switch archiveFormat {
+        case .curlCommand: return try HTTPArchive.Entry(curlCommand: archive)
+        case .fetchCall: return try HTTPArchive.Entry(fetchCall: archive)
+        default:
+            let file: HTTPArchive
+            do {
+                file = try HTTPArchive(archive)
+            } catch {
+                guard let event = LambdaEvent(archive) else { throw error }
+                archiveFormat = .lambdaEvent
+                archiveRemarks = [event.remark].compactMap(\.self)
+                return event.entry
+            }
+            return try file.choose(entry).entry
+        }
+    }
+
+    private static let leftOut =
+        "Browsers leave out what files contain when they copy a request, so that is not checked. Offsets and sizes are "
+        + "those of the copy."
+    private static let madeLater =
+        "The command has none of the body's bytes, which curl makes when it runs: run it with --trace request.txt, and "
+        + "explain that file."
+
     private mutating func begin(handOn: (RawSpan) -> Void) throws(InputError) {
         guard case .start(let start) = state else { return }
         switch knownFormat ?? Self.format(of: start) {
         case .request: state = .request(RequestSequence(entry: entry))
         case .curlTrace, .curlTraceASCII: state = .trace(CurlTrace(entry: entry))
-        case .httpArchive: state = .archive([])
+        case .httpArchive, .curlCommand, .fetchCall, .lambdaEvent:
+            archiveFormat = knownFormat ?? Self.format(of: start)
+            state = .archive([])
         }
         let bytes = start[...]
         try read(bytes.span.bytes, handOn: handOn)
@@ -281,7 +323,10 @@ package struct RequestInput: Sendable {
         let text = start.starts(with: [0xEF, 0xBB, 0xBF]) ? start[3...] : start[...]
         if CurlTrace.isTrace(text) { return .curlTrace }
         let first = text.first { !$0.isBlank && $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
-        return first == UInt8(ascii: "{") ? .httpArchive : .request
+        if first == UInt8(ascii: "{") { return .httpArchive }
+        let word = text.drop { $0 <= 0x20 || $0 == UInt8(ascii: "$") }
+        if ["curl ", "curl.exe "].contains(where: { word.starts(with: $0.utf8) }) { return .curlCommand }
+        return ["fetch(", "await fetch("].contains { word.starts(with: $0.utf8) } ? .fetchCall : .request
     }
 
     private mutating func keepBeginning(_ chunk: RawSpan) {

@@ -1,8 +1,8 @@
 import PostcardForm
 
 /// What a body other than a form is.
-enum BodyKind {
-    case json, urlEncoded, base64, percentEncoded, compressed
+enum BodyKind: CaseIterable {
+    case json, urlEncoded, base64, percentEncoded, compressed, withoutLineBreaks, escapedLineBreaks
 
     var code: FormProblem.Code {
         switch self {
@@ -11,11 +11,26 @@ enum BodyKind {
         case .base64: .base64Body
         case .percentEncoded: .percentEncodedBody
         case .compressed: .compressedBody
+        case .withoutLineBreaks: .withoutLineBreaks
+        case .escapedLineBreaks: .escapedLineBreaks
         }
     }
 
     /// Whether the body begins as gzip's format does (RFC 1952 §2.3.1).
     static func isGzip(_ buffer: BodyBuffer) -> Bool { buffer.holds([0x1F, 0x8B, 0x08], at: 0) }
+
+    /// Recognizes a form whose line breaks were removed or escaped, by the first bytes of the body. Only its end may have
+    /// a line break.
+    init?(lineOf buffer: BodyBuffer) {
+        var line = buffer.bytes[...]
+        while let last = line.last, last == .lineFeed || last == .carriageReturn { line.removeLast() }
+        countSteps(line.count)
+        let start = line.drop { $0 == .quote }.prefix(1024)
+        guard start.starts(with: "--".utf8), Self.holds("form-data", start), !Self.holds("%0a", start),
+            !line.contains(where: { $0 == .lineFeed || $0 == .carriageReturn })
+        else { return nil }
+        self = Self.holds(#"\n"#, start) ? .escapedLineBreaks : .withoutLineBreaks
+    }
 
     /// Recognizes the kind by the body's first bytes.
     ///

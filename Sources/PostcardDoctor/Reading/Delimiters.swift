@@ -10,6 +10,8 @@ struct DelimiterFormat: Sendable {
     let lineBreak: LineBreak
     /// Finds what may be a delimiter.
     let search: ByteSearch
+    /// Finds what may have been meant as one.
+    let hiddenParts: HiddenParts
 
     var delimiter: [UInt8] { search.needle }
 
@@ -21,6 +23,7 @@ struct DelimiterFormat: Sendable {
         self.dashes = dashes
         self.lineBreak = lineBreak
         search = ByteSearch(Array(repeating: .dash, count: dashes) + self.boundary)
+        hiddenParts = HiddenParts(boundary: self.boundary, delimiter: search.needle, lineBreak: lineBreak)
     }
 
     /// How many bytes are searched for the first delimiter.
@@ -94,7 +97,11 @@ struct DelimiterFormat: Sendable {
         var start = 0
         while let lineBreak = buffer.lineBreak(at: start) { start += lineBreak.length }
         let end = buffer.lineEnd(from: start, endingAtCarriageReturn: true)
-        guard buffer.bytes[start..<end].starts(with: "--".utf8), !buffer.holds(delimiter, at: start) else { return nil }
+        let line = buffer.bytes[start..<end]
+        // With the same boundary, only its dashes are wrong.
+        guard line.starts(with: "--".utf8), !HiddenParts.core(of: line).elementsEqual(hiddenParts.core),
+            !buffer.holds(delimiter, at: start)
+        else { return nil }
         return DelimiterFormat(line: start..<end, of: buffer, announced: boundary)
     }
 
@@ -126,13 +133,7 @@ extension BodyBuffer {
     }
 
     /// Whether a line ends here and a part's header begins on the next line, or after one blank line.
-    func beginsPart(behind index: Int) -> Bool {
-        guard let lineBreak = lineBreak(at: index) else { return false }
-        let next = index + lineBreak.length
-        if beginsHeader(at: next) { return true }
-        guard let second = self.lineBreak(at: next) else { return false }
-        return beginsHeader(at: next + second.length)
-    }
+    func beginsPart(behind index: Int) -> Bool { header(behind: index) != nil }
 
     /// Whether the line begins with more dashes than a delimiter has.
     func followsDashes(_ index: Int) -> Bool {
@@ -140,6 +141,13 @@ extension BodyBuffer {
         while let byte = self[start - 1], byte == .dash { start -= 1 }
         countSteps(index - start)
         return start < index && (start == 0 || lineBreak(before: start) != nil)
+    }
+
+    /// Whether a dash comes before an index, or only dashes and blanks on its line.
+    func isIndented(_ index: Int) -> Bool {
+        if self[index - 1] == .dash { return true }
+        guard self[index - 1]?.isBlank == true, let start = lineStart(before: index, atMost: 64) else { return false }
+        return bytes[start..<index].allSatisfy { $0 == .dash || $0.isBlank }
     }
 
     func holdsByteOrderMark(before index: Int) -> Bool {
@@ -189,7 +197,7 @@ struct DelimiterReader {
             return isProper && before != nil ? .lookalike : .content
         }
         guard isProper || ending.isCertain else { return .content }
-        if !isProper, buffer.followsDashes(start) { return .lookalike }
+        if !isProper, buffer.followsDashes(start) { return .content }
         // A boundary without dashes may occur in any text. It is a delimiter only if a part follows.
         if format.dashes == 0, !ending.isCertain, !isAtStart { return .content }
         if isProper, partIndex != nil, !ending.isClose, buffer.holdsNoHeader(at: ending.next, of: format) {
@@ -197,7 +205,10 @@ struct DelimiterReader {
         }
         var findings: [Finding] = []
         if let before, before != .crlf {
-            findings.append(bareLineBreak(before, at: contentEnd))
+            var finding = bareLineBreak(before, at: contentEnd)
+            // Where no other line ends in CR, it may be the content's last byte.
+            if before == .cr, before != format.lineBreak { finding.edits = nil }
+            findings.append(finding)
         } else if before == nil, !isAtStart {
             findings.append(
                 missingLineBreak(
@@ -210,6 +221,33 @@ struct DelimiterReader {
         ending.findings = findings + ending.findings
         return .delimiter(
             .init(contentEnd: contentEnd, next: ending.next, isClose: ending.isClose, findings: ending.findings))
+    }
+
+    /// The first delimiter, if it differs from the others in the dashes or blanks before its boundary.
+    ///
+    /// - Parameter start: The index of the body's first line.
+    func firstLine(at start: Int) -> DelimiterLine.Delimiter? {
+        let prefix = Array(repeating: UInt8.dash, count: 2) + format.boundary.prefix { $0 == .dash }
+        var index = start
+        while index - start < 80, let byte = buffer[index], byte == .dash || byte.isBlank { index += 1 }
+        let core = format.hiddenParts.core
+        guard format.dashes == 2, !core.isEmpty, buffer.holds(core, at: index),
+            !buffer.bytes[start..<index].elementsEqual(prefix),
+            var ending = ending(index + format.boundary.count - (prefix.count - 2), ofLine: true), ending.isCertain,
+            !ending.isClose
+        else { return nil }
+        let offset = buffer.offset(of: start)
+        let edits = [Edit(at: offset, length: Int64(index - start), prefix)]
+        let isShort = index - start < prefix.count
+        ending.findings.insert(
+            Finding(
+                isShort ? .delimiterWithoutDashes : .extraDashes, at: offset, length: index - start + core.count,
+                part: partIndex,
+                isShort
+                    ? "The first delimiter has fewer dashes before its boundary than the others."
+                    : "The first delimiter has more dashes or blanks before its boundary than the others.",
+                edits: edits), at: 0)
+        return .init(contentEnd: start, next: ending.next, isClose: false, findings: ending.findings)
     }
 
     private struct Ending {
@@ -314,7 +352,8 @@ struct DelimiterReader {
         let offset = buffer.offset(of: index)
         return Finding(
             .missingLineBreakBeforeDelimiter, at: offset, part: partIndex, message,
-            edits: [Edit(at: offset, "\r\n".utf8)])
+            // Dashes and blanks before it may be the content's or its own.
+            edits: format.dashes < 2 || buffer.isIndented(index) ? nil : [Edit(at: offset, "\r\n".utf8)])
     }
 
     private func missingDashes(at index: Int, _ count: Int) -> Finding {

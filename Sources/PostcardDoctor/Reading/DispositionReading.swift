@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// A Content-Disposition as it was meant, even if it is malformed.
 struct DispositionReading {
@@ -48,7 +49,7 @@ struct DispositionReading {
         while index < end, bytes[index].isBlank || bytes[index] == .semicolon { index += 1 }
         let start = index
         while index < end, bytes[index].isTokenCharacter { index += 1 }
-        let name = String(decoding: bytes[start..<index].map(\.asciiLowercased), as: UTF8.self)
+        let name = String(streamSafe: bytes[start..<index].map(\.asciiLowercased))
         let beforeBlanks = index
         while index < end, bytes[index].isBlank { index += 1 }
         guard !name.isEmpty, index < end, bytes[index] == .equals else { return nil }
@@ -106,7 +107,9 @@ struct DispositionReading {
         if start == end { return true }
         var index = start
         while index < end, bytes[index].isTokenCharacter { index += 1 }
-        return index > start && index < end && bytes[index] == .equals
+        guard index > start else { return false }
+        while index < end, bytes[index].isBlank { index += 1 }
+        return index < end && bytes[index] == .equals
     }
 
     /// The range between single or typographic quotes.

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// The lines of a part's header in the body, with any kind of line break.
 struct HeaderLines {
@@ -8,6 +9,10 @@ struct HeaderLines {
     private(set) var contentStart = 0
     private(set) var end = End.blankLine
     private(set) var findings: [Finding] = []
+    /// The first line that is a field of no part's header, and so may be the content's, if no blank line follows.
+    private var otherField: Int?
+    /// The first line that is no field, and so may be the content's, even if a blank line follows.
+    private var otherLine: Int?
 
     enum End {
         case blankLine
@@ -32,18 +37,18 @@ struct HeaderLines {
         while true {
             countSteps(1)
             if index - start > Self.maximumBytes {
-                finish(.limit, at: index)
+                finish(.limit, at: index, buffer)
                 return
             }
             if index >= buffer.count {
                 guard buffer.isLast else { return nil }
-                finish(.body, at: index)
+                finish(.body, at: index, buffer)
                 return
             }
             if !buffer.isLast, buffer.count - index < format.delimiter.count + 8 { return nil }
             if buffer.holds(format.delimiter, at: index), buffer.endsDelimiter(at: index + format.delimiter.count) {
-                finish(.delimiter, at: index)
                 noteDelimiter(at: index, from: start, buffer, partIndex)
+                finish(.delimiter, at: index, buffer)
                 return
             }
             if let lineBreak = buffer.lineBreak(at: index) {
@@ -51,7 +56,7 @@ struct HeaderLines {
                     let next = index + lineBreak.length
                     if !lines.isEmpty || !buffer.beginsHeader(at: next) {
                         note(lineBreak, at: index, buffer, partIndex)
-                        finish(.blankLine, at: next)
+                        finish(.blankLine, at: next, buffer)
                         return
                     }
                     findings.append(
@@ -71,12 +76,15 @@ struct HeaderLines {
             if end == buffer.count, !buffer.isLast, end - start <= Self.maximumBytes { return nil }
             guard isField || belongs(index..<end, in: buffer, format) else {
                 findings.append(missingBlankLine(at: index, buffer, partIndex))
-                finish(.content, at: index)
+                finish(.content, at: index, buffer)
                 return
+            }
+            if !lines.isEmpty, !buffer.beginsPartField(at: index) {
+                if isField { otherField = otherField ?? index } else { otherLine = otherLine ?? index }
             }
             lines.append(index..<end)
             guard let lineBreak = buffer.lineBreak(at: end) else {
-                finish(end - start > Self.maximumBytes ? .limit : .body, at: end)
+                finish(end - start > Self.maximumBytes ? .limit : .body, at: end, buffer)
                 return
             }
             note(lineBreak, at: end, buffer, partIndex)
@@ -84,9 +92,15 @@ struct HeaderLines {
         }
     }
 
-    private mutating func finish(_ end: End, at index: Int) {
+    private mutating func finish(_ end: End, at index: Int, _ buffer: BodyBuffer) {
         self.end = end
         contentStart = index
+        let isEnded = if case .blankLine = end { true } else { false }
+        guard let doubtful = [isEnded ? nil : otherField, otherLine].compactMap(\.self).min() else { return }
+        // What may be content is not changed.
+        for index in findings.indices where findings[index].offset >= buffer.offset(of: doubtful) {
+            findings[index].edits = nil
+        }
     }
 
     private mutating func note(_ lineBreak: LineBreak, at index: Int, _ buffer: BodyBuffer, _ partIndex: Int) {
@@ -118,6 +132,11 @@ struct HeaderLines {
             return lines.isEmpty && line.count <= Self.maximumOtherBytes
         }
         if buffer.beginsHeader(at: line.lowerBound) { return true }
+        // A picture's first line holds control characters, or is not UTF-8.
+        let text = buffer.bytes[line]
+        guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == .tab }),
+            String(validating: text, as: UTF8.self) != nil
+        else { return false }
         guard let lineBreak = buffer.lineBreak(at: line.upperBound) else { return false }
         let next = line.upperBound + lineBreak.length
         if buffer.beginsHeader(at: next) { return true }
@@ -139,6 +158,9 @@ extension BodyBuffer {
         guard index > line.lowerBound else { return false }
         return self[skippingBlanks(from: index)] == .colon
     }
+
+    /// Whether a field begins here that is known in parts' headers, or an extension of one.
+    fileprivate func beginsPartField(at index: Int) -> Bool { holds("content-", at: index) || holds("x-", at: index) }
 
     /// Whether a delimiter is followed by no header, not even a malformed one, up to a blank line or another delimiter.
     /// `false` if the body ends before that.
@@ -211,6 +233,28 @@ struct HeaderText {
         places.replaceSubrange(range, with: repeatElement(place, count: replacement.count))
     }
 
+    /// Separates the combining marks of which there are too many in a row.
+    ///
+    /// - Returns: `false` if there are none.
+    mutating func separateCombiningMarks() -> Bool {
+        countSteps(bytes.count)
+        let excesses = CombiningMarks.excesses(in: bytes)
+        var separated: [UInt8] = []
+        var separatedPlaces: [Int64] = []
+        var start = 0
+        for end in excesses + [bytes.count] {
+            separated += bytes[start..<end]
+            separatedPlaces += places[start..<end]
+            guard end < bytes.count else { break }
+            separated += CombiningMarks.separator
+            separatedPlaces += repeatElement(places[end], count: CombiningMarks.separator.count)
+            start = end
+        }
+        bytes = separated
+        places = separatedPlaces + [places[places.count - 1]]
+        return !excesses.isEmpty
+    }
+
     /// The fields, each with its folded lines.
     var fields: [Field] {
         countSteps(bytes.count)
@@ -266,7 +310,7 @@ struct HeaderText {
     func isNamed(_ field: Field, _ lowercase: String) -> Bool {
         var name = bytes[field.name]
         while let last = name.last, last.isBlank { name.removeLast() }
-        return name.count == lowercase.utf8.count && zip(name, lowercase.utf8).allSatisfy { $0.asciiLowercased == $1 }
+        return name.isEqualIgnoringCase(lowercase)
     }
 
     /// The end of the line at an index.
@@ -279,7 +323,7 @@ struct HeaderText {
     func text(_ range: Range<Int>) -> String {
         var bytes = self.bytes[range]
         while let last = bytes.last, last.isBlank { bytes.removeLast() }
-        return String(decoding: bytes, as: UTF8.self)
+        return String(streamSafe: bytes)
     }
 
     /// Parses the header with the receiver's parser.

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// What a part's header says, as far as it can be read, and what is wrong with it.
 struct HeaderReading {
@@ -73,7 +74,7 @@ struct HeaderReading {
         } else {
             name = disposition?.decoded("name", in: fixed) ?? ""
             filename = disposition?.decoded("filename", in: fixed)
-            contentType = contentTypeField.map { String(decoding: $0.bytes, as: UTF8.self) }
+            contentType = contentTypeField.map { String(streamSafe: $0.bytes) }
             fields = fixed.fields.map { (fixed.text($0.name), fixed.text($0.value)) }
         }
     }
@@ -113,7 +114,7 @@ extension DispositionReading {
         let start = "Content-Disposition: form-data; \(name == "name" ? "" : "name=a; ")\(name)="
         let line = Array(start.utf8) + quote + value + quote + Array("\r\n".utf8)
         countSteps(line.count)
-        guard let header = try? HeaderText.parsed(line) else { return String(decoding: value, as: UTF8.self) }
+        guard let header = try? HeaderText.parsed(line) else { return String(streamSafe: value) }
         return name == "name" ? header.name : header.filename
     }
 
@@ -198,7 +199,10 @@ struct HeaderFixer {
             text.replace(line, with: [])
             return true
         case .duplicatePartContentType: return removeContentType(at: index, problem)
-        case .contradictingFilenames:
+        case .tooManyCombiningMarks where CombiningMarks.firstExcess(in: text.bytes) != nil:
+            note(problem)
+            return text.separateCombiningMarks()
+        case .contradictingFilenames, .tooManyCombiningMarks:
             note(problem)
             let end = text.lineEnd(from: index)
             let last = text.bytes[index..<end].firstIndex(of: .semicolon) ?? end
@@ -311,7 +315,8 @@ struct HeaderFixer {
             case .blanksAroundEquals:
                 return Finding(
                     .malformedParameter, at: place, length: faulty.value.count, part: partIndex,
-                    "There are blanks around the equals sign of \(faulty.name).", fix: problem.advice, edits: edits)
+                    "There are blanks around the equals sign of \(faulty.name), which RFC 9110 §5.6.6 does not allow.",
+                    fix: "Write \(faulty.name)=\"…\", with no blank before or after the equals sign.", edits: edits)
             }
         }
         return Finding(

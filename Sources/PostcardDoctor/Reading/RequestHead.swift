@@ -1,5 +1,6 @@
 import HTTPTypes
 import PostcardForm
+import PostcardFoundation
 
 /// The head of a raw HTTP/1.1 request: what it says about the body, where, and what is wrong with it.
 struct RequestHead: Sendable {
@@ -86,8 +87,44 @@ struct RequestHead: Sendable {
             isFirst = false
             start = line.upperBound
         }
+        noteFields(bytes)
         noteLengths()
         noteContentTypes()
+    }
+
+    /// Finds what a receiver refuses before it compares or searches the target and the fields.
+    private mutating func noteFields(_ bytes: [UInt8]) {
+        let target = bytes.drop { $0 != .space }.dropFirst().prefix { $0 != .space }
+        if let fault = RequestFieldGrammar.fault(ofTarget: target) {
+            note(fault, of: "target", at: target.startIndex, length: target.count)
+        }
+        for field in fields {
+            // A folded field has line breaks, which are a finding of their own.
+            let value = bytes[field.valueRange].map { $0 == .carriageReturn || $0 == .lineFeed ? .space : $0 }
+            guard let fault = RequestFieldGrammar.fault(ofField: field.name, value) else { continue }
+            note(fault, of: field.name, at: field.valueStart, length: field.valueLength)
+        }
+    }
+
+    private mutating func note(_ fault: RequestFieldGrammar.Fault, of field: String, at start: Int, length: Int) {
+        let place =
+            switch fault {
+            case .tooManyMarks(let offset): (offset, 1)
+            case .wrongByte(_, let offset, _): (offset, 1)
+            case .tooLong: (0, length)
+            }
+        findings.append(
+            Finding(
+                fault.code, in: .head, at: Int64(start + place.0), length: place.1, fault.message(of: field),
+                fix: fault.advice))
+    }
+
+    /// The finding if the method's requests have no content, for a request that has some.
+    var methodWithoutContent: Finding? {
+        guard ["GET", "HEAD", "DELETE", "TRACE", "CONNECT"].contains(method) else { return nil }
+        return Finding(
+            .methodWithoutContent, in: .head, at: 0, length: method.utf8.count,
+            "The method is \(method), whose requests have no content: most servers do not read the form.")
     }
 
     private mutating func readRequestLine(_ line: ArraySlice<UInt8>) throws(Finding.Refusal) {
@@ -103,20 +140,24 @@ struct RequestHead: Sendable {
                         + "--content-type.")
             )
         }
-        method = String(decoding: words[0], as: UTF8.self)
-        target = String(decoding: words[1], as: UTF8.self)
+        method = String(streamSafe: words[0])
+        target = String(streamSafe: words[1])
         isFramed = ["HTTP/2", "HTTP/3"].contains { words[2].starts(with: $0.utf8) }
     }
 
     private mutating func readField(_ bytes: [UInt8], _ line: Range<Int>, end: Int) {
         let start = line.lowerBound
+        if bytes[start].isBlank, let last = fields.last {
+            continueField(last, bytes, line, end: end)
+            return
+        }
         guard let colon = bytes[start..<end].firstIndex(of: .colon) else {
             noteLine(bytes, start..<end)
             return
         }
         var nameEnd = colon
         while nameEnd > start, bytes[nameEnd - 1].isBlank { nameEnd -= 1 }
-        guard let name = HTTPField.Name(String(decoding: bytes[start..<nameEnd], as: UTF8.self)) else {
+        guard let name = HTTPField.Name(String(streamSafe: bytes[start..<nameEnd])) else {
             noteLine(bytes, start..<end)
             return
         }
@@ -133,12 +174,35 @@ struct RequestHead: Sendable {
         while last > value, bytes[last - 1].isBlank { last -= 1 }
         fields.append(
             Field(
-                name: name.canonicalName, value: String(decoding: bytes[value..<last], as: UTF8.self), line: line,
+                name: name.canonicalName, value: String(streamSafe: bytes[value..<last]), line: line,
                 valueStart: value, valueLength: last - value))
     }
 
+    /// Joins a line that begins with a blank to the field before it.
+    private mutating func continueField(_ field: Field, _ bytes: [UInt8], _ line: Range<Int>, end: Int) {
+        let start = line.lowerBound
+        var next = start
+        while next < end, bytes[next].isBlank { next += 1 }
+        var last = end
+        while last > next, bytes[last - 1].isBlank { last -= 1 }
+        let name = String(
+            decoding: bytes[field.line.lowerBound...].prefix { $0 != .colon && !$0.isBlank }, as: UTF8.self)
+        let folded = field.valueRange.upperBound..<next
+        findings.append(
+            .malformedRequest(
+                at: Int64(start), length: next - start,
+                "The value of \(name) is folded: its line continues on the next, which HTTP does not allow any more "
+                    + "(RFC 9112 §5.2).",
+                fix: "Write the field on one line.",
+                edits: [Edit(in: .head, at: Int64(folded.lowerBound), length: Int64(folded.count), [.space])]))
+        let text = String(streamSafe: bytes[next..<last])
+        fields[fields.count - 1] = Field(
+            name: field.name, value: "\(field.value) \(text)", line: field.line.lowerBound..<line.upperBound,
+            valueStart: field.valueStart, valueLength: last - field.valueStart)
+    }
+
     private mutating func noteLine(_ bytes: [UInt8], _ line: Range<Int>) {
-        let text = String(decoding: bytes[line].prefix(80), as: UTF8.self)
+        let text = String(streamSafe: bytes[line].prefix(80))
         findings.append(
             .malformedRequest(
                 at: Int64(line.lowerBound), length: min(line.count, 80),

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 extension Explanation {
     /// The same explanation, with what these servers would refuse with their default settings.
@@ -6,6 +7,10 @@ extension Explanation {
     /// - Parameter servers: The servers whose limits apply. What they refuse is an error.
     public func judged(against servers: [ServerProfile]) -> Explanation {
         var judged = self
+        judged.needs = ServerNeeds(
+            fieldsFirst: servers.contains(where: \.readsNoFieldsAfterFile),
+            fileName: servers.lazy.compactMap(\.onlyFileName).first, fields: servers.compactMap(\.neededField),
+            bracketsForLists: servers.contains(where: \.needsBracketsForLists))
         let found = servers.flatMap { $0.findings(in: self) }
         let common = FormProblem.Code.overCommonDefaults
         // The chosen servers replace the common ones.
@@ -28,13 +33,16 @@ extension ServerProfile {
             }
         }
         found += orderFindings(explanation.parts)
-        if let neededField, !explanation.parts.contains(where: { $0.name.lowercased() == neededField }) {
+        if let neededField, !explanation.parts.isEmpty,
+            !explanation.parts.contains(where: { $0.name.lowercased() == neededField })
+        {
             found.append(
                 finding(
                     at: (0, nil), "\(title) needs the field \(neededField.debugDescription), and the form has none.",
                     fix: "Send the field \(neededField.debugDescription) before the file."))
         }
         if needsBracketsForLists { found += listFindings(explanation.parts) }
+        if renamesFields { found += nameFindings(explanation.parts) }
         return found
     }
 
@@ -73,6 +81,31 @@ extension ServerProfile {
             ]
         }
         return []
+    }
+
+    private func nameFindings(_ parts: [Explanation.Part]) -> [Finding] {
+        var seen: Set<String> = []
+        return parts.enumerated().compactMap { index, part in
+            let name = Self.renamed(part.name)
+            guard name != part.name, !name.isEmpty, seen.insert(part.name).inserted else { return nil }
+            return finding(
+                at: (part.offset, index),
+                "\(title) reads the field \(part.name.debugDescription) under the name \(name.debugDescription).",
+                fix: "Name it \(name.debugDescription), or read it under this name.")
+        }
+    }
+
+    /// The name that PHP gives a field: without spaces at its start, and with an underscore for each dot and space before
+    /// the first bracket, and for a bracket that is not closed.
+    private static func renamed(_ name: String) -> String {
+        let bytes = Array(name.utf8.drop { $0 == .space })
+        let open = bytes.firstIndex(of: UInt8(ascii: "[")) ?? bytes.count
+        let isClosed = open == bytes.count || bytes[open...].contains(UInt8(ascii: "]"))
+        let renamed = bytes.enumerated().map { index, byte in
+            let isReplaced = index < open ? byte == UInt8(ascii: ".") || byte == .space : index == open && !isClosed
+            return isReplaced ? UInt8(ascii: "_") : byte
+        }
+        return String(streamSafe: renamed)
     }
 
     /// The first field after a file.

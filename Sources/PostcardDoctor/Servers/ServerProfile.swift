@@ -17,6 +17,8 @@ public struct ServerProfile: Sendable, Hashable {
     public var onlyFileName: String?
     /// The name of a field that every form needs; `nil` if there is no such rule.
     public var neededField: String?
+    /// Whether the names of variables have neither dots nor spaces, as in PHP.
+    public var renamesFields = false
     /// Whether fields with the same name overwrite each other if the name does not end in `[]`.
     public var needsBracketsForLists = false
 
@@ -84,6 +86,7 @@ extension ServerProfile {
                 limit(.partCount, 1020, "max_multipart_body_parts in php.ini"),
             ])
         php.needsBracketsForLists = true
+        php.renamesFields = true
         return php
     }()
 

@@ -52,6 +52,24 @@ extension BrokenRequest {
         .init("one dash", .korean, .delimiterWithoutDashes, at: .start) {
             $0.replaceAll(delimiter, with: "-FormBoundary7MA4")
         },
+        .init("no dashes before the first boundary", .texts, .delimiterWithoutDashes, at: .start) {
+            $0.replace(delimiter, with: "FormBoundary7MA4")
+        },
+        .init("three dashes before the first boundary", .texts, .extraDashes, at: .start) {
+            $0.replace(delimiter, with: "-\(delimiter)")
+        },
+        .init("a blank before the first delimiter", .pictures, .extraDashes, at: .start) {
+            $0.replace(delimiter, with: " \(delimiter)")
+        },
+        .init("three dashes before another boundary", .texts, .partInContent, at: .body("-\(delimiter)"), part: 0) {
+            $0.replace(delimiter, 2, with: "-\(delimiter)")
+        },
+        .init("a typo in another boundary", .pictures, .partInContent, at: .body("Content-Disposition", 2), part: 0) {
+            $0.replace(delimiter, 2, with: "--FormBoundary7M4")
+        },
+        .init("a letter behind another boundary", .texts, .partInContent, at: .body("\(delimiter)x"), part: 0) {
+            $0.replace("MA4\r\n", 2, with: "MA4x\r\n")
+        },
         .init(
             "no CRLF before a delimiter", .texts, .missingLineBreakBeforeDelimiter, at: .body("Jeju--", plus: 4),
             part: 0
@@ -156,6 +174,11 @@ extension BrokenRequest {
         .init("no dashes before the last boundary", .texts, .wrongCloseDelimiter, at: .body("3\r\nF", plus: 3), part: 2)
         {
             $0.replace("\(delimiter)--", with: "FormBoundary7MA4--")
+        },
+        .init(
+            "three dashes before the last boundary", .texts, .wrongCloseDelimiter, at: .body("3\r\n-", plus: 3), part: 2
+        ) {
+            $0.replace("\(delimiter)--", with: "-\(delimiter)--")
         },
         .init(
             "one dash before the last boundary and no CRLF behind it", .pictures, .wrongCloseDelimiter,

@@ -28,6 +28,27 @@ extension BrokenRequest {
             $0.otherFields = ["Host: example.com\nAccept: */*"]
             $0.replace("MA4\r\n", with: "MA4\n")
         },
+        .init("GET with a form", .texts, .methodWithoutContent, at: .head("GET")) {
+            $0.requestLine = "GET /uploads HTTP/1.1"
+        },
+        .init("a comma for a semicolon", .texts, .malformedContentType, at: .head("multipart")) {
+            $0.setType("multipart/form-data, boundary=FormBoundary7MA4")
+        },
+        .init("a comma behind a charset", .texts, .malformedContentType, at: .head("multipart")) {
+            $0.setType("multipart/form-data; charset=utf-8, boundary=FormBoundary7MA4")
+        },
+        .init("no semicolon", .pictures, .malformedContentType, at: .head("multipart")) {
+            $0.setType("multipart/form-data boundary=FormBoundary7MA4")
+        },
+        .init("blanks around the equals sign", .texts, .malformedContentType, at: .head("multipart")) {
+            $0.setType("multipart/form-data; boundary = FormBoundary7MA4")
+        },
+        .init("a blank behind the equals sign", .texts, .malformedContentType, at: .head("multipart")) {
+            $0.setType("multipart/form-data; boundary= FormBoundary7MA4")
+        },
+        .init("a Content-Type on two lines", .texts, .malformedRequest, at: .head(" boundary")) {
+            $0.setType("multipart/form-data;\r\n boundary=FormBoundary7MA4")
+        },
         .init("an empty Content-Type", .texts, .missingContentType, at: .head("Content-Type:", plus: 14)) {
             $0.setType("")
         },
@@ -134,6 +155,10 @@ extension BrokenRequest {
             let text = "초코"
             request.contentLength = "Content-Length: \(request.body.count + text.utf8.count - text.count)"
         },
+        .init("a body that is not sent", .texts, .bodyNotSent, at: .start) {
+            $0.contentLength = "Content-Length: 157"
+            $0.body = []
+        },
         .init("a Content-Length in words", .texts, .malformedRequest, at: .head("many")) {
             $0.contentLength = "Content-Length: many"
         },
@@ -173,6 +198,18 @@ extension BrokenRequest {
             $0.body = Array("title=Jeju&message=hello&visits=3".utf8)
         },
         .init("the whole form in base64", .texts, .base64Body, at: .start) { $0.body = Array(base64(texts.body).utf8) },
+        .init("no line breaks", .texts, .withoutLineBreaks, at: .start) { $0.replaceAll("\r\n", with: "") },
+        .init("no line breaks, and one at the end", .korean, .withoutLineBreaks, at: .start) {
+            $0.replaceAll("\r\n", with: "")
+            $0.body += [0x0A]
+        },
+        .init("line breaks as four letters", .texts, .escapedLineBreaks, at: .start) {
+            $0.replaceAll("\r\n", with: #"\r\n"#)
+        },
+        .init("line breaks as two letters, in quotes", .texts, .escapedLineBreaks, at: .start) {
+            $0.replaceAll("\r\n", with: #"\n"#)
+            $0.body = [0x22] + $0.body + [0x22]
+        },
         .init("the whole form percent-encoded", .texts, .percentEncodedBody, at: .start) {
             $0.replaceAll("\r\n", with: "%0D%0A")
             $0.replaceAll(" ", with: "%20")

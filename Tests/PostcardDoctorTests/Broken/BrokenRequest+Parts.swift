@@ -35,6 +35,9 @@ extension BrokenRequest {
         .init("blanks around an equals sign", .texts, .malformedParameter, at: .body("title"), part: 0) {
             $0.replace("name=\"title\"", with: "name = \"title\"")
         },
+        .init("blanks around every equals sign", .pictures, .malformedParameter, at: .body("image"), part: 1) {
+            $0.replace(#"name="image"; filename="sea.jpg""#, with: #"name = "image" ; filename = "sea.jpg""#)
+        },
         .init("two names", .texts, .duplicateParameter, at: .body("name=\"b\""), part: 0) {
             $0.replace("name=\"title\"", with: "name=\"title\"; name=\"b\"")
         },
@@ -73,6 +76,9 @@ extension BrokenRequest {
         },
         .init("a filename in Latin-1", .pictures, .nameNotUTF8, at: .body("filename="), part: 1) {
             $0.replace(Array("sea.jpg".utf8), with: Array("caf".utf8) + [0xE9] + Array(".jpg".utf8))
+        },
+        .init("marks in a filename", .pictures, .tooManyCombiningMarks, at: .body("\u{301}.jpg"), part: 1) {
+            $0.replace("sea.jpg", with: "sea" + String(repeating: "\u{300}", count: 30) + "\u{301}.jpg")
         },
         .init("a filename read as Latin-1", .pictures, .mojibake, at: .body("cafÃ©"), part: 1) {
             $0.replace("sea.jpg", with: "cafÃ©.jpg")

@@ -17,6 +17,9 @@ struct BrokenRequestTests {
         return examination.finish()
     }
 
+    /// Where the body of a request begins.
+    static func headEnd(of bytes: [UInt8]) -> Int { (bytes.index(of: Array("\r\n\r\n".utf8)) ?? bytes.count - 4) + 4 }
+
     @Test("A good request has no problem at all", arguments: SampleRequest.good.indices)
     func good(index: Int) {
         let request = SampleRequest.good[index].request
@@ -32,6 +35,17 @@ struct BrokenRequestTests {
     func list(name: String, value: String) {
         let request = SampleRequest([.field(name, value)])
         #expect(Self.explanation(of: request.bytes).findings == [])
+    }
+
+    @Test(
+        "Markup, addresses and sizes in words are no problem",
+        arguments: [
+            "<b>bold</b>", "<br>", "<img src=\"a.jpg\">", "<IMG SRC=a.jpg>", "3 bytes of it", "a.b@c.de",
+            "photo.jpg", "/uploads/photo.jpg", "https://a.example/b.jpg", "@anna", "[\"a\",\"b\"]", "System of a Down",
+            "b'quoted'", "<dark-mode>", "<3",
+        ])
+    func text(value: String) {
+        #expect(Self.explanation(of: SampleRequest([.field("title", value)]).bytes).findings == [])
     }
 
     @Test("The problem comes first, at its byte and in its part", arguments: all)

@@ -106,12 +106,70 @@ struct CurlCommandTests {
             ("/x", "Host: a\r\n", "http://a/x"), ("/x", "Host: a:443\r\n", "https://a:443/x"),
             ("/x", "Host: a:4430\r\n", "http://a:4430/x"), ("https://b/x", "Host: a\r\n", "https://b/x"),
             ("https://b/x", "", "https://b/x"), ("/x", "", "http://127.0.0.1:8080/uploads"),
+            (#"/"\x"#, "Host: a\r\n", "http://a/%22%5Cx"),
+            ("/%7E%zz?q=é#f", "Host: a\r\n", "http://a/%7E%25zz?q=%C3%A9%23f"),
+            ("http://b:1", "", "http://b:1/"), ("/[1]", "Host: [::1]:8080\r\n", "http://[::1]:8080/[1]"),
+            ("/x", "Host: a\"b\r\n", "http://127.0.0.1:8080/uploads"),
+            ("/x", "Host: a:99999\r\n", "http://127.0.0.1:8080/uploads"),
+            ("/x", "Host: a\tb\r\n", "http://127.0.0.1:8080/uploads"),
+            ("/x", "Host: a:b\r\n", "http://127.0.0.1:8080/uploads"),
         ])
     func address(target: String, host: String, url: String) {
         let request =
             "POST \(target) HTTP/1.1\r\n\(host)Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
             + "Content-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--b--\r\n"
         #expect(Explanation(request: request.utf8).curl?.url == url)
+    }
+
+    /// Forms that a server refuses, the server if it was chosen, and the parts of the line.
+    private static let acceptedForms: [(parts: [SampleRequest.Part], servers: [ServerProfile], words: [String])] = [
+        (
+            [.file("file", "a.png", "image/png", Picture.png), .field("key", "k"), .field("policy", "x")], [],
+            ["--form-string", "key=k", "--form-string", "policy=x", "-F", #"file=@"a.png";type=image/png"#]
+        ),
+        (
+            [.field("acl", "public-read"), .file("image", "a.png", "image/png", Picture.png)], [.s3],
+            [
+                "--form-string", "acl=public-read", "--form-string", "key=${filename}", "-F",
+                #"file=@"a.png";type=image/png"#,
+            ]
+        ),
+        (
+            [
+                .init(
+                    header: [#"Content-Disposition: form-data; name="photo""#, "Content-Type: image/png"],
+                    content: Picture.png)
+            ], [], ["-F", #"photo=@"photo.png";type=image/png"#]
+        ),
+        (
+            [
+                .file("petImage", "a.jpg", "image/jpeg", Picture.jpeg),
+                .file("petImage", "b.png", "image/png", Picture.png), .field("name", "초코"),
+            ], [.php],
+            [
+                "-F", #"petImage[]=@"a.jpg";type=image/jpeg"#, "-F", #"petImage[]=@"b.png";type=image/png"#,
+                "--form-string", "name=초코",
+            ]
+        ),
+        (
+            [.init(header: [#"Content-Disposition: form-data; name="a""#], content: [0xFF, 0xFE])], [],
+            ["-F", #"a=<"a.txt""#]
+        ),
+    ]
+
+    @Test("The line sends what the server accepts, and not the mistake again", arguments: acceptedForms.indices)
+    func accepted(index: Int) throws {
+        let row = Self.acceptedForms[index]
+        let explanation = Explanation(request: SampleRequest(row.parts).bytes).judged(against: row.servers)
+        let command = try #require(explanation.curl)
+        #expect(try arguments(of: command.line).dropFirst() == row.words[...])
+    }
+
+    @Test("A form that was sent with GET is sent with POST")
+    func method() {
+        var request = SampleRequest.texts
+        request.requestLine = "GET /uploads HTTP/1.1"
+        #expect(Explanation(request: request.bytes).curl?.method == "POST")
     }
 
     @Test("Files and texts with a type are told apart from what curl would read in them")
@@ -127,7 +185,7 @@ struct CurlCommandTests {
         #expect(!command.isExact)
         let expected = [
             "http://a/", "-F", #"f=@"제주 바다;x=\"1\".jpg";type=image/jpeg"#, "-F", #"g=@file;filename="""#, "-F",
-            #"h=@file;filename="a/b""#, "-F", #"t="@x;y";type=text/markdown"#, "--form-string", "u=…",
+            #"h=@file;filename="a/b""#, "-F", #"t="@x;y";type=text/markdown"#, "-F", #"u=<"u.txt""#,
         ]
         #expect(try arguments(of: command.line) == expected)
     }

@@ -152,6 +152,16 @@ struct RequestFixerTests {
                 + "--XX--\r\n",
             // A part behind another form's delimiter.
             "--YY\r\n\(header)\"a\"\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+            // A part whose delimiter has a typo, with and without a header.
+            "--XY\r\nContent-Type: text/plain\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+            "--XY\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+            "-- XX\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+            // A part behind the close delimiter, whose delimiter has a dash too many.
+            "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX--\r\n---XX\r\n\(header)\"b\"\r\n\r\n2\r\n---XX--\r\n",
+            // A text that may be a header's field, or lines of it.
+            "--XX\r\n\(header)\"a\"\r\nNote: milk\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"\r\nNote: milk\neggs\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"\r\na\n\nb\r\n--XX--\r\n",
             // The close delimiter of another form.
             "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--YY--\r\n",
             // A text that quotes the close delimiter.
@@ -164,6 +174,29 @@ struct RequestFixerTests {
     }
 
     private static let header = "Content-Disposition: form-data; name="
+
+    @Test("A picture without the blank line before it gets that line, and keeps its bytes")
+    func pictureWithoutBlankLine() throws {
+        // The picture's first line holds NUL and line breaks, as a camera's does.
+        let segment: [UInt8] = [0xFF, 0xE1, 0, 16] + Array("Exif\0\0MM\0\n\nX: y".utf8)
+        let picture = Picture.jpeg(segments: segment)
+        var request = SampleRequest([.file("image", "sea.jpg", "image/jpeg", picture)])
+        request.replace(Array("image/jpeg\r\n\r\n".utf8), with: Array("image/jpeg\r\n".utf8))
+        let explanation = BrokenRequestTests.explanation(of: request.bytes)
+        #expect(explanation.findings.map(\.code) == [.missingBlankLine], "\(explanation)")
+        let fixed = Self.fixed(request.bytes)
+        #expect(fixed == SampleRequest([.file("image", "sea.jpg", "image/jpeg", picture)]).bytes)
+    }
+
+    @Test("What a second reading finds again is not called fixed")
+    func secondReading() {
+        let explanation = BrokenRequestTests.explanation(of: Self.certain[0].request.bytes)
+        let again = explanation.outcome(reading: explanation)
+        #expect(again.fixed.allSatisfy { $0.severity != .error || explanation.unfixable.map(\.code).contains($0.code) })
+        #expect(again.left.count >= explanation.findings.count { $0.severity == .error })
+        let unread = BrokenRequestTests.explanation(of: SampleRequest.texts.bytes)
+        #expect(!BrokenRequestTests.explanation(of: SampleRequest.pictures.bytes).keepsContents(in: unread))
+    }
 
     @Test("What is found in a name that is put right has its place in the body")
     func place() {

@@ -32,6 +32,8 @@ struct HostileShape: Sendable, CustomTestStringConvertible {
         return Array(start.utf8) + repeated + Array(end.utf8)
     }
 
+    /// Two marks that a normal form sorts the other way.
+    private static let marks = "\u{300}\u{316}"
     static let head = "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n"
     private static let part = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n"
     private static let file = "--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"x\"\r\n\r\n"
@@ -67,6 +69,13 @@ struct HostileShape: Sendable, CustomTestStringConvertible {
         HostileShape("delimiters of another boundary", "--c\r\n"),
         HostileShape("parts of another boundary", "--c\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n"),
         HostileShape("delimiters without a head", "", "--b\r\n"),
+        HostileShape("delimiters of three dashes", head + part, "\r\n---b\r\n"),
+        HostileShape("boundaries and blanks", head + part, "b     "),
+        HostileShape("boundaries and dashes", head + part, "b-----"),
+        HostileShape("types of parts", head + part, "form-data "),
+        HostileShape("headers of parts", head + part, "Content-Disposition: form-data\r\n"),
+        HostileShape("lines of a preamble", "--c\r\n", "-\r\n", "--b\r\n"),
+        HostileShape("folded lines of a head", "POST / HTTP/1.1\r\nA: b\r\n", " c\r\n", "\r\n--b"),
         HostileShape("dashes", "-"),
         HostileShape("lines of a dash", head + part, "\r\n-"),
     ]
@@ -85,6 +94,18 @@ struct HostileShape: Sendable, CustomTestStringConvertible {
             "headers of control characters", disposition + "; name=\"" + repeated("\u{1}", 8_000) + "\"\r\n\r\n"),
         HostileShape("headers of percent signs", disposition + "; name*=utf-8''" + repeated("%41", 6_000) + "\r\n\r\n"),
         HostileShape("headers that end in LF", "--b\nContent-Disposition: form-data; name=\"a\"\n\nx\n"),
+        HostileShape("names of marks", disposition + "; name=\"a" + repeated(marks, 3_000) + "\"\r\n\r\nx\r\n"),
+        HostileShape(
+            "filenames of marks",
+            "--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"" + repeated(marks, 3_000)
+                + "\"\r\n\r\nx\r\n"),
+        HostileShape("a target of marks", "POST /", marks, " HTTP/1.1\r\n\r\n"),
+        HostileShape("a field of marks", "POST / HTTP/1.1\r\nHost: a", marks, "\r\n\r\n"),
+        HostileShape(
+            "a boundary of marks", "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=a", marks,
+            "\r\n\r\n--a"),
+        HostileShape("texts of marks", head + part, marks),
+        HostileShape("texts of a few marks", part + repeated(marks, 900) + "\r\n"),
         HostileShape("a head without an end", "POST / HTTP/1.1\r\n", "X: y\r\n"),
         HostileShape("a head of types", "POST / HTTP/1.1\r\n", "Content-Type: multipart/form-data\r\n", "\r\n--b"),
     ]
@@ -109,6 +130,12 @@ struct HostileShape: Sendable, CustomTestStringConvertible {
         HostileShape("empty lines of a trace", trace, "0000:\n"),
         HostileShape("escapes of a HAR", archive, "\\r\\n--b", "\"}}}]}}"),
         HostileShape("delimiters of a HAR", archive, "--b\\r\\n", "\"}}}]}}"),
+        HostileShape(
+            "marks in a URL of a HAR", "{\"log\":{\"entries\":[{\"request\":{\"method\":\"POST\",\"url\":\"http://h/a",
+            marks, "\"}}]}}"),
+        HostileShape(
+            "names of marks in a HAR", "{\"log\":{\"entries\":[]", ",\"" + repeated("\\u0300\\u0316", 1_000) + "\":1",
+            "}}"),
         HostileShape("brackets of a HAR", "{\"log\":", "[", ""),
     ]
 }

@@ -93,6 +93,21 @@ struct ServerProfileTests {
         #expect(ServerProfile(named: "clippy") == nil)
     }
 
+    @Test(
+        "PHP gives other names to fields with dots, spaces and open brackets",
+        arguments: [
+            ("user.name", "user_name"), ("first name", "first_name"), ("a[b", "a_b"), (" lead", "lead"),
+            ("a.b[c.d]", "a_b[c.d]"),
+        ])
+    func renamed(name: String, read: String) throws {
+        let judged = Self.explanation([.field(name, "x")]).judged(against: [.php])
+        let finding = try #require(judged.findings.first)
+        #expect(finding.code == .refusedByServer)
+        #expect(finding.message.hasSuffix("under the name \(read.debugDescription)."))
+        #expect(Self.explanation([.field(read, "x")]).judged(against: [.php]).isValid)
+        #expect(Self.explanation([.field(name, "x")]).judged(against: [.go]).isValid)
+    }
+
     @Test("PHP keeps the last of several parts with one name")
     func lists() {
         let judged = Self.explanation([.field("tag", "a"), .field("tag", "b")]).judged(against: [.php])
