@@ -90,14 +90,23 @@ package enum DurableFiles {
         try synchronize(descriptor, path)
     }
 
-    /// The free bytes for a program without special rights on a path's file system.
-    package static func freeBytes(at path: FilePath) throws(FileError) -> Int64 {
+    /// The room for a program without special rights on a path's file system.
+    package struct FreeRoom: Sendable {
+        package let bytes: Int64
+        /// How many files and folders can still be made. Not limited if the file system does not count them.
+        package let files: Int64
+    }
+
+    /// The free room on a path's file system.
+    package static func freeRoom(at path: FilePath) throws(FileError) -> FreeRoom {
         var room = statvfs()
         guard path.withPlatformString({ statvfs($0, &room) }) == 0 else {
             throw FileError("look at", path, lastError)
         }
         let (bytes, isOver) = UInt64(room.f_bavail).multipliedReportingOverflow(by: UInt64(room.f_frsize))
-        return isOver ? .max : Int64(clamping: bytes)
+        return FreeRoom(
+            bytes: isOver ? .max : Int64(clamping: bytes),
+            files: room.f_files == 0 ? .max : Int64(clamping: UInt64(room.f_favail)))
     }
 
     static var lastError: Errno { Errno(rawValue: errno) }

@@ -225,20 +225,3 @@ struct EventStream: Sendable {
             })
     }
 }
-
-/// Publishes the uploads that the routes received and deleted.
-struct LiveMiddleware<Context: RequestContext>: RouterMiddleware {
-    let live: LiveEvents
-
-    func handle(
-        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
-    ) async throws -> Response {
-        let response = try await next(request, context)
-        switch UploadConnection.current?.report.outcome {
-        case .recorded(let record): live.publish(.uploaded(record))
-        case .deleted(let id): live.publish(.deleted(id))
-        case .repeated, nil: break
-        }
-        return response
-    }
-}

@@ -2,7 +2,6 @@ import Logging
 import PostcardFoundation
 import PostcardServer
 import ServiceLifecycle
-import Synchronization
 
 /// Removes what a ``RetentionPolicy`` does not keep.
 struct RetentionKeeper: Service {
@@ -14,36 +13,26 @@ struct RetentionKeeper: Service {
     let onRemoval: @Sendable (UploadID) -> Void
     /// The time of the machine's clock, and the time since any fixed moment.
     let now: @Sendable () -> (wall: Date, uptime: Duration)
+    /// Refuses forms while uploads are removed; `nil` if their bytes are not limited.
+    let limit: StoreLimit?
 
     /// Whether other receivers may delete uploads too.
     private var isShared: Bool { store.followingInterval != nil }
-    /// Events that had no room.
-    private let missedEvents = MissedEvents()
-    private let events: AsyncStream<Event>
-    private let continuation: AsyncStream<Event>.Continuation
+    private let news: RetentionNews
+    private let begun = AsyncStream<Never>.makeStream()
 
-    private final class MissedEvents: Sendable {
-        private let areThere = Atomic(false)
-
-        func note() { areThere.store(true, ordering: .relaxed) }
-        func take() -> Bool { areThere.exchange(false, ordering: .relaxed) }
-    }
-
-    private enum Event {
-        case recorded(UploadID, bytes: Int64)
-        case deleted(UploadID)
-        /// Time to look at the sizes.
-        case sizesDue
-        /// Time to look at everything.
-        case due
-    }
-
-    /// How long a store that other receivers use may exceed the limit before it is listed: a listing of all uploads costs
-    /// as many requests as there are thousands.
+    /// How often a store that other receivers use is listed although it seems to keep the limit: a listing of all uploads
+    /// costs as many requests as there are thousands.
     private static let sharedInterval = Duration.seconds(600)
+    /// How often it is listed while it seems to exceed the limit by more than ``tolerance``.
+    private static let excessInterval = Duration.seconds(30)
+    /// Listed early if the limit is exceeded by more than a twentieth: half of what may be exceeded before forms are
+    /// refused.
+    private static let tolerance: Int64 = 20
 
     init(
         of store: any MaintainedUploadStore, by policy: RetentionPolicy, meter: UploadMeter, logger: Logger,
+        shares: ShareAccount = ShareAccount(ShareLimits(clientShare: 1)),
         onRemoval: @escaping @Sendable (UploadID) -> Void = { _ in },
         now: @escaping @Sendable () -> (wall: Date, uptime: Duration) = RetentionKeeper.machineTime
     ) {
@@ -53,8 +42,11 @@ struct RetentionKeeper: Service {
         self.logger = logger
         self.onRemoval = onRemoval
         self.now = now
-        // What does not fit is found when everything is looked at.
-        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(4096))
+        let news = RetentionNews()
+        self.news = news
+        limit = policy.maximumBytes.map { maximum in
+            StoreLimit(of: maximum, blockBytes: store.blockBytes, shares: shares) { news.add() }
+        }
     }
 
     private static let start = ContinuousClock.now
@@ -65,87 +57,103 @@ struct RetentionKeeper: Service {
 
     /// Takes note of what became of a request.
     func note(_ outcome: UploadReport.Outcome) {
-        guard policy.maximumBytes != nil else { return }
-        let event: Event
-        switch outcome {
-        case .recorded(let record): event = .recorded(record.id, bytes: record.storedBytes)
-        case .deleted(let id): event = .deleted(id)
-        case .repeated: return
-        }
-        if case .dropped = continuation.yield(event) { missedEvents.note() }
+        if case .deleted(let id) = outcome { news.add { $0.deleted.append(id) } }
+    }
+
+    /// Waits until it is known what is in a store that no one else uses: forms that arrive before would exceed the limit.
+    func waitUntilBegun() async {
+        guard !isShared else { return }
+        for await _ in begun.stream {}
     }
 
     func run() async throws {
+        defer { begun.continuation.finish() }
         await cancelWhenGracefulShutdown {
             await withTaskGroup(of: Void.self) { tasks in
-                tasks.addTask {
-                    while !Task.isCancelled {
-                        continuation.yield(.due)
-                        try? await Task.sleep(for: store.sweepInterval)
-                    }
-                }
-                if isShared {
-                    tasks.addTask {
-                        while !Task.isCancelled {
-                            try? await Task.sleep(for: Self.sharedInterval)
-                            continuation.yield(.sizesDue)
-                        }
-                    }
-                }
-                var clock: RetentionClock?
+                repeatEvery(store.sweepInterval, in: &tasks) { $0.due.look = true }
+                if isShared { repeatEvery(Self.excessInterval, in: &tasks) { $0.due.listing = true } }
+                var ages: UploadAges?
                 var ledger = RetentionLedger()
-                for await event in events where !Task.isCancelled {
-                    switch event {
-                    case .recorded(let id, let bytes):
-                        ledger.insert(recorded: id, bytes: bytes)
-                        if isShared { continue }
-                    case .deleted(let id):
-                        ledger.remove(id)
-                        if isShared { continue }
-                    case .sizesDue: break
-                    case .due:
-                        await removeOld(&clock, &ledger)
-                        guard await learnSizes(&ledger) else { continue }
-                        await retryExcess(&ledger)
-                        await removeKnownExcess(&ledger)
-                        continue
+                if !isShared { await begin(&ages, &ledger) }
+                var listed = ContinuousClock.now
+                await lookAtEverything(&ages, &ledger)
+                for await _ in news.changes where !Task.isCancelled {
+                    bringUpToDate(&ledger)
+                    let due = news.takeDue()
+                    if due.look {
+                        listed = .now
+                        await lookAtEverything(&ages, &ledger)
+                    } else if !isShared {
+                        await removeExcess(&ledger)
+                    } else if due.listing, isWorthListing(ledger, since: listed) {
+                        listed = .now
+                        await removeExcess(&ledger)
                     }
-                    await removeExcess(&ledger)
                 }
                 tasks.cancelAll()
             }
         }
     }
 
-    /// Removes everything that is too old.
-    ///
-    /// - Parameter clock: What is known of the time; `nil` at first.
-    func removeOld(_ clock: inout RetentionClock?, _ ledger: inout RetentionLedger) async {
-        guard let age = policy.maximumAge else { return }
-        let (wall, uptime) = now()
-        var known: RetentionClock
-        if let clock {
-            known = clock
-        } else {
-            do {
-                // The clock may be wrong since the machine was started. Without uploads it can do no harm.
-                let newest = try await store.identifiers(limit: 1, after: nil).first
-                known = RetentionClock(since: newest?.time ?? wall, uptime: uptime)
-            } catch {
-                return report(error, "Could not list the uploads to remove old ones", of: nil, .read)
+    private func repeatEvery(
+        _ interval: Duration, in tasks: inout TaskGroup<Void>,
+        _ change: @escaping @Sendable (inout RetentionNews.State) -> Void
+    ) {
+        tasks.addTask {
+            while !Task.isCancelled {
+                try? await Task.sleep(for: interval)
+                news.add(change)
             }
         }
-        let time = known.time(wall: wall, uptime: uptime)
-        clock = known
-        let limit = time.addingTimeInterval(-(age / .seconds(1)))
-        // No upload has an earlier time.
-        guard limit.timeIntervalSince1970 > 0 else { return }
-        let oldest = UploadID(earliestAt: Int64(limit.timeIntervalSince1970 * 1000))
-        guard let old = await identifiers(olderThan: oldest) else { return }
+    }
+
+    /// Learns what there is, before the first form arrives.
+    private func begin(_ ages: inout UploadAges?, _ ledger: inout RetentionLedger) async {
+        if let maximum = policy.maximumAge { _ = await end(ofOlderThan: maximum / .seconds(1), &ages) }
+        await learnSizes(&ledger)
+        bringUpToDate(&ledger)
+        begun.continuation.finish()
+    }
+
+    private func lookAtEverything(_ ages: inout UploadAges?, _ ledger: inout RetentionLedger) async {
+        await removeOld(&ages, &ledger)
+        if await learnSizes(&ledger) {
+            await retryExcess(&ledger)
+            await removeKnownExcess(&ledger)
+        }
+    }
+
+    private func isWorthListing(_ ledger: RetentionLedger, since listed: ContinuousClock.Instant) -> Bool {
+        guard let maximum = policy.maximumBytes else { return false }
+        let tolerated = Int64(clamping: Int128(maximum) + Int128(maximum / Self.tolerance))
+        return !ledger.excess(over: tolerated, but: ledger.failed).isEmpty
+            || listed.duration(to: .now) >= Self.sharedInterval
+    }
+
+    /// Enters what has happened into the ledger.
+    private func bringUpToDate(_ ledger: inout RetentionLedger) {
+        for id in news.takeDeleted() { ledger.remove(id) }
+        limit?.update { arrivals in
+            for arrival in arrivals { ledger.insert(recorded: arrival.id, bytes: arrival.bytes) }
+            return (ledger.totalBytes, ledger.newestBytes)
+        }
+    }
+
+    // MARK: - Age
+
+    /// Removes everything that is too old.
+    ///
+    /// - Parameter ages: What is known of the ages; `nil` at first.
+    func removeOld(_ ages: inout UploadAges?, _ ledger: inout RetentionLedger) async {
+        guard let maximum = policy.maximumAge, let end = await end(ofOlderThan: maximum / .seconds(1), &ages),
+            let old = await identifiers(olderThan: end)
+        else { return }
         // Those that could not be removed have a turn of their own, so that the others do not wait behind them.
         await remove(old.reversed().filter(ledger.failed.contains), because: .age, &ledger)
         await remove(old.reversed().filter { !ledger.failed.contains($0) }, because: .age, &ledger)
     }
+
+    // MARK: - Size
 
     /// How many records are read one after the other to learn their sizes, rather than to ask for all sizes at once.
     static let fewUploads = 100
@@ -172,7 +180,8 @@ struct RetentionKeeper: Service {
                 continue
             }
             do {
-                if let record = try await store.record(id) { ledger.insert(id, bytes: record.storedBytes) }
+                guard let record = try await store.record(id) else { continue }
+                ledger.insert(id, bytes: record.storedBytes(inBlocksOf: store.blockBytes))
             } catch {
                 // A damaged one is set aside, and the others can still be counted.
                 report(error, "Could not read the size of an upload", of: id, .read)
@@ -191,8 +200,7 @@ struct RetentionKeeper: Service {
     /// not be removed for one that is gone.
     func removeExcess(_ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumBytes else { return }
-        let isExceeded = !ledger.excess(over: maximum, but: ledger.failed).isEmpty
-        if isExceeded, isShared || missedEvents.take() {
+        if isShared, !ledger.excess(over: maximum, but: ledger.failed).isEmpty {
             guard await learnSizes(&ledger) else { return }
         }
         await removeKnownExcess(&ledger)
@@ -201,8 +209,11 @@ struct RetentionKeeper: Service {
     private func removeKnownExcess(_ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumBytes else { return }
         await remove(ledger.excess(over: maximum, but: ledger.failed), because: .quota, &ledger)
+        bringUpToDate(&ledger)
         meter.stores(bytes: ledger.totalBytes)
     }
+
+    // MARK: - The store
 
     /// The identifiers of all uploads that are older than one, newest first; `nil` if the store fails.
     private func identifiers(olderThan id: UploadID?) async -> [UploadID]? {
@@ -219,32 +230,50 @@ struct RetentionKeeper: Service {
         return nil
     }
 
-    /// How many uploads in succession may fail to be removed before the rest is left for later.
-    private static let maximumFailures = 3
+    /// How many uploads are removed at once. More would take the threads for files from forms that arrive.
+    private static let batchCount = 8
 
-    private func remove(
-        _ ids: some Sequence<UploadID>, because reason: RetentionPolicy.Reason, _ ledger: inout RetentionLedger
-    ) async {
-        var failures = 0
-        for id in ids where failures < Self.maximumFailures && !Task.isCancelled {
-            do {
-                let isRemoved = try await store.delete(id)
-                failures = 0
-                ledger.remove(id)
-                // Otherwise a client was faster, or another receiver.
-                guard isRemoved else { continue }
-                meter.removed(because: reason.rawValue)
-                logger.notice("Removed an upload", metadata: ["upload": "\(id)", "reason": "\(reason.rawValue)"])
-                onRemoval(id)
-            } catch {
-                failures += 1
-                ledger.keep(id)
-                report(error, "Could not remove an upload", of: id, .delete)
+    /// Removes uploads, several at once. If none of several can be removed, the rest is left for later.
+    private func remove(_ ids: [UploadID], because reason: RetentionPolicy.Reason, _ ledger: inout RetentionLedger)
+        async
+    {
+        var rest = ids[...]
+        while !rest.isEmpty, !Task.isCancelled {
+            let batch = rest.prefix(Self.batchCount)
+            rest = rest.dropFirst(batch.count)
+            let results = await withTaskGroup(of: (id: UploadID, isRemoved: Result<Bool, any Error>).self) { tasks in
+                for id in batch {
+                    tasks.addTask {
+                        do { return (id, .success(try await store.delete(id))) } catch { return (id, .failure(error)) }
+                    }
+                }
+                return await tasks.reduce(into: []) { $0.append($1) }
             }
+            var hasFailed = true
+            for (id, isRemoved) in results.sorted(by: { $0.id < $1.id }) {
+                switch isRemoved {
+                case .success(let isRemoved):
+                    hasFailed = false
+                    ledger.remove(id)
+                    // Otherwise a client was faster, or another receiver.
+                    if isRemoved { noteRemoval(of: id, because: reason) }
+                case .failure(let error):
+                    ledger.keep(id)
+                    report(error, "Could not remove an upload", of: id, .delete)
+                }
+            }
+            if hasFailed { return }
+            bringUpToDate(&ledger)
         }
     }
 
-    private func report(
+    private func noteRemoval(of id: UploadID, because reason: RetentionPolicy.Reason) {
+        meter.removed(because: reason.rawValue)
+        logger.notice("Removed an upload", metadata: ["upload": "\(id)", "reason": "\(reason.rawValue)"])
+        onRemoval(id)
+    }
+
+    func report(
         _ error: any Error, _ message: Logger.Message, of id: UploadID?, _ operation: UploadMeter.StoreOperation
     ) {
         // The receiver shuts down.

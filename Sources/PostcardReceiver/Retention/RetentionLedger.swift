@@ -7,7 +7,8 @@ struct RetentionLedger: Sendable {
         let bytes: Int64
     }
 
-    private var entries: [Entry] = []
+    /// A slice, because the first is removed most often.
+    private var entries: ArraySlice<Entry> = []
     private var removed = RecentUploads()
     /// The uploads that could not be removed, and are still to be.
     private(set) var failed: Set<UploadID> = []
@@ -20,7 +21,7 @@ struct RetentionLedger: Sendable {
     /// Adds an upload. One that is known stays as it is.
     mutating func insert(_ id: UploadID, bytes: Int64) {
         let position = position(of: id)
-        guard position == entries.count || entries[position].id != id else { return }
+        guard position == entries.endIndex || entries[position].id != id else { return }
         entries.insert(Entry(id: id, bytes: bytes), at: position)
         totalBytes += Int128(bytes)
     }
@@ -34,8 +35,9 @@ struct RetentionLedger: Sendable {
         failed.remove(id)
         removed.insert(id)
         let position = position(of: id)
-        guard position < entries.count, entries[position].id == id else { return }
-        totalBytes -= Int128(entries.remove(at: position).bytes)
+        guard position < entries.endIndex, entries[position].id == id else { return }
+        totalBytes -= Int128(entries[position].bytes)
+        if position == entries.startIndex { entries.removeFirst() } else { entries.remove(at: position) }
     }
 
     /// Takes note that an upload could not be removed.
@@ -48,7 +50,7 @@ struct RetentionLedger: Sendable {
     mutating func reconcile(with listed: [UploadID]) -> [UploadID] {
         var kept: [Entry] = []
         var unknown: [UploadID] = []
-        var known = entries[...]
+        var known = entries
         for id in listed.reversed() {
             while let first = known.first, first.id < id { known.removeFirst() }
             if let first = known.first, first.id == id {
@@ -58,7 +60,7 @@ struct RetentionLedger: Sendable {
                 unknown.append(id)
             }
         }
-        entries = kept
+        entries = kept[...]
         totalBytes = kept.reduce(0) { $0 + Int128($1.bytes) }
         return unknown
     }
@@ -78,11 +80,14 @@ struct RetentionLedger: Sendable {
         return excess
     }
 
-    /// How many uploads are older than this one.
+    /// The size of the newest upload.
+    var newestBytes: Int64 { entries.last?.bytes ?? 0 }
+
+    /// Where an upload is, or would be.
     private func position(of id: UploadID) -> Int {
         // The upload is almost always the newest.
-        if let newest = entries.last, newest.id < id { return entries.count }
-        var (lower, upper) = (0, entries.count)
+        if let newest = entries.last, newest.id < id { return entries.endIndex }
+        var (lower, upper) = (entries.startIndex, entries.endIndex)
         while lower < upper {
             let middle = (lower + upper) / 2
             if entries[middle].id < id { lower = middle + 1 } else { upper = middle }

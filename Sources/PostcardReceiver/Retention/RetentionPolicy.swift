@@ -13,19 +13,30 @@ import PostcardFoundation
 public struct RetentionPolicy: Sendable, Hashable {
     /// How old uploads may become. Defaults to `nil`: no limit.
     ///
-    /// The age is measured from the time in the upload's identifier, by the clock of this machine. If that is set
-    /// forward by more than a minute, nothing is removed by the new time for an hour, so that a wrong clock that is
-    /// corrected soon does no harm. In the hour after the start the time is at most that of the newest upload and what
-    /// has passed since the start, because the clock may be wrong from the beginning.
+    /// In a directory, the age is the time for which a receiver with this limit has had the upload, measured while it
+    /// runs, by a clock that cannot be set. So an upload that was received while the machine's clock was wrong is kept as
+    /// long as others. Of the time between two runs at most a tenth of the maximum age counts, because only the
+    /// machine's clock says how long that was. What is in the directory when it first has this limit counts from then
+    /// on.
+    ///
+    /// In a bucket, which refuses requests of a wrong clock, the age is measured from the time in the upload's identifier
+    /// by the clock of this machine. If that is set forward by more than a minute, nothing is removed by the new time for
+    /// an hour. In the hour after the start the time is at most that of the newest upload and what has passed since.
     public var maximumAge: Duration?
 
     /// How many bytes all uploads may have together, records and files. Defaults to `nil`: no limit.
     ///
-    /// A client that may post can push out the uploads of others, even before a webhook has announced them.
+    /// In a directory, each file, record and folder counts in blocks of 4 KiB, as on the disk: the smallest form counts
+    /// 8 KiB. A client that may post can push out the uploads of others, even before a webhook has announced them.
     ///
-    /// The newest upload stays, even if it is larger. The limit is kept after each upload, so it is exceeded by those
-    /// that arrive at the same time. Several receivers that share a bucket compare the limit with all that is in the bucket
-    /// every ten minutes if it seems to be exceeded, and else once an hour.
+    /// The newest upload stays, even if it is larger. Older uploads are removed while others arrive. If they arrive
+    /// faster, so that the uploads exceed the limit by a tenth, forms are refused with 503 and the code
+    /// `store-over-limit` until it is kept again, except those of addresses that have sent little since. So the limit is
+    /// never exceeded by more than a fifth and one form.
+    ///
+    /// Each of several receivers that share a bucket compares the limit with all that is in the bucket once an hour,
+    /// every ten minutes if it seems to be exceeded, and every half minute if by a twentieth. It knows the uploads of the
+    /// others only from then.
     public var maximumBytes: Int64?
 
     /// Makes a policy by which everything is kept.

@@ -1,14 +1,14 @@
 import Hummingbird
 import PostcardServer
 
-/// Reports what became of each form, also if the response to it failed.
+/// Reports what became of each form as soon as it is known, also if the response to it fails.
 struct OutcomeMiddleware<Context: RequestContext>: RouterMiddleware {
     let observe: @Sendable (UploadReport.Outcome) -> Void
 
     func handle(
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
-        defer { if let outcome = UploadConnection.current?.report.outcome { observe(outcome) } }
+        UploadConnection.current?.report.onOutcome(observe)
         return try await next(request, context)
     }
 }

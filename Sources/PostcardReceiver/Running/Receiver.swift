@@ -167,6 +167,7 @@ public struct Receiver: Sendable {
         var limits = ShareLimits(
             uploads, connections: maximumConnections.map(OpenFiles.allowed) ?? OpenFiles.maximumConnections)
         limits[.listeners] = LiveEvents.maximumListeners
+        if let maximum = retention?.maximumBytes { limits[.excessBytes] = StoreLimit.tenth(of: maximum) }
         if !connections.trustedProxies.isEmpty {
             // A proxy's connections are not limited, and each of its clients takes one for a request. So the share of
             // requests has to be one of connections.
@@ -184,9 +185,8 @@ public struct Receiver: Sendable {
             router.add(
                 middleware: InspectionMiddleware(inspector: inspector, uploadPath: uploads.path, scheme: scheme))
         }
-        router.add(middleware: LiveMiddleware(live: live))
         let keeper = retention.map { policy in
-            RetentionKeeper(of: store, by: policy, meter: meter, logger: logger) { id in
+            RetentionKeeper(of: store, by: policy, meter: meter, logger: logger, shares: shares) { id in
                 inspector?.forget(id)
                 live.publish(.deleted(id))
             }
@@ -194,6 +194,13 @@ public struct Receiver: Sendable {
         let webhooks = try self.webhooks(of: store, meter)
         router.add(
             middleware: OutcomeMiddleware { outcome in
+                switch outcome {
+                case .recorded(let record): live.publish(.uploaded(record))
+                case .deleted(let id):
+                    inspector?.forget(id)
+                    live.publish(.deleted(id))
+                case .repeated: break
+                }
                 keeper?.note(outcome)
                 webhooks?.note(outcome)
             })
@@ -209,7 +216,7 @@ public struct Receiver: Sendable {
             middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
         // All routes together, because forms may be posted to one of the receiver's own paths.
         var routes = Routes<BasicRequestContext>()
-        routes.addUploads(to: store, options: uploads, meter: meter, shares: shares)
+        routes.addUploads(to: store, options: uploads, meter: meter, shares: shares, limit: keeper?.limit)
         addPages(
             to: &routes, of: store, live: live, inspector: inspector, budget: ResponseBudget(shares),
             hasThumbnails: local != nil && thumbnailCommand != nil)
@@ -222,7 +229,7 @@ public struct Receiver: Sendable {
         var services: [any Service] = [StoreSweep(of: store, meter: meter, logger: logger)]
         if let keeper { services.append(keeper) }
         if let webhooks { services.append(webhooks) }
-        return Application(
+        var application = Application(
             responder: BriefResponder(base: router.buildResponder()), server: try makeServer(meter, inspector, shares),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
             services: services,
@@ -231,6 +238,8 @@ public struct Receiver: Sendable {
                 await onRunning(url(port: channel.localAddress?.port ?? port))
             },
             logger: logger)
+        application.beforeServerStarts { await keeper?.waitUntilBegun() }
+        return application
     }
 
     private func limitConnections(of server: any Channel, _ shares: ShareAccount) async {

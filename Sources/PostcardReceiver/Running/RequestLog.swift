@@ -60,7 +60,7 @@ extension RequestLine {
     }
 
     init(_ refusal: EarlyRefusal) {
-        let line = String(decoding: refusal.bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+        let line = String(streamSafe: refusal.bytes.prefix { $0 != UInt8(ascii: "\n") })
         let words = line.split(separator: " ", maxSplits: 2)
         client = refusal.client
         method = words.first.map(String.init) ?? ""
@@ -90,7 +90,7 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
             entry.change { line in
                 line.status = response.status.code
                 line.upload = connection?.report.upload
-                if case .recorded(let record) = connection?.report.outcome { line.fileCount = record.files.count }
+                line.fileCount = connection?.report.fileCount
             }
             // Other responses are short.
             if request.method == .get { response.body = entry.watching(response.body) }

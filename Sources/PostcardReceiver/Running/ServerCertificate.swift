@@ -3,6 +3,7 @@ public import SystemPackage
 
 #if TLS || CommandLine
 import NIOSSL
+import PostcardFiles
 #endif
 
 /// A certificate and its private key, for connections over TLS.
@@ -21,12 +22,12 @@ public struct ServerCertificate: Sendable, Hashable {
     #if TLS || CommandLine
     func configuration() throws(ServerCertificateError) -> TLSConfiguration {
         let certificates = try reading(chain, "certificate") {
-            try NIOSSLCertificate.fromPEMFile($0).map { NIOSSLCertificateSource.certificate($0) }
+            try NIOSSLCertificate.fromPEMBytes($0).map { NIOSSLCertificateSource.certificate($0) }
         }
         guard !certificates.isEmpty else {
             throw ServerCertificateError(message: "The file \(chain) holds no certificate. Give a PEM file.")
         }
-        let key = try reading(privateKey, "private key") { try NIOSSLPrivateKey(file: $0, format: .pem) }
+        let key = try reading(privateKey, "private key") { try NIOSSLPrivateKey(bytes: $0, format: .pem) }
         let configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: certificates, privateKey: .privateKey(key))
         // Only using both shows that the key belongs to another certificate.
@@ -40,10 +41,12 @@ public struct ServerCertificate: Sendable, Hashable {
     }
 
     private func reading<Value>(
-        _ path: FilePath, _ kind: String, _ read: (String) throws -> Value
+        _ path: FilePath, _ kind: String, _ read: ([UInt8]) throws -> Value
     ) throws(ServerCertificateError) -> Value {
         do {
-            return try read(path.string)
+            return try read(SmallFile.bytes(of: path))
+        } catch let fault as SmallFile.Fault {
+            throw ServerCertificateError(message: "The file \(path) of the \(kind) \(fault)")
         } catch {
             throw ServerCertificateError(
                 message: "The \(kind) in \(path) cannot be read: \(error). Give a PEM file that may be read.")

@@ -1,4 +1,5 @@
 import NIOCore
+import PostcardForm
 import PostcardFoundation
 import PostcardServer
 
@@ -47,7 +48,8 @@ package struct Webhook: Sendable {
         let received = id.time.formatted(.iso8601)
         var body = Array(#"{"type":"upload.received","timestamp":"\#(received)","data":"#.utf8)
         let reference = #"{"id":"\#(id)","received":"\#(received)","url":"\#(UploadRecord.url(of: id))"}"#
-        body += record ?? Array(reference.utf8)
+        // Endpoints pass messages on to chats and terminals as they are.
+        body += record.map { Array(DisplayText.escapingSteering(inJSON: $0).utf8) } ?? Array(reference.utf8)
         body += Array("}".utf8)
         // The same for all attempts, so that the endpoint can recognize a message that it has.
         let message = "msg_\(id)"

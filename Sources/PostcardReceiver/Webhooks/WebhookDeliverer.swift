@@ -21,7 +21,7 @@ final class WebhookDeliverer: Service {
 
     private enum Event: Sendable {
         /// A record was stored. It may have been found by the reading, and be announced already.
-        case recorded(UploadID)
+        case recorded(UploadID, of: PeerAddress?)
         /// Time to read the outbox of the store. That is done in order with all other events: a list that was read
         /// before may name records that were announced since.
         case reading
@@ -50,7 +50,9 @@ final class WebhookDeliverer: Service {
 
     /// Takes note of what became of a request, so that its record is announced at once.
     func note(_ outcome: UploadReport.Outcome) {
-        if case .recorded(let record) = outcome { continuation.yield(.recorded(record.id)) }
+        if case .recorded(let record) = outcome {
+            continuation.yield(.recorded(record.id, of: UploadConnection.current?.peer))
+        }
     }
 
     // MARK: - Running
@@ -94,10 +96,10 @@ final class WebhookDeliverer: Service {
         do {
             switch event {
             case .outbox(let event): return event
-            case .recorded(let id): return try await store.isInOutbox(id) ? .found([id]) : nil
+            case .recorded(let id, let peer): return try await store.isInOutbox(id) ? .found([id], of: peer) : nil
             case .reading:
                 let ids = try await store.outbox()
-                return ids.isEmpty ? nil : .found(ids)
+                return ids.isEmpty ? nil : .found(ids, of: nil)
             }
         } catch {
             logger.warning("Could not read which records are to be announced", metadata: ["error": "\(error)"])

@@ -16,8 +16,9 @@ struct WebhookOutbox: Sendable {
     typealias Instant = Duration
 
     enum Event: Sendable, Hashable {
-        /// Records are in the outbox of the store. Those that are known already may be among them.
-        case found([UploadID])
+        /// Records are in the outbox of the store. Those that are known already may be among them. All are from the same
+        /// client, which is `nil` if it is not known.
+        case found([UploadID], of: PeerAddress?)
         /// An attempt has ended.
         case ended(UploadID, Outcome)
         /// Time has passed.
@@ -82,8 +83,8 @@ struct WebhookOutbox: Sendable {
 
     private let options: Options
     private var entries: [UploadID: Entry] = [:]
-    /// Records that were not sent yet, oldest first.
-    private var fresh = CircularBuffer<UploadID>()
+    /// Records that were not sent yet. A client with many of them does not hold up others.
+    private var fresh = TurnQueue<UploadID>()
     /// Records whose message failed, the next one last.
     private var waiting: [(until: Instant, id: UploadID)] = []
     /// Records whose message failed while the endpoint was down.
@@ -131,10 +132,10 @@ struct WebhookOutbox: Sendable {
     ) -> [Action] {
         var actions: [Action] = []
         switch event {
-        case .found(let ids):
+        case .found(let ids, let peer):
             for id in ids where entries[id] == nil {
                 entries[id] = Entry()
-                fresh.append(id)
+                fresh.append(id, of: peer)
             }
         case .ended(let id, let outcome):
             guard let entry = entries[id], entry.isInFlight else { break }

@@ -13,6 +13,7 @@ public final class S3Upload: PendingUpload {
     private let key: UploadKey?
     /// Whether anything is stored. An upload whose key has a record is only compared with it.
     let isKept: Bool
+    public var isRepetition: Bool { !isKept }
     /// The generation of the key in which the record is to be stored.
     private let generation: Int
     /// The identifier, with the time of the beginning.
@@ -132,7 +133,7 @@ public final class S3Upload: PendingUpload {
             outcome = .unknown
             // If there is an object already, an earlier try of the request made it: no other upload has the name.
             _ = try await store.objects.create(
-                ObjectName.record(record.id), ByteBuffer(bytes: record.json()), signed: signed)
+                ObjectName.record(record.id), record.jsonBuffer(), signed: signed)
             return CommittedUpload(record)
         }
         if committed.isRepetition {
@@ -152,7 +153,7 @@ public final class S3Upload: PendingUpload {
             case .free(let generation):
                 guard isKept else { throw UploadStoreError.deletedMeanwhile }
                 let record = newRecord(fields)
-                let json = ByteBuffer(bytes: record.json())
+                let json = record.jsonBuffer()
                 let entry = KeyEntry(
                     key: key.digest, generation: generation, record: record, sourceTag: sourceTag)
                 outcome = .unknown

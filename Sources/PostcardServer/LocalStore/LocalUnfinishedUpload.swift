@@ -50,9 +50,11 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
 
     public var form: UnfinishedForm {
         let facts = facts
-        return UnfinishedForm(
+        var form = UnfinishedForm(
             contentType: facts.contentType, key: UploadKey(digest: facts.keyDigest), length: facts.length,
             reprDigest: facts.reprDigest, wantReprDigest: facts.wantReprDigest)
+        form.client = facts.client
+        return form
     }
 
     public var expires: Date { facts.expires }

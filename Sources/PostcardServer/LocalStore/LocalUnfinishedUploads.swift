@@ -8,8 +8,8 @@ import SystemPackage
 final class LocalUnfinishedUploads: Sendable {
     private struct Table {
         var uploads: [ResumptionID: LocalUnfinishedUpload] = [:]
-        /// The uploads that have a response, oldest first.
-        var finished: [ResumptionID] = []
+        /// The uploads that have a response.
+        var finished = SharedHistory<ResumptionID>()
         var nextSweep = Date.distantPast
     }
 
@@ -28,7 +28,7 @@ final class LocalUnfinishedUploads: Sendable {
         self.logger = logger
         table = Mutex(Table())
         var table = Table()
-        var finished: [(id: ResumptionID, created: Date)] = []
+        var finished: [(id: ResumptionID, facts: UnfinishedDirectory.Facts)] = []
         for name in try Self.names(in: directory.unfinished) {
             let folder = UnfinishedDirectory(path: directory.unfinished.appending(name))
             guard let id = ResumptionID(name), let (facts, progress) = Self.load(folder, id, damaged, logger, now)
@@ -36,9 +36,11 @@ final class LocalUnfinishedUploads: Sendable {
                 continue
             }
             table.uploads[id] = LocalUnfinishedUpload(id, in: folder, facts, progress, self)
-            if case .finished = progress { finished.append((id, facts.created)) }
+            if case .finished = progress { finished.append((id, facts)) }
         }
-        table.finished = finished.sorted { $0.created < $1.created }.map(\.id)
+        for (id, facts) in finished.sorted(by: { $0.facts.created < $1.facts.created }) {
+            table.finished.append(id, of: facts.client)
+        }
         self.table.withLock { [table] in $0 = table }
     }
 
@@ -116,11 +118,13 @@ final class LocalUnfinishedUploads: Sendable {
         let folder = UnfinishedDirectory(path: directory.unfinished.appending(id.text))
         let facts = UnfinishedDirectory.Facts(
             contentType: form.contentType, keyDigest: form.key.digest, created: now, expires: expires,
-            length: form.length, reprDigest: form.reprDigest, wantReprDigest: form.wantReprDigest)
+            length: form.length, reprDigest: form.reprDigest, wantReprDigest: form.wantReprDigest,
+            client: form.client)
         try await onFileThread { [directory] in
             // When it is committed, the form takes up room as an upload and as a record.
             let (both, isOver) = (form.length ?? 0).multipliedReportingOverflow(by: 2)
             try directory.checkRoom(for: isOver ? .max : both)
+            try directory.checkRoomForFiles()
             try DurableFiles.makeDirectories(directory.unfinished)
             try folder.make(facts)
         }
@@ -142,11 +146,9 @@ final class LocalUnfinishedUploads: Sendable {
     ) async throws {
         try await upload.store(response)
         let surplus = table.withLock { table in
-            table.finished.append(upload.id)
+            table.finished.append(upload.id, of: upload.form.client)
             // More than one if fewer are kept than before.
-            let count = max(table.finished.count - max(options.maximumKeptResponses, 0), 0)
-            defer { table.finished.removeFirst(count) }
-            return table.finished.prefix(count).compactMap { table.uploads[$0] }
+            return table.finished.removeExcess(over: options.maximumKeptResponses).compactMap { table.uploads[$0] }
         }
         for other in surplus where other !== upload { await expire(other) }
         // No response is kept. The caller holds its lock already.
@@ -173,7 +175,7 @@ final class LocalUnfinishedUploads: Sendable {
         upload.becomeGone()
         table.withLock { table in
             table.uploads[upload.id] = nil
-            if case .finished = progress { table.finished.removeAll { $0 == upload.id } }
+            if case .finished = progress { table.finished.removeAll(of: upload.form.client) { $0 == upload.id } }
         }
     }
 
@@ -182,7 +184,7 @@ final class LocalUnfinishedUploads: Sendable {
         upload.becomeGone()
         table.withLock { table in
             table.uploads[upload.id] = nil
-            table.finished.removeAll { $0 == upload.id }
+            table.finished.removeAll(of: upload.form.client) { $0 == upload.id }
         }
         try? await onFileThread { [damaged] in
             damaged.setAside(upload.directory.path, upload.id.loggedText, error)

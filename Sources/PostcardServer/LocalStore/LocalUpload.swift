@@ -11,6 +11,7 @@ public final class LocalUpload: PendingUpload {
     /// Keeps the directory locked. Work on file threads does not refer to the store, because it ends later.
     private let store: LocalUploadStore
     private let key: UploadKey?
+    public let isRepetition: Bool
     private let folder: SharedUploadDirectory
     private var files: [FileHead] = []
     private var steps: [UploadDirectory.Step] = []
@@ -39,6 +40,7 @@ public final class LocalUpload: PendingUpload {
     init(store: LocalUploadStore, key: UploadKey?, isKept: Bool) {
         self.store = store
         self.key = key
+        isRepetition = !isKept
         folder = SharedUploadDirectory(
             UploadDirectory(
                 directory: store.directory, names: store.names, name: store.nextFolderName(), key: key,

@@ -21,6 +21,8 @@ public import SystemPackage
 /// An upload that is being received is in `.incoming` until all files and the record are on the disk. Then a single
 /// rename makes it appear. Unfinished uploads are in `.unfinished`.
 ///
+/// A receiver that removes old uploads keeps in `.ages` how old they are.
+///
 /// Files are checked when they are read, as if a stranger had written them. A record or an unfinished upload that is
 /// not as it was written is moved to `.damaged`, with its files, and logged once. Nothing in that folder is served or
 /// removed; once repaired, an upload can be moved back while the store is closed.
@@ -156,7 +158,39 @@ public final class LocalUploadStore: ResumableUploadStore, MaintainedUploadStore
 
     /// How many bytes are free on the disk of the directory.
     package func freeBytes() async throws -> Int64 {
-        try await onFileThread { [directory] in try DurableFiles.freeBytes(at: directory.path) }
+        try await onFileThread { [directory] in try DurableFiles.freeRoom(at: directory.path).bytes }
+    }
+
+    public var blockBytes: Int64 { StoreDirectory.blockBytes }
+
+    public func sizes() async throws -> [UploadID: Int64]? {
+        let ids = index.newest(.max, before: nil)
+        return try await onFileThread { [directory] in
+            Dictionary(uniqueKeysWithValues: ids.compactMap { id in directory.storedBytes(of: id).map { (id, $0) } })
+        }
+    }
+
+    /// A value that is kept beside the records.
+    ///
+    /// - Returns: `nil` if there is none, or if it is damaged.
+    package func keptValue<Value: Decodable & Sendable>(_ type: Value.Type, named name: String) async throws -> Value? {
+        try await onFileThread { [directory, logger] in
+            do {
+                return try JSONFile(path: directory.path.appending(name)).read(type)
+            } catch  where StoreDamage.isCause(of: error) {
+                logger.error("Could not read a file of the store", metadata: ["name": "\(name)", "error": "\(error)"])
+                return nil
+            }
+        }
+    }
+
+    /// Keeps a value beside the records.
+    ///
+    /// - Parameter name: A name that begins with a dot.
+    package func keep(_ value: some Encodable & Sendable, named name: String) async throws {
+        try await onFileThread { [directory] in
+            try JSONFile(path: directory.path.appending(name)).replace(with: value)
+        }
     }
 
     public func createUnfinishedUpload(

@@ -14,9 +14,35 @@ struct StoreDirectory: Sendable {
     /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if there is no room for them, and
     ///   `FileError` if the free space cannot be read.
     func checkRoom(for bytes: Int64) throws {
-        let free = try DurableFiles.freeBytes(at: path)
-        guard bytes <= free, free - bytes >= keptFreeBytes else {
-            throw UploadStoreError.reserved(free, path, keeping: keptFreeBytes)
+        let free = try DurableFiles.freeRoom(at: path)
+        guard bytes <= free.bytes, free.bytes - bytes >= keptFreeBytes else {
+            throw UploadStoreError.reserved(free.bytes, path, keeping: keptFreeBytes)
+        }
+    }
+
+    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if the disk can hold too few further files
+    ///   for an upload to begin, and `FileError` if that cannot be read.
+    func checkRoomForFiles() throws {
+        let free = try DurableFiles.freeRoom(at: path)
+        guard free.files >= Self.keptFreeFiles else {
+            throw UploadStoreError.outOfFiles(free.files, path, keeping: Self.keptFreeFiles)
+        }
+    }
+
+    /// How many files and folders can still be made on the disk while uploads begin. A small form needs up to five.
+    static let keptFreeFiles: Int64 = 16
+
+    /// The size of the blocks of most file systems. A file, a record and a folder take at least one each.
+    static let blockBytes: Int64 = 4096
+
+    /// How many bytes a record takes with its files, in whole blocks; `nil` if its folder is gone.
+    func storedBytes(of id: UploadID) -> Int64? {
+        let folder = folder(of: id)
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.string) else { return nil }
+        return names.reduce(Self.blockBytes) { sum, name in
+            let size = (try? folder.appending(name).stat(followTargetSymlink: false).size) ?? 0
+            let (bytes, isTooMuch) = sum.addingReportingOverflow(UploadRecord.roundedUp(size, to: Self.blockBytes))
+            return isTooMuch ? .max : bytes
         }
     }
 
@@ -153,6 +179,7 @@ struct StoreDirectory: Sendable {
     func checkReadiness() throws {
         try makeIncoming()
         try checkRoom(for: 0)
+        try checkRoomForFiles()
         // Only an attempt shows that the disk became read-only, or that the owner of the directory changed.
         let probe = incoming.appending("probe-\(UInt64.random(in: 0 ... .max))")
         try DurableFiles.makeDirectory(probe)

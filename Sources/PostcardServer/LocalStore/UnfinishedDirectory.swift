@@ -27,6 +27,8 @@ struct UnfinishedDirectory: Sendable {
         /// The digest fields of the request that created the upload.
         var reprDigest: String?
         var wantReprDigest: String?
+        /// The client that created the upload.
+        var client: PeerAddress?
 
         /// Checks that an upload can have these facts: others may have changed them.
         func check() throws(StoreDamage) {
@@ -39,8 +41,8 @@ struct UnfinishedDirectory: Sendable {
 
     let path: FilePath
 
-    private var factsPath: FilePath { path.appending("upload.json") }
-    private var responsePath: FilePath { path.appending("answer.json") }
+    private var factsFile: JSONFile { JSONFile(path: path.appending("upload.json")) }
+    private var responseFile: JSONFile { JSONFile(path: path.appending("answer.json")) }
     var body: FilePath { path.appending("body") }
 
     /// Makes the directory durably.
@@ -48,7 +50,7 @@ struct UnfinishedDirectory: Sendable {
         try DurableFiles.makeDirectory(path)
         do throws(FileError) {
             _ = try DurableFile(body)
-            try replace(factsPath, with: facts)
+            try factsFile.replace(with: facts)
             try DurableFiles.synchronizeDirectory(path.removingLastComponent())
         } catch {
             // Without a sync: no client knows the address of a directory that a power cut brings back, and it expires.
@@ -63,9 +65,9 @@ struct UnfinishedDirectory: Sendable {
     /// - Throws: What ``StoreDamage/isCause(of:)`` knows, if the files are damaged, and `FileError` if they cannot be
     ///   read.
     func load() throws -> (facts: Facts, progress: UnfinishedUploadProgress)? {
-        guard var facts = try read(Facts.self, from: factsPath) else { return nil }
+        guard var facts = try factsFile.read(Facts.self) else { return nil }
         try facts.check()
-        if let response = try read(FinalResponse.self, from: responsePath) {
+        if let response = try responseFile.read(FinalResponse.self) {
             try? FileManager.default.removeItem(atPath: body.string)
             return (facts, .finished(length: response.length, record: response.record))
         }
@@ -89,24 +91,24 @@ struct UnfinishedDirectory: Sendable {
 
     /// Replaces the facts.
     func update(_ facts: Facts) throws(FileError) {
-        try replace(factsPath, with: facts)
+        try factsFile.replace(with: facts)
     }
 
     /// Stores the response and removes the bytes.
     func finish(_ response: FinalResponse) throws(FileError) {
-        try replace(responsePath, with: response)
+        try responseFile.replace(with: response)
         // Without a sync: bytes that have a response are removed at the next start too.
         try? FileManager.default.removeItem(atPath: body.string)
     }
 
     func response() throws(UploadStoreError) -> FinalResponse {
         do {
-            if let response = try read(FinalResponse.self, from: responsePath) { return response }
-            throw FileError("open", responsePath, Errno.noSuchFileOrDirectory)
+            if let response = try responseFile.read(FinalResponse.self) { return response }
+            throw FileError("open", responseFile.path, Errno.noSuchFileOrDirectory)
         } catch  where StoreDamage.isCause(of: error) {
-            throw .damaged(responsePath, error)
+            throw .damaged(responseFile.path, error)
         } catch {
-            throw .unreadable("read", responsePath, error)
+            throw .unreadable("read", responseFile.path, error)
         }
     }
 
@@ -124,34 +126,6 @@ struct UnfinishedDirectory: Sendable {
         try DurableFiles.synchronizeDirectory(path.removingLastComponent())
     }
 
-    private func replace(_ path: FilePath, with value: some Encodable) throws(FileError) {
-        let new = FilePath(path.string + ".new")
-        // What a crash or a full disk left of an earlier attempt.
-        try? FileManager.default.removeItem(atPath: new.string)
-        try write(value, to: new)
-        try DurableFiles.move(new, to: path)
-        try DurableFiles.synchronizeDirectory(self.path)
-    }
-
-    private func write(_ value: some Encodable, to path: FilePath) throws(FileError) {
-        do {
-            let file = try DurableFile(path)
-            try file.write(JSONEncoder().encode(value).bytes)
-            try file.synchronize()
-        } catch {
-            throw error as? FileError ?? FileError("write", path, error, reason: "\(error)")
-        }
-    }
-
-    /// - Returns: `nil` if there is no such file.
-    private func read<Value: Decodable>(_ type: Value.Type, from path: FilePath) throws -> Value? {
-        try LocalFile(path).map { file in
-            try JSONDecoder().decode(type, from: file.data(maximumBytes: Self.maximumJSONBytes))
-        }
-    }
-
-    /// Facts and responses are made of header fields, and are smaller.
-    private static let maximumJSONBytes: Int64 = 1 << 20
     /// The maximum size of a body, a petabyte. No disk holds a larger one.
     private static let maximumBytes: Int64 = 1 << 50
 }

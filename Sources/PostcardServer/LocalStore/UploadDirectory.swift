@@ -58,6 +58,7 @@ struct UploadDirectory: ~Copyable {
     /// - Parameter isLast: Whether the commit follows. If not, it may take long, and no complete file stays open.
     mutating func perform(_ steps: [Step], isLast: Bool = true) throws {
         if isKept { try directory.checkRoom(for: 0) }
+        if isKept, case .nowhere = place { try directory.checkRoomForFiles() }
         for step in steps {
             switch step {
             case .beginFile:

@@ -1,6 +1,9 @@
 import Synchronization
 
 /// What the upload routes made of a request, for the middleware around them, and who watches its form.
+///
+/// It lives until the response has been sent, so it keeps no record: the text of one may be large, and a client may
+/// leave its response unread.
 package final class UploadReport: Sendable {
     package enum Outcome: Sendable {
         /// The form became a record.
@@ -12,17 +15,13 @@ package final class UploadReport: Sendable {
     }
 
     private struct State {
-        var outcome: Outcome?
+        var upload: UploadID?
+        var fileCount: Int?
         var observer: (any FormObserver)?
+        var onOutcome: (@Sendable (Outcome) -> Void)?
     }
 
     private let state = Mutex(State())
-
-    /// What became of the request; `nil` until a route has answered it, and for requests of another kind.
-    package internal(set) var outcome: Outcome? {
-        get { state.withLock { $0.outcome } }
-        set { state.withLock { $0.outcome = newValue } }
-    }
 
     /// The observer of the form that the request brings.
     package var observer: (any FormObserver)? {
@@ -31,11 +30,25 @@ package final class UploadReport: Sendable {
     }
 
     /// The record that the request made or asked for again.
-    package var upload: UploadID? {
-        switch outcome {
-        case .recorded(let record): record.id
-        case .repeated(let id): id
-        case .deleted, nil: nil
+    package var upload: UploadID? { state.withLock { $0.upload } }
+
+    /// How many files the record has that the request made.
+    package var fileCount: Int? { state.withLock { $0.fileCount } }
+
+    /// Calls a closure with what becomes of the request, as soon as that is known.
+    package func onOutcome(_ body: @escaping @Sendable (Outcome) -> Void) {
+        state.withLock { $0.onOutcome = body }
+    }
+
+    func note(_ outcome: Outcome) {
+        let onOutcome = state.withLock { state in
+            switch outcome {
+            case .recorded(let record): (state.upload, state.fileCount) = (record.id, record.files.count)
+            case .repeated(let id): (state.upload, state.fileCount) = (id, nil)
+            case .deleted: (state.upload, state.fileCount) = (nil, nil)
+            }
+            return state.onOutcome
         }
+        onOutcome?(outcome)
     }
 }

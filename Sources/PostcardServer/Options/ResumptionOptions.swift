@@ -19,7 +19,8 @@ public struct ResumptionOptions: Sendable, Hashable {
     /// with its length as soon as a request says it.
     public var maximumUnfinishedBytes: Int64 = 16 << 30
 
-    /// How many responses are kept for clients that missed them. Defaults to 10,000. The oldest are removed first.
+    /// How many responses are kept for clients that missed them. Defaults to 10,000. If there are too many, the oldest one
+    /// of the address that has most is removed.
     public var maximumKeptResponses = 10_000
 
     /// Which interim responses clients get while their form arrives. Defaults to ``InterimResponses/auto``.

@@ -26,8 +26,8 @@ public struct UploadOptions: Sendable {
     /// the record is written. Defaults to 8 MiB.
     public var maximumRecordBytes = 8 << 20
 
-    /// The maximum size of the text values, names and filenames of all forms that are being received, in bytes.
-    /// Defaults to 64 MiB.
+    /// The maximum memory for the text values, names and filenames of all forms that are being received, in bytes, with
+    /// 128 bytes for each field and 640 for each file. Defaults to 64 MiB.
     public var maximumHeldBytes = 64 << 20
 
     /// How many bytes of all responses may be in memory at once: files, records and lists that are read from the store

@@ -81,7 +81,7 @@ extension UploadProblem {
 
     static func endedEarly(at offset: Int64) -> UploadProblem {
         var problem = UploadProblem(
-            .truncated,
+            offset == 0 ? .bodyNotSent : .truncated,
             detail: "The connection ended after \(offset) bytes of the body, before its announced end.",
             advice: "Send the whole body, with its length as the Content-Length.")
         problem.offset = offset

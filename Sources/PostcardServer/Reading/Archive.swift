@@ -101,7 +101,7 @@ struct Archive<Store: UploadStore>: Sendable {
         else {
             throw UploadProblem.uploadNotFound
         }
-        connection?.report.outcome = .deleted(id)
+        connection?.report.note(.deleted(id))
         return Response(status: .noContent)
     }
 

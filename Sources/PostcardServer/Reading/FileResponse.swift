@@ -156,6 +156,8 @@ struct FilePresentation {
     /// The client's filename: in ASCII for old clients, and in full for all others (RFC 6266 §4.3, RFC 8187 §3.2).
     private static func parameters(filename: String) -> String {
         guard !filename.isEmpty else { return "" }
+        // A file that is saved must not seem to have another extension.
+        let filename = DisplayText.replacingSteering(in: filename, with: "_")
         var plain = ""
         var encoded = ""
         let digits = Array("0123456789ABCDEF")

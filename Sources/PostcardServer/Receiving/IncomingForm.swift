@@ -29,11 +29,13 @@ final class IncomingForm {
     private var part = Part.none
     private var partIndex = 0
     private var recordBytes = 0
-    /// The bytes of text and names that there is room for.
+    /// The memory that the parts take until they are a record.
+    private var heldBytes = 0
+    /// The part of it that there is room for.
     private var roomBytes = 0
     private let shares: ShareAccount
-    /// The bytes of text and names, once there are any.
-    private var text: ShareAccount.Hold?
+    /// The room for the parts, once there are any.
+    private(set) var text: ShareAccount.Hold?
     private let maximumRecordBytes: Int
     private let maximumBodyBytes: Int64
     private let connection: UploadConnection?
@@ -41,14 +43,14 @@ final class IncomingForm {
     private(set) var fields: [UploadRecord.Field] = []
     /// The fields and files together.
     private(set) var parts: [UploadRecord.Part] = []
-    private var fileCount = 0
+    private(set) var fileCount = 0
     private let typePolicy: ContentTypePolicy
     /// Hashes the body, if the request asks for it.
     private var digestCheck: DigestCheck?
 
     /// - Parameters:
     ///   - digestCheck: Compares the body with its digests; `nil` if there is nothing to compare.
-    ///   - shares: Counts the bytes of text and names in memory, for the client of the connection.
+    ///   - shares: Counts the memory for the parts, for the client of the connection.
     ///   - observer: Watches the parts.
     ///   - typePolicy: What is done about files whose first bytes contradict their type.
     init(
@@ -148,8 +150,11 @@ final class IncomingForm {
             case .none: return nil
             case .field(let name, let value):
                 observer?.fieldEnded(text: value)
+                let text = String(decoding: value, as: UTF8.self)
+                // Bytes that are not UTF-8 have become three times as many.
+                try keep(max(text.utf8.count - value.count, 0))
                 parts.append(.field(fields.count))
-                fields.append(UploadRecord.Field(name: name, value: String(decoding: value, as: UTF8.self)))
+                fields.append(UploadRecord.Field(name: name, value: text))
                 return nil
             case .beginning(let header, let bytes): return .wholeFile(try file(header, beginningWith: bytes))
             case .file: return .endFile
@@ -160,6 +165,7 @@ final class IncomingForm {
     private func begin(_ header: PartHeader) throws {
         partIndex = header.index
         observer?.partBegan(header, at: parser.offset)
+        try keep(header.filename == nil ? Self.fieldBytes : Self.fileBytes)
         try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
         guard header.filename != nil else {
             part = .field(name: header.name, value: [])
@@ -194,6 +200,10 @@ final class IncomingForm {
             try hold(bytes.count)
             // Emptied first, because an array with two owners is copied when it grows.
             part = .none
+            // By a quarter, because an array that doubles is up to half empty.
+            if value.capacity < value.count + bytes.count {
+                value.reserveCapacity(max(value.count + bytes.count, value.count / 4 * 5))
+            }
             value.append(contentsOf: parser.piece(bytes, of: chunk).readableBytesView)
             part = .field(name: name, value: value)
             return nil
@@ -211,20 +221,29 @@ final class IncomingForm {
         }
     }
 
-    /// Counts bytes that stay in memory until the record is written.
+    /// Counts bytes of the form's texts and names.
     private func hold(_ count: Int) throws(UploadProblem) {
         guard recordBytes + count <= maximumRecordBytes else {
             throw .recordTooLarge(maximum: maximumRecordBytes, partIndex: partIndex)
         }
         recordBytes += count
-        guard recordBytes > roomBytes else { return }
-        let room = max(recordBytes - roomBytes, Self.leastRoomBytes)
+        try keep(count)
+    }
+
+    /// Counts bytes that stay in memory until the form is a record, and its response was made.
+    private func keep(_ count: Int) throws(UploadProblem) {
+        heldBytes += count
+        guard heldBytes > roomBytes else { return }
+        let room = max(heldBytes - roomBytes, Self.leastRoomBytes)
         if let text { try text.grow(by: room) } else { text = try shares.take(room, of: .textBytes, on: connection) }
         roomBytes += room
     }
 
     /// Room is taken in steps of this many bytes, because a form has many short names and values.
     private static let leastRoomBytes = 256
+    /// The memory for a field besides its texts, and that for a file, which has a digest and an address too.
+    private static let fieldBytes = 128
+    private static let fileBytes = 640
 
     /// How many bytes of the body were read.
     var bodyBytes: Int64 { max(parser.offset, digestCheck?.byteCount ?? 0) }

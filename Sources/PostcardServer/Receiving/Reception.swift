@@ -12,15 +12,18 @@ struct Reception<Store: UploadStore>: Sendable {
     let meter: UploadMeter
     /// The account of what each client holds.
     let shares: ShareAccount
+    /// The limit of the store's bytes; `nil` if there is none.
+    let limit: StoreLimit?
     let budget: ResponseBudget
     /// The app's handler for the form, called once it is stored and before its response.
     private var stored: (@Sendable (CommittedUpload) async throws -> Void)?
 
-    init(store: Store, options: UploadOptions, meter: UploadMeter, shares: ShareAccount) {
+    init(store: Store, options: UploadOptions, meter: UploadMeter, shares: ShareAccount, limit: StoreLimit?) {
         self.store = store
         self.options = options
         self.meter = meter
         self.shares = shares
+        self.limit = limit
         budget = ResponseBudget(shares)
     }
 
@@ -39,6 +42,8 @@ struct Reception<Store: UploadStore>: Sendable {
         let upload: CommittedUpload
         /// The upload counts as one in progress until its response is sent.
         let hold: ShareAccount.Hold
+        /// The room for the texts of the record, which are in memory as long as this value.
+        let text: ShareAccount.Hold?
         /// The digest of the form, if its client asked for it.
         let digest: BodyDigest?
     }
@@ -67,7 +72,7 @@ struct Reception<Store: UploadStore>: Sendable {
         }
         let upload = received.upload
         meter.received(upload)
-        connection?.report.outcome = (upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
+        connection?.report.note(upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
         // Whatever the app says of the form, it counts as received.
         try await stored?(upload)
         return received
@@ -98,20 +103,23 @@ struct Reception<Store: UploadStore>: Sendable {
     }
 
     /// The body of a response: the stored bytes, or for a small record the JSON, which is faster to encode than to
-    /// read.
+    /// read. No other bytes of a record are in memory while its response is not read.
     private func body(
         of received: Received, on connection: UploadConnection?, logger: Logger
     ) async -> ResponseBody {
         let record = received.upload.record
-        guard record.expectedBytes > Self.smallBytes else {
-            return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
+        if record.expectedBytes <= Self.smallBytes {
+            let json = record.jsonBuffer()
+            // Escaped text may have six times the bytes.
+            if json.readableBytes <= Self.smallBytes { return ResponseBody(byteBuffer: json) }
         }
         do {
             return try await body(
                 ofRecord: record.id, received.hold, priority: .immediate, on: connection, logger: logger)
         } catch {
             // Another request has deleted it, or it cannot be opened now. The form was received in any case.
-            return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
+            return (try? budget.body(of: record.jsonBuffer(), on: connection))
+                ?? ResponseBody(byteBuffer: ByteBuffer(string: #"{"id":"\#(record.id)"}"#))
         }
     }
 
@@ -152,6 +160,7 @@ struct Reception<Store: UploadStore>: Sendable {
             let beginning: ByteBuffer?
             let hold: ShareAccount.Hold
             do {
+                if !upload.isRepetition { try limit?.check(announced ?? 0, of: connection?.peer) }
                 beginning = try await request.beginning(of: &body, on: connection)
                 hold = try shares.take(of: .uploads, on: connection)
             } catch {
@@ -169,7 +178,7 @@ struct Reception<Store: UploadStore>: Sendable {
             }
             return Received(
                 upload: try await finish(upload, with: form, from: connection?.peer, logger: logger), hold: hold,
-                digest: form.digest)
+                text: form.text, digest: form.digest)
         } catch let error as UploadStoreError {
             let problem = UploadProblem.store(error)
             if problem.status.kind == .serverError {
@@ -190,7 +199,12 @@ struct Reception<Store: UploadStore>: Sendable {
             {
                 throw UploadProblem.fileRefused(index, reason: reason)
             }
-            return try await upload.commit(fields: form.fields, parts: form.parts)
+            let place =
+                upload.isRepetition
+                ? nil : try await limit?.place(for: form.bodyBytes, files: form.fileCount, of: peer)
+            let committed = try await upload.commit(fields: form.fields, parts: form.parts)
+            if !committed.isRepetition { place?.becomes(committed.record) }
+            return committed
         } catch {
             await upload.discard()
             throw form.problem(for: error)

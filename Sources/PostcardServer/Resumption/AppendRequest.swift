@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import PostcardForm
 import PostcardResumption
 
 /// The header fields of a request that creates an unfinished upload or appends to one.
@@ -45,10 +46,12 @@ struct AppendRequest {
         let fields = request.headers
         guard let version = ResumptionVersion(of: fields) else { throw .unknownResumptionVersion }
         if version.hasPartialUploadType {
-            let type = fields[.contentType]?.prefix { $0 != ";" }.lowercased()
-            guard type == PartialUpload.mediaType else { throw .notPartialUpload }
+            let type = fields[.contentType]?.utf8.prefix { $0 != .semicolon }
+            guard type?.isEqualIgnoringCase(PartialUpload.mediaType) == true else { throw .notPartialUpload }
         }
-        if let encoding = fields[.contentEncoding], encoding.lowercased() != "identity" { throw .encodedContent }
+        if let encoding = fields[.contentEncoding], !encoding.utf8.isEqualIgnoringCase("identity") {
+            throw .encodedContent
+        }
         guard let offset = fields.uploadOffset else { throw .missingUploadOffset }
         let isComplete = fields.uploadCompleteness(in: version)
         guard let isComplete = isComplete ?? (version.requiresCompleteness ? nil : true) else {

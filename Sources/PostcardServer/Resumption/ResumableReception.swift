@@ -100,11 +100,12 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         let length = try append.length(known: nil, maximum: reception.options.limits.maximumBodyBytes)
         do {
             let id = ResumptionID.random()
-            let form = UnfinishedForm(
+            var form = UnfinishedForm(
                 contentType: known.contentType,
                 // The identifier is known to the client alone, and so is a key made of it.
                 key: known.key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length,
                 reprDigest: request.headers[.reprDigest], wantReprDigest: request.headers[.wantReprDigest])
+            form.client = peer
             let upload = try await uploads.create(id, of: form, for: peer)
             upload.lock.giveBack(checker)
             return upload
@@ -171,7 +172,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                 return .response(try await progress(of: upload, version, connection))
             }
             let kept = try await upload.response()
-            if let record = kept.record { connection?.report.outcome = .repeated(record) }
+            if let record = kept.record { connection?.report.note(.repeated(record)) }
             var response = try await kept.response { id in
                 let hold = try reception.shares.take(of: .responses, on: connection)
                 return try await reception.body(
@@ -222,7 +223,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
             headers.uploadLength = length
             headers.setUploadCompleteness(true, in: version)
             headers[.location] = record.map(UploadRecord.url(of:))
-            if let record { connection?.report.outcome = .repeated(record) }
+            if let record { connection?.report.note(.repeated(record)) }
         }
         headers.setUploadLimits(limits(of: upload), in: version)
         return Response(status: .noContent, headers: headers)

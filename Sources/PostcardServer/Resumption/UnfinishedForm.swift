@@ -17,6 +17,8 @@ public struct UnfinishedForm: Sendable, Hashable {
     public var reprDigest: String?
     /// The value of `Want-Repr-Digest`, if the client wants the digest of the whole form (RFC 9530 §4).
     public var wantReprDigest: String?
+    /// The client that created the upload, which counts for its share; `nil` if it is not known.
+    package var client: PeerAddress?
 
     /// Describes a form.
     public init(

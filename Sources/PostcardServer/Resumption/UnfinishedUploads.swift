@@ -155,7 +155,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         try bytes.check(Int(clamping: isOver ? .max : sum))
     }
 
-    /// Counts the uploads from before the start. Their clients are no longer known.
+    /// Counts the uploads from before the start, for their clients as far as the store knows them.
     private func load() async throws {
         let isFirst = table.withLock { table in
             defer { table.isLoaded = true }
@@ -171,7 +171,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         }
         for upload in uploads {
             guard case .unfinished(let offset) = upload.progress else { continue }
-            let entry = restored(upload, at: offset, for: nil)
+            let entry = restored(upload, at: offset, for: upload.form.client)
             table.withLock { $0.entries[upload.id] = $0.entries[upload.id] ?? entry }
         }
     }

@@ -75,17 +75,18 @@ extension Routes {
     /// - Parameters:
     ///   - meter: Counts the uploads.
     ///   - shares: What all clients hold. Defaults to an account for these routes alone.
+    ///   - limit: The limit of the store's bytes. Defaults to none.
     ///   - stored: Called with each form that is stored.
     package mutating func addUploads(
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
-        shares: ShareAccount? = nil, stored: StoredFormHandler<Context>? = nil
+        shares: ShareAccount? = nil, limit: StoreLimit? = nil, stored: StoredFormHandler<Context>? = nil
     ) {
         let shares =
             shares
             ?? ShareAccount(
                 ShareLimits(options, connections: OpenFiles.maximumConnections), meter: meter,
                 logger: Logger(label: "postcard.shares"))
-        let reception = Reception(store: store, options: options, meter: meter, shares: shares)
+        let reception = Reception(store: store, options: options, meter: meter, shares: shares, limit: limit)
         if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {
             addForms(resumedIn: uploads, reception, resumption, stored)
         } else {

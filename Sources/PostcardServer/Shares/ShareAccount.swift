@@ -224,6 +224,8 @@ package final class ShareAccount: Sendable {
     {
         let problem: UploadProblem
         switch refusal {
+        // No address can do anything about how fast uploads are removed.
+        case .ofAddress where resource == .excessBytes: problem = resource.usedUp(total: limits[resource])
         case .ofAddress(let limit): problem = resource.shareUsedUp(limit: limit)
         case .ofAll:
             problem = resource.usedUp(total: limits[resource])

@@ -10,11 +10,13 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     case requests
     /// Forms that are being received, each with an open file, until their responses are sent.
     case uploads
-    /// Bytes of text fields and names that wait in memory until their records are written.
+    /// Bytes of text fields and names in memory, until their records are written and their responses are made.
     case textBytes
     case unfinishedUploads
     /// Bytes of unfinished uploads on the disk.
     case unfinishedBytes
+    /// Bytes of forms that became records while the store was more than a tenth over its limit.
+    case excessBytes
     /// Responses that are read from the store, each with an open file.
     case responses
     /// Bytes of responses in memory.
@@ -36,6 +38,7 @@ package enum SharedResource: Int, CaseIterable, Sendable {
         case .textBytes: "text_bytes"
         case .unfinishedUploads: "unfinished_uploads"
         case .unfinishedBytes: "unfinished_bytes"
+        case .excessBytes: "excess_bytes"
         case .responses: "responses"
         case .responseBytes: "response_bytes"
         case .listeners: "listeners"
@@ -49,6 +52,8 @@ package enum SharedResource: Int, CaseIterable, Sendable {
         switch self {
         // The smallest piece in which a stored file is read.
         case .responseBytes: 4 << 10
+        // A small form in three blocks of a disk.
+        case .excessBytes: 12 << 10
         case .textBytes, .unfinishedBytes: 64 << 10
         case .connections, .proxiedConnections, .requests, .uploads, .unfinishedUploads, .responses, .listeners,
             .screenings, .thumbnails:
@@ -92,7 +97,8 @@ extension SharedResource {
         let limit: String
         /// The resource in a sentence, after a number.
         let noun: String
-        let advice: String
+        /// What an address can do that has used up its share; `nil` if nothing.
+        let advice: String?
         var retryAfterSeconds = 5
     }
 
@@ -112,7 +118,8 @@ extension SharedResource {
                 advice: "Send fewer forms at once.")
         case .textBytes:
             Refusal(
-                code: "too-much-text", limit: "maximumHeldBytes", noun: "bytes of text in forms that are not complete",
+                code: "too-much-text", limit: "maximumHeldBytes",
+                noun: "bytes of text in forms that are being received",
                 advice: "Send fewer forms at once, with long texts as files.")
         case .unfinishedUploads:
             Refusal(
@@ -123,6 +130,10 @@ extension SharedResource {
                 code: "too-many-unfinished-uploads", limit: "maximumUnfinishedBytes",
                 noun: "bytes of unfinished uploads",
                 advice: "Finish or discard an upload, or send the form in one request.", retryAfterSeconds: 60)
+        case .excessBytes:
+            Refusal(
+                code: "store-over-limit", limit: "excessBytes",
+                noun: "bytes beyond the limit of the store while older uploads are being removed", advice: nil)
         case .responses:
             Refusal(
                 code: "too-many-answers", limit: "maximumConcurrentRequests", noun: "responses in progress",
@@ -171,7 +182,8 @@ extension SharedResource {
         var problem = UploadProblem(
             status: .tooManyRequests, code: refusal.code + "-of-client",
             detail: "Your address may have \(limit) \(refusal.noun) now, and there is no room for more.",
-            advice: refusal.advice + " Behind a proxy, start the receiver with --trust-proxy and the proxy's address.")
+            advice: (refusal.advice.map { $0 + " " } ?? "")
+                + "Behind a proxy, start the receiver with --trust-proxy and the proxy's address.")
         problem.limit = UploadProblem.Limit(name: refusal.limit + "OfClient", value: Int64(limit))
         problem.retryAfterSeconds = refusal.retryAfterSeconds
         problem.isOfShare = true

@@ -27,13 +27,20 @@ public protocol MaintainedUploadStore: UploadStore {
     /// - Throws: ``UploadStoreError`` if the store fails.
     func newestRecords() async throws -> NewestRecords
 
-    /// How many bytes each upload has, if that is known without reading each record. Defaults to `nil`: it is not.
+    /// The block size by which sizes are counted, in bytes: each file, record and folder takes whole blocks. Defaults
+    /// to 1.
+    var blockBytes: Int64 { get }
+
+    /// How many bytes each upload has, in whole blocks, if that is known without reading each record. Defaults to `nil`:
+    /// not known.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func sizes() async throws -> [UploadID: Int64]?
 }
 
 extension MaintainedUploadStore {
+    public var blockBytes: Int64 { 1 }
+
     public func sizes() async throws -> [UploadID: Int64]? { nil }
 
     public func newestRecords() async throws -> NewestRecords {

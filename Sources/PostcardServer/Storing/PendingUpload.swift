@@ -3,6 +3,9 @@ public import NIOCore
 /// An upload that is being stored. One task calls it: for each file a beginning, its bytes and an end, and then a
 /// commit. An upload that is not committed is discarded.
 public protocol PendingUpload {
+    /// Whether the key of the upload has a record already, with which the upload is only compared. Defaults to `false`.
+    var isRepetition: Bool { get }
+
     /// Begins the next file.
     ///
     /// - Parameter detectedType: The media type that the first bytes show, if it contradicts the client's; else `nil`.
@@ -36,4 +39,8 @@ public protocol PendingUpload {
 
     /// Removes what was written. It is called after a failed commit too.
     func discard() async
+}
+
+extension PendingUpload {
+    public var isRepetition: Bool { false }
 }

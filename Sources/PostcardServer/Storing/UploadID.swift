@@ -42,6 +42,14 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         self.init(milliseconds: milliseconds, using: &zeros)
     }
 
+    /// The smallest identifier of the time after another one's.
+    package init(earliestAfter id: UploadID) {
+        self.init(earliestAt: id.milliseconds + 1)
+    }
+
+    /// Greater than all identifiers of possible times.
+    package static let end = UploadID(earliestAt: UploadIDSource.latestMilliseconds + 1)
+
     private struct Zeros: RandomNumberGenerator {
         func next() -> UInt64 { 0 }
     }
@@ -109,7 +117,7 @@ package final class UploadIDSource: Sendable {
     private let last: Atomic<Int64>
 
     /// The latest time of an identifier that counts, the end of the year 9999. No store's clock shows a later one.
-    private static let latestMilliseconds: Int64 = 253_402_300_799_999
+    fileprivate static let latestMilliseconds: Int64 = 253_402_300_799_999
 
     /// - Parameter known: The identifiers that are already in use. Those of an impossible time, which someone has put
     ///   there, do not count: identifiers after them would not fit, and start over.

@@ -1,4 +1,5 @@
 import Crypto
+package import NIOCore
 import PostcardForm
 public import PostcardFoundation
 
@@ -8,6 +9,14 @@ extension UploadRecord {
         var text = JSONText<Never>()
         write(to: &text)
         return Data(text.bytes)
+    }
+
+    /// The same bytes as ``json()``, without a copy.
+    package func jsonBuffer() -> ByteBuffer {
+        var buffer = ByteBuffer()
+        buffer.reserveCapacity(expectedBytes)
+        _ = writeJSON { buffer.writeBytes($0) }
+        return buffer
     }
 
     /// Writes the record's JSON piece by piece, so that it is never in memory whole: with control characters alone it

@@ -6,7 +6,8 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     public struct Field: Sendable, Hashable, Codable {
         /// The field's name, unescaped.
         public let name: String
-        /// The text. Bytes that are not UTF-8 have become U+FFFD.
+        /// The text. Bytes that are not UTF-8 have become U+FFFD. It may have any number of combining marks in a row, with
+        /// which a comparison takes time by the square of their number: compare its `utf8`.
         public let value: String
 
         /// Describes a field, for your own store.
@@ -111,12 +112,21 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         return bytes
     }
 
-    /// How many bytes the upload has in a store: the files, and roughly the record.
-    package var storedBytes: Int64 {
-        files.reduce(Int64(expectedBytes)) { sum, file in
-            let (bytes, isTooMuch) = sum.addingReportingOverflow(file.size)
+    /// How many bytes the upload takes in a store: the record and the files, each in whole blocks, and a block for what
+    /// they are listed in.
+    package func storedBytes(inBlocksOf block: Int64) -> Int64 {
+        var recordBytes: Int64 = 0
+        _ = writeJSON { recordBytes += Int64($0.count) }
+        return files.reduce(block + Self.roundedUp(recordBytes, to: block)) { sum, file in
+            let (bytes, isTooMuch) = sum.addingReportingOverflow(Self.roundedUp(file.size, to: block))
             return isTooMuch ? .max : bytes
         }
+    }
+
+    /// The size of a file in whole blocks.
+    static func roundedUp(_ bytes: Int64, to block: Int64) -> Int64 {
+        let (whole, isOver) = bytes.addingReportingOverflow(block - 1)
+        return isOver ? .max : whole / block * block
     }
 
     /// The path to fetch the record from, such as `/uploads/ID`.

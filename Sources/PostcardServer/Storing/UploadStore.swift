@@ -67,7 +67,7 @@ public protocol UploadStore: Sendable {
 
 extension UploadStore {
     public func openRecord(_ id: UploadID) async throws -> (any StoredFile)? {
-        try await record(id).map { BytesInMemory(bytes: ByteBuffer(bytes: $0.json())) }
+        try await record(id).map { BytesInMemory(bytes: $0.jsonBuffer()) }
     }
 
     public func describedFile(_ index: Int, of id: UploadID) async throws -> UploadRecord.File? {

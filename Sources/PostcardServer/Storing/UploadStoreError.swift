@@ -120,6 +120,13 @@ extension UploadStoreError {
             advice: "Make room there.")
     }
 
+    /// The disk could hold fewer further files than an upload may need.
+    static func outOfFiles(_ free: Int64, _ directory: FilePath, keeping kept: Int64) -> UploadStoreError {
+        UploadStoreError(
+            .full, "The disk of \(directory) has room for \(free) more files (inodes), and \(kept) must stay free.",
+            advice: "Remove files there.")
+    }
+
     static func inUse(_ directory: FilePath) -> UploadStoreError {
         UploadStoreError(
             .inUse, "Another receiver has the directory \(directory) open.",

@@ -38,9 +38,14 @@ enum SmallDisk {
         return process.terminationStatus
     }
 
-    static func with(megabytes: Int, _ body: (FilePath) async throws -> Void) async throws {
+    /// - Parameter files: How many files and folders it can have. Defaults to many.
+    static func with(
+        megabytes: Int, files: Int = 100_000, _ body: (FilePath) async throws -> Void
+    ) async throws {
         try await withTemporaryDirectory { directory in
-            let options = ["-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", directory.string]
+            let options = [
+                "-t", "tmpfs", "-o", "size=\(megabytes)m,nr_inodes=\(files)", "tmpfs", directory.string,
+            ]
             try #require(try await Program.run("mount", options).status == 0)
             let result: Result<Void, any Error>
             do {
@@ -79,6 +84,31 @@ struct FullDiskTests {
                 #expect(try receiver.incoming.isEmpty)
                 let small = try await receiver.exchange(Self.form(bytes: 100_000))
                 #expect(small.status == 201)
+            }
+        }
+    }
+
+    @Test func `a disk that can hold no more files takes no form, and its receiver is not healthy`() async throws {
+        try await SmallDisk.with(megabytes: 4, files: 100) { disk in
+            try await withReceiver(in: disk.appending("received"), { $0.keptFreeBytes = 0 }) { receiver in
+                func health() async throws -> String {
+                    try await receiver.curl("-o", "/dev/null", "-w", "%{http_code}", receiver.url + "/health").text
+                }
+                var last = try await receiver.exchange(Self.form(bytes: 1))
+                while last.status == 201 {
+                    #expect(try receiver.records.count < 100)
+                    let isHealthy = try await health() == "200"
+                    last = try await receiver.exchange(Self.form(bytes: 1))
+                    #expect(isHealthy == (last.status == 201))
+                }
+                #expect(last.status == 503)
+                #expect(last.problem?.code == "store-full")
+                #expect(try await health() == "503")
+                for record in try receiver.records.prefix(2) {
+                    _ = try await receiver.curl("-X", "DELETE", "\(receiver.url)/uploads/\(record)")
+                }
+                #expect(try await health() == "200")
+                #expect(try await receiver.exchange(Self.form(bytes: 1)).status == 201)
             }
         }
     }

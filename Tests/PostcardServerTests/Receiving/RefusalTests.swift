@@ -84,6 +84,10 @@ struct Refusal: Sendable, CustomTestStringConvertible {
             name: "a form without its end", request: Form.request(body: Form.fileHeader + "content"), status: 400,
             code: "truncated", part: 0),
         Refusal(
+            name: "a form without its close delimiter",
+            request: Form.request(body: Form.fileHeader + "content\r\n"), status: 400, code: "missing-close-delimiter",
+            part: 0),
+        Refusal(
             name: "a part without a name",
             request: Form.request(body: Form.part("Content-Disposition: form-data")), status: 400,
             code: "missing-name", part: 0),
@@ -140,6 +144,9 @@ struct Refusal: Sendable, CustomTestStringConvertible {
         Refusal(
             name: "a body cut off by its client", request: Form.head(contentLength: 1000) + Form.fileHeader + "content",
             status: 400, code: "truncated", closesInput: true),
+        Refusal(
+            name: "a body that is not sent", request: Form.head(contentLength: 1000), status: 400,
+            code: "body-not-sent", closesInput: true),
         Refusal(
             name: "a chunk that is none", request: Form.chunked("5\r\n--b\r\n\r\nzz\r\n"), status: 400,
             code: "malformed-request"),

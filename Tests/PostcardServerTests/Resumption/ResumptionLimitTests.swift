@@ -262,6 +262,26 @@ struct ResumptionLimitTests {
         }
     }
 
+    @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
+    func `a client that finishes many uploads pushes out no other client's response`() async throws {
+        try await withCurlSender(.interop8, { $0.uploads.resumption?.maximumKeptResponses = 3 }) { sender, receiver in
+            let response = try await sender.create(Form.small.utf8, isComplete: true)
+            let location = try #require(response.interim.first?.fields["location"])
+            let request = Form.request(
+                body: Form.small, fields: ["Upload-Draft-Interop-Version: 8", "Upload-Complete: ?1"])
+            for _ in 0..<6 {
+                let status = try await onThread {
+                    let socket = try RawSocket(port: receiver.port, from: "127.0.0.2")
+                    try socket.send(request)
+                    return try RawResponse(socket.receiveAll()).status
+                }
+                #expect(status == 201)
+            }
+            #expect(receiver.unfinished.count == 3)
+            #expect(try await sender.head(location).status == 204)
+        }
+    }
+
     @Test func `no response is kept if none may be`() async throws {
         try await withCurlSender(.interop8, { $0.uploads.resumption?.maximumKeptResponses = 0 }) { sender, receiver in
             for count in 1...2 {

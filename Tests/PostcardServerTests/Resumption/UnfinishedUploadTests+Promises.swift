@@ -13,8 +13,11 @@ extension UnfinishedUploadTests {
 
     /// Creates an upload, as a request does that then ends.
     static func create(
-        in store: LocalUploadStore, bytes: String = "", expires: Date = .distantFuture, now: Date = Date()
+        in store: LocalUploadStore, bytes: String = "", for client: PeerAddress? = nil,
+        expires: Date = .distantFuture, now: Date = Date()
     ) async throws -> LocalUnfinishedUpload {
+        var form = form
+        form.client = client
         let upload = try await store.unfinished.create(.random(), of: form, expires: expires, now: now)
         await upload.lock.withLock {}
         if !bytes.isEmpty { try await append(bytes, to: upload) }

@@ -13,9 +13,9 @@ extension UnfinishedUploadTests {
     }
 
     private static func finish(
-        in store: LocalUploadStore, keeping maximum: Int = 10_000, now: Date = Date()
+        in store: LocalUploadStore, for client: PeerAddress? = nil, keeping maximum: Int = 10_000, now: Date = Date()
     ) async throws -> LocalUnfinishedUpload {
-        let upload = try await create(in: store, bytes: "0123456789", now: now)
+        let upload = try await create(in: store, bytes: "0123456789", for: client, now: now)
         var options = ResumptionOptions()
         options.maximumKeptResponses = maximum
         try await upload.finish(with: response(), options: options)
@@ -38,6 +38,28 @@ extension UnfinishedUploadTests {
                     if try await store.unfinishedUpload(id) != nil { left.append(id) }
                 }
                 #expect(left == Array(ids.dropFirst(count)))
+            }
+        }
+    }
+
+    static let addresses = ["192.0.2.1", "2001:db8::7"].map { text in IPAddress(text: text).map { PeerAddress($0) } }
+
+    @Test(arguments: addresses, [false, true])
+    func `a client with many responses keeps no other client's from it, also after a restart`(
+        client: PeerAddress?, isRestarted: Bool
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            var store: LocalUploadStore? = try LocalUploadStore(directory: directory)
+            let first = try await Self.finish(in: try #require(store), for: client, keeping: 4).id
+            for number in 0..<10 {
+                if isRestarted, number == 5 {
+                    // One store at a time has the directory open.
+                    store = nil
+                    store = try LocalUploadStore(directory: directory)
+                }
+                let store = try #require(store)
+                _ = try await Self.finish(in: store, for: TestPeers.all[2], keeping: 4)
+                #expect(await store.unfinished.find(first)?.form.client == client)
             }
         }
     }

@@ -4,6 +4,7 @@ import NIOCore
 import PostcardServer
 import PostcardTestSupport
 import Synchronization
+import SystemPackage
 import Testing
 
 @testable import PostcardReceiver
@@ -120,69 +121,149 @@ struct RetentionKeeperTests {
     }
 
     private static func withStore(
-        _ policy: RetentionPolicy, after days: Double = 0,
-        _ body: (LocalUploadStore, RetentionKeeper, UploadMeter) async throws -> Void
+        _ policy: RetentionPolicy, _ body: (LocalUploadStore, RetentionKeeper, UploadMeter) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let meter = UploadMeter()
-            let keeper = RetentionKeeper(
-                of: store, by: policy, meter: meter, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-                now: { (Date().addingTimeInterval(days * 86400), .seconds(days * 86400)) })
-            try await body(store, keeper, meter)
+            try await body(store, keeper(of: store, policy, meter), meter)
         }
     }
 
-    /// Days that have passed since the upload, and whether it is there still.
-    private static let ages: [(days: Double, isKept: Bool)] = [(0, true), (29.9, true), (30.1, false), (4000, false)]
+    private static func keeper(
+        of store: some MaintainedUploadStore, _ policy: RetentionPolicy, _ meter: UploadMeter = UploadMeter(),
+        _ clock: TestClock = TestClock()
+    ) -> RetentionKeeper {
+        RetentionKeeper(
+            of: store, by: policy, meter: meter, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            now: { clock.time.withLock { $0 } })
+    }
 
-    @Test(arguments: ages) func `an upload is removed once it is too old`(days: Double, isKept: Bool) async throws {
+    /// The machine's clock, and the time that has passed.
+    private final class TestClock: Sendable {
+        let time = Mutex<(wall: Date, uptime: Duration)>((Date(), .zero))
+
+        func pass(days: Double) {
+            time.withLock { time in
+                time.wall.addTimeInterval(days * 86400)
+                time.uptime += .seconds(days * 86400)
+            }
+        }
+
+        func setClock(ahead days: Double) { time.withLock { $0.wall.addTimeInterval(days * 86400) } }
+    }
+
+    private static let month: RetentionPolicy = {
         var policy = RetentionPolicy()
         policy.maximumAge = .seconds(30 * 86400)
-        try await Self.withStore(policy, after: days) { store, keeper, meter in
+        return policy
+    }()
+
+    private static let days: [(days: Double, isKept: Bool)] = [(0, true), (29.9, true), (30.1, false), (4000, false)]
+
+    @Test(arguments: days) func `an upload is removed once it is too old`(days: Double, isKept: Bool) async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try LocalUploadStore(directory: directory)
+            let (clock, meter) = (TestClock(), UploadMeter())
+            let keeper = Self.keeper(of: store, Self.month, meter, clock)
             let upload = try await Self.upload(10, to: store)
-            var clock: RetentionClock? = RetentionClock(since: keeper.now().wall, uptime: keeper.now().uptime)
+            var ages: UploadAges?
             var ledger = RetentionLedger()
-            await keeper.removeOld(&clock, &ledger)
+            await keeper.removeOld(&ages, &ledger)
+            clock.pass(days: days)
+            await keeper.removeOld(&ages, &ledger)
             #expect(try await (store.record(upload) != nil) == isKept)
             #expect(meter.current.removed == (isKept ? 0 : 1))
         }
     }
 
-    @Test func `a clock that is a year ahead at the start removes nothing for an hour`() async throws {
-        let seconds = Mutex(0.0)
+    @Test func `an upload of a clock that was 400 days behind is kept as long as others, over a restart too`()
+        async throws
+    {
+        try await withTemporaryDirectory { directory in
+            let clock = TestClock()
+            clock.setClock(ahead: -400)
+            var upload: UploadID?
+            do {
+                let store = try LocalUploadStore(directory: directory)
+                let keeper = Self.keeper(of: store, Self.month, UploadMeter(), clock)
+                var ages: UploadAges?
+                var ledger = RetentionLedger()
+                await keeper.removeOld(&ages, &ledger)
+                // Its identifier is that of the machine's time, which is 400 days behind for the keeper.
+                let first = try await Self.upload(10, to: store)
+                upload = first
+                clock.pass(days: 1)
+                await keeper.removeOld(&ages, &ledger)
+                clock.setClock(ahead: 400)
+                for _ in 0..<3 {
+                    clock.pass(days: 1)
+                    await keeper.removeOld(&ages, &ledger)
+                }
+                #expect(try await store.record(first) != nil)
+            }
+            // Nothing shows that no time has passed, so a tenth of the age counts.
+            clock.setClock(ahead: 400)
+            let store = try LocalUploadStore(directory: directory)
+            let keeper = Self.keeper(of: store, Self.month, UploadMeter(), clock)
+            let first = try #require(upload)
+            var ages: UploadAges?
+            var ledger = RetentionLedger()
+            for (days, isKept) in [(0, true), (23, true), (1.1, false)] as [(Double, Bool)] {
+                clock.pass(days: days)
+                await keeper.removeOld(&ages, &ledger)
+                #expect(try await (store.record(first) != nil) == isKept, "\(days)")
+            }
+        }
+    }
+
+    @Test func `ages that are damaged start over`() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
-            var policy = RetentionPolicy()
-            policy.maximumAge = .seconds(86400)
-            let keeper = RetentionKeeper(
-                of: store, by: policy, meter: UploadMeter(),
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-                now: {
-                    let passed = seconds.withLock { $0 }
-                    return (Date().addingTimeInterval(365 * 86400 + passed), .seconds(passed))
-                })
+            try Data("{".utf8).write(to: URL(filePath: directory.appending(".ages").string))
+            let clock = TestClock()
+            let keeper = Self.keeper(of: store, Self.month, UploadMeter(), clock)
             let upload = try await Self.upload(10, to: store)
-            var clock: RetentionClock?
+            var ages: UploadAges?
             var ledger = RetentionLedger()
-            for (time, isKept) in [(0, true), (3500, true), (3601, false)] as [(Double, Bool)] {
-                seconds.withLock { $0 = time }
-                await keeper.removeOld(&clock, &ledger)
-                #expect(try await (store.record(upload) != nil) == isKept, "\(time)")
+            for (days, isKept) in [(0, true), (29, true), (2, false)] as [(Double, Bool)] {
+                clock.pass(days: days)
+                await keeper.removeOld(&ages, &ledger)
+                #expect(try await (store.record(upload) != nil) == isKept, "\(days)")
+            }
+        }
+    }
+
+    @Test func `a clock that is a year ahead at the start removes nothing elsewhere for an hour`() async throws {
+        try await withTemporaryDirectory { directory in
+            let local = try LocalUploadStore(directory: directory)
+            let clock = TestClock()
+            clock.setClock(ahead: 365)
+            let keeper = Self.keeper(of: StubbornStore(local), Self.month, UploadMeter(), clock)
+            let upload = try await Self.upload(10, to: local)
+            var ages: UploadAges?
+            var ledger = RetentionLedger()
+            for (seconds, isKept) in [(0, true), (3500, true), (101, false)] as [(Double, Bool)] {
+                clock.pass(days: seconds / 86400)
+                await keeper.removeOld(&ages, &ledger)
+                #expect(try await (local.record(upload) != nil) == isKept, "\(seconds)")
             }
         }
     }
 
     @Test func `more uploads than a page of the listing are removed`() async throws {
-        var policy = RetentionPolicy()
-        policy.maximumAge = .seconds(1)
-        try await Self.withStore(policy, after: 1) { store, keeper, meter in
+        try await withTemporaryDirectory { directory in
+            let store = try LocalUploadStore(directory: directory)
+            let (clock, meter) = (TestClock(), UploadMeter())
+            let keeper = Self.keeper(of: store, Self.month, meter, clock)
             for _ in 0..<1003 {
                 _ = try await store.beginUpload(under: nil, announcedBytes: nil).commit(fields: [], parts: [])
             }
-            var clock: RetentionClock? = RetentionClock(since: keeper.now().wall, uptime: keeper.now().uptime)
+            var ages: UploadAges?
             var ledger = RetentionLedger()
-            await keeper.removeOld(&clock, &ledger)
+            await keeper.removeOld(&ages, &ledger)
+            clock.pass(days: 31)
+            await keeper.removeOld(&ages, &ledger)
             #expect(try await store.identifiers(limit: 10, after: nil).isEmpty)
             #expect(meter.current.removed == 1003)
         }
@@ -235,17 +316,16 @@ struct RetentionKeeperTests {
             let store = StubbornStore(local)
             var policy = RetentionPolicy()
             if reason == .age { policy.maximumAge = .seconds(1) } else { policy.maximumBytes = 0 }
-            let keeper = RetentionKeeper(
-                of: store, by: policy, meter: UploadMeter(),
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-                now: { (Date().addingTimeInterval(3600), .seconds(3600)) })
+            let clock = TestClock()
+            let keeper = Self.keeper(of: store, policy, UploadMeter(), clock)
             var uploads: [UploadID] = []
             for _ in 0..<12 { uploads.append(try await Self.upload(10, to: local)) }
-            var clock: RetentionClock? = RetentionClock(since: keeper.now().wall, uptime: keeper.now().uptime)
+            clock.pass(days: 1)
+            var ages: UploadAges? = .dated(RetentionClock(since: keeper.now().wall, uptime: keeper.now().uptime))
             var ledger = RetentionLedger()
             func round() async -> Int {
                 let before = store.stubborn.tries.withLock { $0 }
-                await keeper.removeOld(&clock, &ledger)
+                await keeper.removeOld(&ages, &ledger)
                 await keeper.learnSizes(&ledger)
                 await keeper.retryExcess(&ledger)
                 await keeper.removeExcess(&ledger)
@@ -272,9 +352,7 @@ struct RetentionKeeperTests {
             let store = StubbornStore(local)
             var policy = RetentionPolicy()
             policy.maximumBytes = .max
-            let keeper = RetentionKeeper(
-                of: store, by: policy, meter: UploadMeter(),
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            let keeper = Self.keeper(of: store, policy)
             let count = RetentionKeeper.fewUploads + 1
             var sizes: [UploadID: Int64] = [:]
             for _ in 0..<count {

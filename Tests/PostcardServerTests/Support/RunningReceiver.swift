@@ -65,13 +65,15 @@ func withReceiver(
 
 /// Runs a receiver on a store that outlives it.
 func withReceiver(
-    on store: some MaintainedUploadStore, _ body: (RunningReceiver) async throws -> Void
+    on store: some MaintainedUploadStore, _ configure: (inout Receiver) -> Void = { _ in },
+    _ body: (RunningReceiver) async throws -> Void
 ) async throws {
     var receiver = Receiver(store: store)
     receiver.port = 0
     receiver.allowedHosts = ["a"]
     receiver.connections.waitForBusyClients()
     receiver.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    configure(&receiver)
     try await run(receiver, body)
 }
 
