@@ -14,6 +14,8 @@ import SystemPackage
 struct CommandFailure: Error, CustomStringConvertible {
     let description: String
     let status: ExitCode
+    /// What kind of failure it is, for scripts; `nil` if the status says it.
+    let code: String?
 
     /// An input that cannot be read.
     static func input(_ name: String, _ reason: String) -> CommandFailure {
@@ -69,9 +71,10 @@ struct CommandFailure: Error, CustomStringConvertible {
         self.init(description: description, status: failure.status)
     }
 
-    init(description: String, status: ExitCode) {
+    init(description: String, status: ExitCode, code: String? = nil) {
         self.description = description
         self.status = status
+        self.code = code
     }
 
     /// Runs a command. An error is printed to standard error and becomes the exit status.

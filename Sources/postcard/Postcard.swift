@@ -33,7 +33,9 @@ struct Postcard: AsyncParsableCommand {
         do {
             let arguments = CommandLineArguments.ofProcess
             try checkCommand(ArgumentText(arguments.first ?? []).description)
-            var command = try await parse(CommandLineArguments.readable(arguments))
+            let readable = try CommandLineArguments.readable(arguments)
+            try CommandLineArguments.checkRepetitions(readable)
+            var command = try await parse(readable)
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {

@@ -324,11 +324,15 @@ async def hostile(browser, url, pictures):
     evil = "<img src=x onerror=alert(1)>"
     form = part(f'name="{evil}"', evil + "</script><script>alert(2)</script>\u202e") + part(
         f'name="f"; filename="{evil}.html"\r\nContent-Type: text/html', "<script>alert(3)</script>")
+    form += part('name="t"; filename="a\u202egpj.exe\u2066"', "turned")
     form += part(f'name="p"; filename="{evil}.png"\r\nContent-Type: image/png', "no picture")
     expect(post(url, form + b"--XX--\r\n", **{"X-Evil": evil}) == 201, "It is taken")
     await page.expect("document.querySelectorAll('.card').length === 1", "It is shown")
     text = await page.run("document.querySelector('.card').innerText")
     expect(f"{evil}.html" in text and "</script><script>" in text, f"It is shown as it is: {text}")
+    expect("a\\u{202E}gpj.exe\\u{2066}" in text, f"What turns the reading direction is marked: {text}")
+    html = await page.run("document.querySelector('.card').outerHTML")
+    expect(not any(turning in html for turning in "\u202e\u2066"), "Nothing turns the reading direction")
     await page.expect("document.querySelector('.pictures .kind')", "What is no picture is no picture")
     expect(post(url, part(f'filename="{evil}"') + b"--XX--\r\n", **{"X-Evil": evil}) == 400, "It is refused")
     await page.click("#requests-tab")

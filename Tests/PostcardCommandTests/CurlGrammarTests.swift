@@ -44,6 +44,9 @@ struct CurlGrammarTests {
         #"-F '=(;type=multipart/alternative' -F '=plain' -F '=text;type=text/html' -F =@a.txt -F '=)' -F a=b"#,
         #"-F 'g=(' -F x=1 -F 'f=@b.html;encoder=base64' -F 'h=(;type=multipart/form-data' -F y=2 -F '=)' -F '=)' -F z=3"#,
         #"-F 'g=(' -F x=1"#, #"-F "$(printf 'a=\377\376')""#, #"-F "$(printf '\351=b')""#,
+        #"-F 'f=@a.txt;'"#, #"-F 'f=@a.txt;,b.html;'"#, #"-F 't=<-;'"#,
+        #"-F 'f=@-;type=text/plain'"#,
+        #"-F f=@/dev/stdin"#, #"-F f=@/dev/null"#, #"-sSF a=b"#, #"-gsFa=b -H 'X-Empty;' -H 'Accept:' -H @fields"#,
         #"-F "$(printf 'f=@a.txt;filename=\351.txt')""#, #"-F "f=@$(printf 'caf\351').txt""#,
     ]
 
@@ -184,12 +187,13 @@ struct CurlGrammarTests {
         let send = "'\(Program.url.path)' send --metadata as-is"
         let expected = try await output(send, server.address, form)
         let body = try await output("\(send) --dry-run", "http://127.0.0.1:9/x", form)
-        let type = try #require(
-            body.messages.split(whereSeparator: \.isNewline).first { $0.hasPrefix("Content-Type: ") })
+        let headEnd = try #require(body.output.range(of: Data("\r\n\r\n".utf8))?.upperBound)
+        let content = Data(body.output[headEnd...])
+        let type = try #require(body.text.split(whereSeparator: \.isNewline).first { $0.hasPrefix("Content-Type: ") })
         var request = Data("POST /x HTTP/1.1\r\nHost: a\r\n\(type)\r\n".utf8)
         if isChunked {
             request += "Transfer-Encoding: chunked\r\n\r\n".utf8
-            var rest = body.output
+            var rest = content
             while !rest.isEmpty {
                 let chunk = rest.prefix(100)
                 request += Data("\(String(chunk.count, radix: 16))\r\n".utf8) + chunk + Data("\r\n".utf8)
@@ -197,7 +201,7 @@ struct CurlGrammarTests {
             }
             request += "0\r\n\r\n".utf8
         } else {
-            request += Data("Content-Length: \(body.output.count)\r\n\r\n".utf8) + body.output
+            request += Data("Content-Length: \(content.count)\r\n\r\n".utf8) + content
         }
         let file = try folder.file("request", request)
         let edit = folder.path + "/edited"
@@ -222,7 +226,7 @@ struct CurlGrammarTests {
 
     @Test func `the line of --as-curl has the other options, and says what curl cannot do`() async throws {
         let ending = try await Program.run([
-            "send", "http://a.example/[1]", "--as-curl", "-X", "PUT", "-H", "X-Empty:", "-u", "a:b c", "-k",
+            "send", "http://a.example/[1]", "--as-curl", "-X", "PUT", "-H", "X-Empty;", "-u", "a:b c", "-k",
             "--retries", "2",
             "--limit-rate", "2k", "--resumable", "--fit", "1MB", "-F", "f=@/no/such.jpg",
         ])

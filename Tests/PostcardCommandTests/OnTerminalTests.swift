@@ -106,7 +106,7 @@ struct OnTerminalTests {
         Row(
             topic: 9, command: "send CLOSED -F p=@PICTURE --fit 20kB", status: 69, shown: ["onnection refused"],
             needsPictures: true),
-        Row(topic: 10, command: "send URL -F a=@FOLDER/none", status: 66, shown: ["No such file", "Check the path."]),
+        Row(topic: 10, command: "send URL -F a=@FOLDER/none", status: 66, shown: ["No such file", "check the path"]),
         Row(
             topic: 10, command: "send NGINX -F a=b --verify", status: 1,
             shown: ["has no digests of the fields and files"]),
@@ -114,7 +114,7 @@ struct OnTerminalTests {
             topic: 10, command: "send URL -F a=b --dry-run", status: 0, shown: ["POST /uploads HTTP/1.1", "name=\"a\""]),
         Row(
             topic: 10, command: "send URL -F f=@FOLDER/large --dry-run", status: 0,
-            shown: ["is not for a terminal", "> body"]),
+            shown: ["is not for a terminal", "> request"]),
         Row(
             topic: 11, command: "send AIOHTTP -F f=@FOLDER/photo.jpg", status: 0,
             shown: ["photo.jpg is not image/jpeg but image/heic", "\"contentType\" : \"image/heic\""]),

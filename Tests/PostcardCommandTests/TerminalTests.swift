@@ -49,7 +49,7 @@ struct TerminalTests {
         let ending = try await Self.onTerminal(
             ["send", "http://127.0.0.1:1/", "-F", "f=@\(file.path)", "--dry-run"])
         #expect(ending.status == 0)
-        #expect(ending.text.contains("is not for a terminal. To write it to a file, add: > body"))
+        #expect(ending.text.contains("is not for a terminal. To write the request to a file, add: > request"))
         #expect(!ending.output.contains(0))
     }
 

@@ -59,7 +59,7 @@ struct TransportOptionsTests {
         let ending = try await Program.run([
             "send", "http://example.com/", "-F", "a=b", "--dry-run", "-u", "me:secret:1",
         ])
-        #expect(ending.messages.contains("Authorization: Basic bWU6c2VjcmV0OjE=\r\n"), "\(ending.messages)")
+        #expect(ending.text.contains("Authorization: Basic bWU6c2VjcmV0OjE=\r\n"), "\(ending.messages)")
     }
 
     @Test func `a host is looked up where the option says`() async throws {

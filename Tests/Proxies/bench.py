@@ -65,7 +65,7 @@ class Bench:
              f"{file}=@{self.samples.path(size)};filename=f", self.url(relay) + "/uploads"], 60)
         expect(ended.returncode == 0, f"queue add: {ended.stderr[-300:]}")
         ended, duration = self.run(
-            ["queue", "run", "--queue", folder, "--drain", "--max-delay", "1"], seconds or time_for(size))
+            ["queue", "run", "--queue", folder, "--drain", "--retries", "1000", "--max-delay", "1"], seconds or time_for(size))
         expect(ended.returncode == 0, f"queue run: exit status {ended.returncode}, {ended.stderr[-300:]}")
         listed, _ = self.run(["queue", "list", "--queue", folder, "--json"], 60)
         (report,) = json.loads(listed.stdout)

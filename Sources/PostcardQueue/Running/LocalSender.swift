@@ -117,6 +117,7 @@ extension LocalSender: AttemptCarrier {
         if rows.isEmpty {
             // A run that ends when nothing is left does not wait for dates.
             let ofRetries = options.endsWhenEmpty
+            if ofRetries, !options.awaitsRetries { return ([], nil) }
             return ([], try store.database.read { try $0.isQueuePaused ? nil : $0.nextDue(ofRetries: ofRetries) })
         }
         try store.database.write { db in

@@ -18,8 +18,12 @@ public struct QueueOptions: Sendable {
     public var resumption: ResumptionPolicy?
 
     /// Whether the run ends when no upload is left that can be sent. It waits for the next attempts of uploads that
-    /// failed, and not for uploads whose time has not come yet. Defaults to `false`.
+    /// failed, unless ``awaitsRetries`` is `false`, and not for uploads whose time has not come yet. Defaults to `false`.
     public var endsWhenEmpty: Bool
+
+    /// Whether a run that ends when it is empty first waits for the next attempts of uploads that failed. Defaults to
+    /// `true`.
+    public var awaitsRetries = true
 
     /// How often the queue checks for changes by other processes. Defaults to 1 second. `nil` means that there are no
     /// other processes.

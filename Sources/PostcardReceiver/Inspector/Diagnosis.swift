@@ -29,8 +29,19 @@ struct Diagnosis {
             !codes.contains(finding.code) && finding.code.rawValue == refusal.code
                 && finding.offset == refusal.offset ?? finding.offset
         }
-        if isFound != true { problems.insert(Self.problem(refusal, in: shown), at: 0) }
+        guard isFound != true else { return }
+        // What the parser ran into at the end follows from an error that was found.
+        let isExplained =
+            Self.consequences.contains(refusal.code) && groups.first.map { $0.finding.severity == .error } == true
+        problems.insert(Self.problem(refusal, in: shown), at: isExplained ? problems.count : 0)
     }
+
+    /// The codes of what follows if a receiver does not find the delimiters that were meant.
+    private static let consequences = Set(
+        [
+            FormProblem.Code.preambleTooLarge, .epilogueTooLarge, .delimiterNotFound, .truncated,
+            .missingCloseDelimiter,
+        ].map(\.rawValue))
 
     /// The explanation of a refused form.
     private static func explanation(of request: RecordedRequest) -> Explanation? {
@@ -40,7 +51,7 @@ struct Diagnosis {
         else { return nil }
         var examination = FormExamination(contentType: request.contentType ?? "")
         examination.read(bytes.span.bytes)
-        return examination.finish()
+        return examination.finish(isWhole: request.notes.body.isComplete ? true : nil)
     }
 
     private static func problem(_ group: FindingGroup, in body: RecordedBody) -> RequestDescription.Problem {

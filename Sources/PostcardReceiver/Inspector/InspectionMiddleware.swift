@@ -30,6 +30,8 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         let body = ObservedBody(request.body, recorder: recorder)
         observed.body = RequestBody(asyncSequence: body)
         connection?.report.observer = recorder
+        // The response may be left unread for long.
+        defer { connection?.report.observer = nil }
         func keep(_ outcome: RecordedRequest.Outcome, keepsBody: Bool) {
             // An append may begin in the middle of a secret.
             let notes = recorder.notes(keepsBody: keepsBody && request.method != .patch)
@@ -54,16 +56,13 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 
-    /// Handles other requests: records those that were refused access, and removes the recorded request of a deleted
-    /// upload.
+    /// Handles other requests: records those that were refused access.
     private func recordingRefusals(
         _ request: Request, _ connection: UploadConnection?, _ context: Context,
         _ next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
         do {
-            let response = try await next(request, context)
-            if case .deleted(let id) = connection?.report.outcome { inspector.forget(id) }
-            return response
+            return try await next(request, context)
         } catch let problem as UploadProblem where [.unauthorized, .misdirectedRequest].contains(problem.status) {
             inspector.keep(
                 RecordedRequest(

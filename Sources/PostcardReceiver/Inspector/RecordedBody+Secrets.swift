@@ -1,4 +1,5 @@
 import Foundation
+import PostcardFoundation
 
 extension RecordedBody {
     /// The body without its secrets. Those of a form are overwritten, so that all offsets stay valid.
@@ -87,13 +88,13 @@ struct SecretScan {
     /// Whether a part begins after a line that is like a delimiter, with a boundary other than the form's.
     private func beginsPart(_ line: Range<Int>, after previous: Range<Int>, in bytes: [UInt8]) -> Bool {
         bytes[previous].starts(with: Array("--".utf8))
-            && String(decoding: bytes[line.prefix(20)], as: UTF8.self).lowercased().hasPrefix("content-disposition")
+            && String(streamSafe: bytes[line.prefix(20)]).lowercased().hasPrefix("content-disposition")
     }
 
     /// - Returns: Whether the part is a secret, as far as its header was read.
     private mutating func readHeader(_ line: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) -> Bool {
         let colon = bytes[line].firstIndex(of: UInt8(ascii: ":"))
-        let field = String(decoding: bytes[line.lowerBound..<(colon ?? line.upperBound)], as: UTF8.self)
+        let field = String(streamSafe: bytes[line.lowerBound..<(colon ?? line.upperBound)])
         if erasesAll {
             // A line without a colon may be content, because the blank line before it is missing.
             if !Secrets.isHarmless(field) {
@@ -102,7 +103,7 @@ struct SecretScan {
             return true
         }
         let isNamedSecret = Self.namesSecret(bytes[line])
-        if let colon, Secrets.isSecret(field) {
+        if let colon, Secrets.isSecret(field) || Secrets.beginsWithCredentials(bytes[(colon + 1)..<line.upperBound]) {
             overwrite((colon + 1)..<line.upperBound, of: &bytes)
         } else if isSecret, colon == nil || !field.lowercased().hasPrefix("content-") {
             // The blank line after the header is missing, and this is the content.
@@ -127,9 +128,9 @@ struct SecretScan {
             let text =
                 value.first == quote
                 ? value.dropFirst().prefix { $0 != quote } : value.prefix { !"; \t".utf8.contains($0) }
-            let name = String(decoding: text, as: UTF8.self)
+            let name = String(streamSafe: text)
             count += 1
-            if count > mostNames || Secrets.isSecret(Secrets.decoded(name)) { return true }
+            if count > mostNames || Secrets.isSecret(name) { return true }
         }
         return false
     }
@@ -138,7 +139,7 @@ struct SecretScan {
     private static let mostNames = 16
 
     private mutating func eraseContent(_ content: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) {
-        guard isSecret || Self.isJSONWithSecrets(bytes[content]) else { return }
+        guard isSecret || Self.isSecret(bytes[content]) else { return }
         // The line break before a delimiter is part of the delimiter.
         var end = content.upperBound
         for byte in [UInt8(ascii: "\n"), UInt8(ascii: "\r")] where end > content.lowerBound && bytes[end - 1] == byte {
@@ -167,13 +168,15 @@ struct SecretScan {
 // MARK: - Other bodies
 
 extension SecretScan {
-    static func isJSONWithSecrets(_ text: ArraySlice<UInt8>) -> Bool {
-        guard let first = text.first(where: { $0 > 0x20 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+    /// Whether a content is a secret whatever its name: credentials, or JSON that has secrets.
+    static func isSecret(_ content: ArraySlice<UInt8>) -> Bool {
+        if Secrets.beginsWithCredentials(content) { return true }
+        guard let first = content.first(where: { $0 > 0x20 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
         else { return false }
-        return speaksOfSecrets(text)
+        return speaksOfSecrets(content)
     }
 
-    /// Whether a text gives a value to a secret's name, as `name=value`, JSON, YAML or XML do.
+    /// Whether a text gives a value to a secret's name, or credentials to any name, as `name=value`, JSON, YAML or XML do.
     static func speaksOfSecrets(_ text: ArraySlice<UInt8>) -> Bool {
         var count = 0
         return text.indices.contains { index in
@@ -184,8 +187,8 @@ extension SecretScan {
             let start = name.lastIndex { !isOfName($0) }.map { $0 + 1 } ?? name.startIndex
             guard start < end else { return false }
             count += 1
-            let word = String(decoding: name[start...], as: UTF8.self)
-            return count > mostValues || Secrets.isSecret(Secrets.decoded(word))
+            return count > mostValues || Secrets.isSecret(String(streamSafe: name[start...]))
+                || Secrets.beginsWithCredentials(text[(index + 1)...])
         }
     }
 
@@ -197,7 +200,7 @@ extension SecretScan {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x80...: true
         case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: "_-.%[]+".utf8.contains(byte)
+        default: "_-.%[]+\\".utf8.contains(byte)
         }
     }
 }

@@ -19,7 +19,7 @@ struct RecordedRequest: Sendable {
     let received: Date
     let duration: Duration
     /// The address of the client, as far as it is known.
-    let client: String?
+    let client: IPAddress?
     let method: String
     let scheme: String
     let host: String
@@ -62,7 +62,7 @@ extension RecordedRequest {
             (field.name.rawName, Secrets.masked(field.value, of: field.name.canonicalName))
         }
         self.init(
-            received: received, duration: duration, client: connection?.clientAddress?.description,
+            received: received, duration: duration, client: connection?.clientAddress,
             method: head.method.rawValue, scheme: scheme, host: host ?? "",
             path: Secrets.masked(path: head.path ?? "/"), fields: (host.map { [("Host", $0)] } ?? []) + fields,
             contentType: head.headerFields[.contentType], outcome: outcome, notes: notes)
@@ -72,13 +72,13 @@ extension RecordedRequest {
 extension RecordedRequest {
     /// Describes a malformed request, as far as it looks like one.
     init(_ refusal: EarlyRefusal, scheme: String) {
-        let lines = String(decoding: refusal.bytes, as: UTF8.self).replacing("\r\n", with: "\n")
+        let lines = String(streamSafe: refusal.bytes).replacing("\r\n", with: "\n")
             .replacing("\r", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)
         let words = lines.first?.split(separator: " ", maxSplits: 2) ?? []
         let fields = Self.fields(lines.dropFirst().prefix { !$0.isEmpty })
         func value(_ name: String) -> String? { fields.first { $0.name.lowercased() == name }?.value }
         self.init(
-            received: Date(), duration: .zero, client: refusal.client?.description,
+            received: Date(), duration: .zero, client: refusal.client,
             method: words.first.map(String.init) ?? "", scheme: scheme, host: value("host") ?? "",
             path: words.count > 1 ? Secrets.masked(path: String(words[1])) : "", fields: fields,
             contentType: value("content-type"), outcome: .refused(refusal.problem), notes: .none)
@@ -139,8 +139,8 @@ struct RecordedPart: Sendable {
 
     /// Keeps the value of a text field.
     mutating func keep(_ value: [UInt8]) {
-        let isShown = !isSecret && !SecretScan.isJSONWithSecrets(value[...])
-        text = isShown ? String(validating: value, as: UTF8.self) : Secrets.mask
+        let isShown = !isSecret && !SecretScan.isSecret(value[...])
+        text = isShown ? String(validating: value, as: UTF8.self)?.streamSafe : Secrets.mask
     }
 
     /// How many bytes it takes in memory, approximately.

@@ -91,6 +91,8 @@ struct RequestDescription: Encodable {
         let line: String
         /// Whether the line sends exactly the same bytes.
         let exact: Bool
+        /// Whether the line sends all parts of the form. Of a refused form, some may not have been read.
+        let complete: Bool
     }
 
     /// - Parameter showsValues: Whether values are shown that may not be harmless.
@@ -98,7 +100,7 @@ struct RequestDescription: Encodable {
         let request = showsValues ? recorded : recorded.hidingValues
         valuesHidden = !showsValues
         summary = RequestSummary(recorded)
-        client = recorded.client
+        client = recorded.client?.description
         headers = request.fields.map { [$0.name, $0.value] }
         let notes = request.notes
         parts = notes.parts.map { part in
@@ -114,7 +116,7 @@ struct RequestDescription: Encodable {
             first: kept.first.isEmpty ? nil : Bytes(offset: 0, base64: Data(kept.first)),
             last: kept.last.isEmpty ? nil : Bytes(offset: kept.lastOffset, base64: Data(kept.last)))
         let command = CurlCommand(request)
-        curl = Curl(line: command.line, exact: command.isExact)
+        curl = Curl(line: command.line, exact: command.isExact, complete: recorded.isReadWhole)
         send = CurlCommand.sendLine(request)
     }
 
@@ -133,6 +135,14 @@ struct RequestDescription: Encodable {
         try container.encode(curl, forKey: .curl)
         try container.encodeIfPresent(send, forKey: .send)
         try container.encode(valuesHidden, forKey: .valuesHidden)
+    }
+}
+
+extension RecordedRequest {
+    /// Whether all parts of the form were read and are known.
+    fileprivate var isReadWhole: Bool {
+        if case .refused = outcome { return false }
+        return notes.body.isComplete && notes.parts.count == notes.partCount
     }
 }
 

@@ -1,12 +1,11 @@
 import PostcardServer
 import Synchronization
 
-/// Records the last requests, newest last.
+/// Records the last requests of all clients.
 final class RequestInspector: Sendable {
     private struct State {
-        var requests: [RecordedRequest] = []
+        var requests = SharedHistory<RecordedRequest>()
         var lastID = 0
-        var bytes = 0
         var deleted = RecentUploads()
     }
 
@@ -37,13 +36,8 @@ final class RequestInspector: Sendable {
             var request = request
             state.lastID += 1
             request.id = state.lastID
-            state.requests.append(request)
-            state.bytes += request.bytes
-            while state.requests.count > options.maximumRequests
-                || (state.bytes > options.maximumBytes && state.requests.count > 1)
-            {
-                state.bytes -= state.requests.removeFirst().bytes
-            }
+            state.requests.append(request, of: request.client.map { PeerAddress($0) }, bytes: request.bytes)
+            _ = state.requests.removeExcess(over: options.maximumRequests, maximumBytes: options.maximumBytes)
             return request
         }
         if let kept { onRecorded(RequestSummary(kept)) }
@@ -53,18 +47,14 @@ final class RequestInspector: Sendable {
     func forget(_ upload: UploadID) {
         state.withLock { state in
             state.deleted.insert(upload)
-            state.requests.removeAll { request in
-                guard request.upload == upload else { return false }
-                state.bytes -= request.bytes
-                return true
-            }
+            state.requests.removeAll { $0.upload == upload }
         }
     }
 
     /// All recorded requests, newest first.
-    var requests: [RecordedRequest] { state.withLock { $0.requests.reversed() } }
+    var requests: [RecordedRequest] { state.withLock { $0.requests.items.reversed() } }
 
     func request(_ id: Int) -> RecordedRequest? {
-        state.withLock { state in state.requests.last { $0.id == id } }
+        state.withLock { state in state.requests.items.last { $0.id == id } }
     }
 }

@@ -110,6 +110,9 @@ final class RequestRecorder: FormObserver {
 
     func fieldEnded(text: [UInt8]) {
         state.withLock { state in
+            if Secrets.beginsWithCredentials(text) {
+                state.secrets.append(state.readTo - Int64(text.count)..<state.readTo)
+            }
             guard state.isPartRecorded, text.count <= Self.maximumTextBytes else { return }
             state.parts[state.parts.count - 1].keep(text)
             state.partBytes += text.count

@@ -1,11 +1,12 @@
 import Foundation
+import PostcardFoundation
 import PostcardServer
 
 /// Masks the secrets of a request in logs and in the inspector.
 ///
-/// The name of a header field, parameter or part decides. It is split into words, so that `X-Api-Key`, `apiKey` and
-/// `api_key` are the same. In doubt a value is masked. Values that grant no access stay visible, such as
-/// `Idempotency-Key`, `X-Request-Id` or `Sec-WebSocket-Key`.
+/// The name of a header field, parameter or part decides, or a value that begins as credentials do. A name is split into
+/// words, so that `X-Api-Key`, `apiKey` and `api_key` are the same. In doubt a value is masked. Values that grant no
+/// access stay visible, such as `Idempotency-Key`, `X-Request-Id` or `Sec-WebSocket-Key`.
 enum Secrets {
     /// What replaces a secret.
     static let mask = "***"
@@ -49,7 +50,7 @@ enum Secrets {
         // A longer name would keep the receiver busy: combining characters take time by the square of their number.
         guard name.utf8.count <= longestName else { return true }
         if harmlessNames.contains(name.lowercased()) { return false }
-        let words = NameWords(name)
+        let words = NameWords(folded(name))
         if secretPieces.contains(where: { holds(words.joined, $0) }) { return true }
         if words.ranges.contains(where: { word in secretWords.contains { words.joined[word].elementsEqual($0) } }) {
             return true
@@ -80,10 +81,9 @@ enum Secrets {
         private(set) var joined: [UInt8] = []
         private(set) var ranges: [Range<Int>] = []
 
-        init(_ name: some StringProtocol) {
-            let isASCII = name.utf8.allSatisfy { $0 < 0x80 }
-            let text = isASCII ? String(name) : String(name).precomposedStringWithCanonicalMapping
-            let bytes = Array(text.utf8)
+        /// - Parameter name: The name, folded.
+        init(_ name: String) {
+            let bytes = Array(name.utf8)
             var start = 0
             for (index, byte) in bytes.enumerated() {
                 let isCapital = Self.isCapital(byte)
@@ -119,7 +119,7 @@ enum Secrets {
 extension Secrets {
     /// A header field's value, masked if it is a secret, or if a URL in it has one.
     static func masked(_ value: String, of name: some StringProtocol) -> String {
-        if isSecret(name) { return mask }
+        if isSecret(name) || beginsWithCredentials(value.utf8) { return mask }
         return name.lowercased() == "host" ? masked(authority: value) : masked(path: value)
     }
 
@@ -149,8 +149,13 @@ extension Secrets {
             let value = rest.utf8.index(after: equals)
             masked += rest[..<value]
             rest = rest[value...]
-            let end = endOfValue(rest, isSecret: isSecret)
-            masked += isSecret ? mask : maskedAddress(rest[..<end], depth: depth)
+            let hasCredentials = beginsWithCredentials(rest.utf8)
+            // Credentials have blanks in them.
+            let end =
+                hasCredentials
+                ? rest.utf8.firstIndex { "&#".utf8.contains($0) } ?? rest.endIndex
+                : endOfValue(rest, isSecret: isSecret)
+            masked += isSecret || hasCredentials ? mask : maskedAddress(rest[..<end], depth: depth)
             rest = rest[end...]
         }
         return masked + rest
@@ -159,7 +164,7 @@ extension Secrets {
     /// Undoes percent-encoding. A text with an invalid escape stays as it is.
     static func decoded(_ text: some StringProtocol) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
-        return text.removingPercentEncoding ?? String(text)
+        return text.removingPercentEncoding?.streamSafe ?? String(text)
     }
 
     // Scalars, because characters take much longer, and the values of all header fields are searched.

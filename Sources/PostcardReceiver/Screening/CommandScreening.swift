@@ -2,6 +2,7 @@
 public import Foundation
 import NIOCore
 import PostcardFiles
+import PostcardFoundation
 public import PostcardServer
 import SystemPackage
 
@@ -96,7 +97,7 @@ public struct CommandScreening: Sendable, Hashable {
     private static let longestReason = 300
 
     private static func reason(in output: [UInt8]) -> String {
-        let text = String(decoding: output, as: UTF8.self)
+        let text = String(streamSafe: output)
         let line = text.split(whereSeparator: \.isNewline).first.map { String($0.prefix(longestReason)) }
         return line ?? "The screening gave no reason."
     }

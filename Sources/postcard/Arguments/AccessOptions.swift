@@ -85,11 +85,7 @@ struct AccessOptions: ParsableArguments {
     private static func tokens(_ token: String?, _ file: String?) throws -> Set<String> {
         var tokens = Set(token.map { [$0] } ?? [])
         guard let file else { return tokens }
-        guard let text = try? String(contentsOf: URL(filePath: file), encoding: .utf8) else {
-            throw CommandFailure.input(file, "cannot be read")
-        }
-        let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
-        tokens.formUnion(lines.filter { !$0.isEmpty })
+        tokens.formUnion(try TextFile(file).lines())
         // An empty file would allow everyone, and invalid tokens no one.
         guard !tokens.isEmpty, tokens.allSatisfy(isToken) else {
             throw CommandFailure.input(file, "has no tokens: write one per line, in visible ASCII characters")

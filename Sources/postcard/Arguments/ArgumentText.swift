@@ -1,4 +1,5 @@
 import ArgumentParser
+import PostcardForm
 
 /// A text of the command line: usually UTF-8, but any bytes without a NUL are possible.
 struct ArgumentText: Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
@@ -64,10 +65,11 @@ struct RawValue: ExpressibleByArgument, Hashable {
 
 /// The arguments of the program as the argument parser can read them.
 ///
-/// - Short options with their value attached, as in curl, are separated: `-Fname=value`, `-XPUT`. The parser would read
-///   everything before the equals sign as the option's name.
+/// - Short options are separated from each other and from their value, as in curl: `-Fname=value`, `-sSXPUT`. The parser
+///   would read everything before the equals sign as the option's name.
 /// - Values that may begin with a dash, such as `-F -=v`, are attached to their option.
-/// - The lines of a `--config` file of `send` and `queue add` stand in its place.
+/// - The lines of a `--config` file of `send` and `queue add` stand in its place, and what only curl has is left out of
+///   both or refused.
 enum CommandLineArguments {
     /// Short options with a value.
     private static let short: Set<String> = ["-F", "-X", "-H", "-u", "-x", "-K", "-m"]
@@ -75,27 +77,6 @@ enum CommandLineArguments {
     private static let dashed = [
         "-F": "--form", "--form": "--form", "--form-string": "--form", "-H": "--header", "--header": "--header",
     ]
-
-    /// What to write instead of options that only curl has.
-    private static let foreign: [String: String] = {
-        let body = "A form has no other body: write each field as -F name=value."
-        var advice = [
-            "-A": "Write -H 'User-Agent: …'.", "-b": "Write -H 'Cookie: …'.", "-e": "Write -H 'Referer: …'.",
-            "-i": "To see the status and the header fields of the response, add --json.",
-            "-o": "The response goes to standard output: write > FILE.",
-            "-v": "To see the request, add --dry-run. To see it as a receiver does: postcard explain --listen 9000.",
-            "-w": "To see the status, the bytes and the seconds, add --json.",
-        ]
-        for option in ["-d", "--data", "--data-binary", "--data-raw", "--data-urlencode", "-T", "-G", "-I"] {
-            advice[option] = body
-        }
-        let long = [
-            "--user-agent": "-A", "--cookie": "-b", "--referer": "-e", "--include": "-i", "--output": "-o",
-            "--verbose": "-v", "--write-out": "-w", "--upload-file": "-T", "--get": "-G", "--head": "-I",
-        ]
-        for (name, short) in long { advice[name] = advice[short] }
-        return advice
-    }()
 
     /// The names of the option for an ``ArgumentsFile``.
     static let config = ["-K", "--config"]
@@ -118,19 +99,17 @@ enum CommandLineArguments {
     /// - Throws: `ValidationError` for bytes where only text is possible.
     static func readable(_ arguments: [[UInt8]]) throws -> [String] {
         var result: [String] = []
-        let makesForm = [["send"], ["queue", "add"]].contains { command in
-            arguments.starts(with: command) { $0.elementsEqual($1.utf8) }
-        }
-        var rest = (makesForm ? try withConfigurations(arguments) : arguments)[...]
+        let isQueued = arguments.starts(with: ["queue", "add"]) { $0.elementsEqual($1.utf8) }
+        let makesForm = isQueued || arguments.first?.elementsEqual("send".utf8) == true
+        var rest = (makesForm ? separated(try withConfigurations(separated(arguments))) : arguments)[...]
         while let bytes = rest.popFirst() {
             if bytes.elementsEqual("--".utf8) {
                 return result + (try ([bytes] + rest).map(text))
             }
             let (name, attached) = parted(bytes)
             guard let long = dashed[name] else {
-                let word = String(name.prefix { $0 != "=" })
-                if makesForm, let advice = foreign[word] {
-                    throw ValidationError("curl's \(word) is not an option of postcard. \(advice)")
+                if makesForm, !isNumber(bytes, after: result.last), try isIgnored(name, &rest, isQueued: isQueued) {
+                    continue
                 }
                 result +=
                     try [text(attached == nil ? bytes : Array(name.utf8))] + [attached].compactMap(\.self).map(text)
@@ -145,6 +124,57 @@ enum CommandLineArguments {
             let isForm = long == "--form"
             let text = isForm ? RawValue(value, isLiteral: name == "--form-string").argument : try text(value)
             result.append("\(long)=\(text)")
+        }
+        return result
+    }
+
+    /// Whether an argument such as `-1` is the value of the option before it, and not curl's option of that name.
+    private static func isNumber(_ argument: [UInt8], after option: String?) -> Bool {
+        guard let option, option.hasPrefix("--"), !option.utf8.contains(.equals) else { return false }
+        return argument.count > 1 && argument[0] == .dash && argument.dropFirst().allSatisfy(\.isDigit)
+    }
+
+    /// Whether an option of curl changes nothing, and is left out with its value.
+    ///
+    /// - Throws: `ValidationError` for one that would change something, with what to write instead.
+    private static func isIgnored(
+        _ argument: String, _ rest: inout ArraySlice<[UInt8]>, isQueued: Bool
+    ) throws -> Bool {
+        let name = String(argument.prefix { $0 != "=" })
+        // curl's option of this name has a body as its value, and that of send has none.
+        let isBody = name == "--json" && (isQueued || rest.first?.first.map { "{[@".utf8.contains($0) } == true)
+        switch CurlOptions.meaning(of: isBody ? "--data" : name, isQueued: isQueued) {
+        case nil: return false
+        case .ignored(let hasValue):
+            if hasValue, name == argument { rest = rest.dropFirst() }
+            return true
+        case .refused(let advice):
+            throw ValidationError("curl's \(name) is not an option of postcard: \(advice)")
+        }
+    }
+
+    /// The arguments with short options on their own: curl reads `-sSF a=b` as `-s -S -F a=b`.
+    private static func separated(_ arguments: [[UInt8]]) -> [[UInt8]] {
+        let dash = UInt8(ascii: "-")
+        var result: [[UInt8]] = []
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            if argument.elementsEqual("--".utf8) { return result + [argument] + rest }
+            guard argument.count > 1, argument[0] == dash, argument[1] != dash else {
+                result.append(argument)
+                // A value is not an option, whatever it looks like.
+                if dashed[String(decoding: argument, as: UTF8.self)] != nil {
+                    result += rest.popFirst().map { [$0] } ?? []
+                }
+                continue
+            }
+            var letters = argument.dropFirst()
+            while let letter = letters.popFirst() {
+                result.append([dash, letter])
+                guard CurlOptions.lettersWithValue.contains(letter) else { continue }
+                if let value = letters.isEmpty ? rest.popFirst() : Array(letters) { result.append(value) }
+                break
+            }
         }
         return result
     }

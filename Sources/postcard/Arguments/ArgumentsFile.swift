@@ -1,6 +1,7 @@
 import ArgumentParser
-import Foundation
+import PostcardFiles
 import PostcardForm
+import SystemPackage
 
 /// A file of `--config`: one option a line, in the grammar of curl's `-K`.
 ///
@@ -24,12 +25,12 @@ struct ArgumentsFile {
     /// - Throws: `ValidationError` if it cannot be read or understood.
     init(_ name: String) throws {
         do {
-            let file = name == "-" ? FileHandle.standardInput : try FileHandle(forReadingFrom: URL(filePath: name))
-            try self.init(Array(try file.readToEnd() ?? Data()))
+            try self.init(
+                name == "-" ? SmallFile.bytes(of: .standardInput) : SmallFile.bytes(of: FilePath(name)))
         } catch let fault as Fault {
             throw ValidationError("Line \(fault.line) of \(name): \(fault.message)")
         } catch {
-            throw ValidationError("The file \(name) of --config cannot be read: \(error.localizedDescription)")
+            throw ValidationError("The file \(name) of --config \(error)")
         }
     }
 

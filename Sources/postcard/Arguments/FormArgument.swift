@@ -4,11 +4,13 @@ import PostcardForm
 /// One `-F` or `--form-string` of the command line, in the grammar of `curl`.
 ///
 /// It differs from curl where curl would lose something: a text keeps the blanks around it, and anything after a
-/// semicolon except `type=`, `filename=`, `headers=` and `encoder=`.
+/// semicolon except `type=`, `filename=`, `headers=` and `encoder=`. Behind a file, a semicolon alone is nothing.
 struct FormArgument {
     /// The field's name; `nil` if there is nothing before the equals sign.
     let name: ArgumentText?
     let content: Content
+    /// The argument as it was given.
+    let text: ArgumentText
 
     /// What an argument stands for.
     enum Content {
@@ -63,6 +65,7 @@ struct FormArgument {
         }
         let name = equals > 0 ? ArgumentText(bytes[..<equals]) : nil
         self.name = name
+        text = value.text
         content =
             value.isLiteral
             ? .parts([Part(source: .text(ArgumentText(bytes[(equals + 1)...])))])
@@ -80,6 +83,7 @@ struct FormArgument {
         var scanner = FormArgumentScanner(value.dropFirst())
         switch value.first {
         case UInt8(ascii: "@"):
+            scanner.skipsEmptyAttributes = true
             var files: [Part] = []
             repeat {
                 let file = Part(source: .file(path: scanner.word(before: UInt8(ascii: ","))))
@@ -87,6 +91,7 @@ struct FormArgument {
             } while scanner.skip(UInt8(ascii: ","))
             return .parts(files)
         case UInt8(ascii: "<"):
+            scanner.skipsEmptyAttributes = true
             return .parts([try part(Part(source: .textOfFile(path: scanner.word())), &scanner, in: argument)])
         case UInt8(ascii: "(") where scanner.isAtAttribute:
             let group = try part(Part(source: .text("")), &scanner, in: argument)
@@ -141,6 +146,8 @@ struct FormArgumentScanner {
     }
 
     private var rest: ArraySlice<UInt8>
+    /// Whether a semicolon that nothing follows is ignored, as behind a file. In a text it is a character.
+    var skipsEmptyAttributes = false
 
     init(_ bytes: ArraySlice<UInt8>) {
         rest = bytes
@@ -192,21 +199,27 @@ struct FormArgumentScanner {
     mutating func nextAttribute(
         before end: UInt8? = nil
     ) throws -> (Attribute, value: ArgumentText, isFile: Bool)? {
-        guard !rest.isEmpty, rest.first != end else { return nil }
-        guard let (attribute, start) = attribute(at: rest.startIndex) else {
-            throw FormArgument.Fault(
-                description: "'\(ArgumentText(rest))' is not understood; expected ;type=, ;filename=, ;headers= or "
-                    + ";encoder=.")
+        var found: Attribute?
+        while found == nil {
+            guard !rest.isEmpty, rest.first != end else { return nil }
+            guard let (attribute, start) = attribute(at: rest.startIndex) else {
+                throw FormArgument.Fault(
+                    description: "'\(ArgumentText(rest))' is not understood; expected ;type=, ;filename=, ;headers= or "
+                        + ";encoder=.")
+            }
+            rest = rest[start...].drop(while: \.isBlank)
+            found = attribute
         }
-        rest = rest[start...].drop(while: \.isBlank)
+        guard let attribute = found else { return nil }
+        skipsEmptyAttributes = true
         let isFile =
             attribute == .headers && (rest.first == UInt8(ascii: "@") || rest.first == UInt8(ascii: "<"))
         if isFile { rest = rest.dropFirst().drop(while: \.isBlank) }
         return (attribute, word(before: end), isFile)
     }
 
-    /// The attribute that begins at an index, after blanks, and where its value begins.
-    private func attribute(at index: Int) -> (Attribute, end: Int)? {
+    /// The attribute that begins at an index, after blanks, and where its value begins; `nil` for an empty one.
+    private func attribute(at index: Int) -> (Attribute?, end: Int)? {
         let start = rest[index...].drop(while: \.isBlank)
         guard start.first == UInt8(ascii: ";") else { return nil }
         let name = start.dropFirst().drop(while: \.isBlank)
@@ -216,7 +229,8 @@ struct FormArgumentScanner {
                 return (attribute, name.startIndex + expected.count)
             }
         }
-        return nil
+        let isEmpty = name.first.map { ",;".utf8.contains($0) } ?? true
+        return skipsEmptyAttributes && isEmpty ? (nil, name.startIndex) : nil
     }
 
     /// A word in quotes, with `\"` and `\\` unescaped, if only an attribute or the end follows. A text such as
@@ -247,9 +261,11 @@ struct FormArgumentScanner {
     }
 }
 
-/// One `-H` of the command line: `Name: value`.
+/// One `-H` of the command line: `Name: value`, or `Name;` for an empty one, as in curl.
 struct HeaderArgument {
     let field: HTTPField
+    /// Whether nothing follows the colon: curl then sends no such field.
+    let isRemoval: Bool
 
     /// Why an argument cannot be understood.
     struct Fault: Error, CustomStringConvertible {
@@ -257,10 +273,14 @@ struct HeaderArgument {
     }
 
     init(_ argument: String) throws {
-        guard let colon = argument.firstIndex(of: ":"), let name = HTTPField.Name(String(argument[..<colon])) else {
+        let isEmpty = !argument.contains(":") && argument.hasSuffix(";")
+        guard let colon = argument.firstIndex(of: isEmpty ? ";" : ":"),
+            let name = HTTPField.Name(String(argument[..<colon]))
+        else {
             throw Fault(description: "'\(argument)' is not written as Name: value.")
         }
         let value = argument[argument.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+        isRemoval = !isEmpty && value.isEmpty
         guard HTTPField.isValidValue(String(value)) else {
             throw Fault(description: "The value of the header field \(name) holds a control character.")
         }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import PostcardFiles
 import PostcardForm
 import PostcardPictures
 import SystemPackage
@@ -38,7 +39,10 @@ struct FormBuilder {
     mutating func append(_ argument: FormArgument) throws {
         switch argument.content {
         case .parts(let parts):
-            for part in parts { groups[groups.count - 1].parts.append(try made(part, named: argument.name)) }
+            for part in parts {
+                if let missing = MissingFile(part, of: argument) { throw missing.failure }
+                groups[groups.count - 1].parts.append(try made(part, named: argument.name))
+            }
         case .groupStart(let type, let headers):
             groups.append(
                 Group(
@@ -86,24 +90,59 @@ struct FormBuilder {
             name: name?.description ?? "", contentType: part.contentType,
             headerFields: try Self.fields(of: part.headers),
             content: .text(""))
+        var pipe: PipeInput?
         switch part.source {
         case .text(let text): made.content = content(text.bytes)
-        case .textOfFile(let path): made.content = content(try TextFile(path).bytes)
+        case .textOfFile(let path): made.content = try content(TextFile(path))
         case .file("-"):
-            made.content = .stream(StandardInput.stream())
+            do {
+                try SmallFile.checkEnd(of: .standardInput)
+            } catch {
+                throw CommandFailure.input(TextFile.standardInput, error.description)
+            }
             filename = filename ?? "-"
-            made.metadata = metadata ?? .asIs
+            made.filename = filename?.description
+            pipe = try setContent(of: &made, to: PipeInput(), isFittable: part.encoding == nil)
         case .file(let path):
             let file = try SentFile(path)
-            made.content = .file(file.url)
             filename = filename ?? file.name
             made.filename = filename?.description
-            try decide(on: file, of: &made, isEncoded: part.encoding != nil)
+            switch file.kind {
+            case .stream:
+                pipe = try setContent(
+                    of: &made, to: PipeInput(FilePath(file.url.path)), isFittable: part.encoding == nil)
+            case .device:
+                made.content = .bytes(try treated(TextFile(path)))
+                made.contentType =
+                    part.contentType ?? filename.flatMap { .forExtension(of: $0.description) } ?? .octetStream
+            case .regular, .missing:
+                made.content = .file(file.url)
+                try decide(
+                    on: file.examined(), file.shownName, of: &made,
+                    isFittable: part.encoding == nil && file.isNamedInUTF8)
+            }
         }
         made.filename = filename?.description
-        if let encoding = part.encoding { try encode(&made, as: encoding) }
+        if let encoding = part.encoding { try encode(&made, from: pipe, as: encoding) }
         setHeaderLines(of: &made, named: name, filename: filename)
         return made
+    }
+
+    /// Sends what a pipe has as it comes; a picture or a video whose metadata is removed, or that must fit, is stored first.
+    ///
+    /// - Returns: The pipe, with the bytes that were looked at.
+    private func setContent(of part: inout FormPart, to pipe: PipeInput, isFittable: Bool) throws -> PipeInput {
+        var pipe = pipe
+        guard metadata != .asIs || fitting != nil, try isTreated(ExaminedContent(pipe.firstBytes())) else {
+            part.content = .stream(FormStream(pipe))
+            return pipe
+        }
+        let url = try pipe.stored()
+        part.content = .file(url)
+        let examined = ExaminedContent(url)
+        try checkMetadata(of: examined, pipe.name)
+        try decide(on: examined, pipe.name, of: &part, isFittable: isFittable)
+        return pipe
     }
 
     private static func fields(of headers: FormArgument.Headers) throws -> HTTPFields {
@@ -120,50 +159,103 @@ struct FormBuilder {
             ?? .bytes(Data(lineBreaks.applied(to: bytes)))
     }
 
+    /// The content of a file that is sent as a text. A picture or a video is treated as in a part of its own.
+    private func content(_ file: TextFile) throws -> FormPart.Content {
+        let examined = ExaminedContent(file.bytes)
+        let isText = String(validating: file.bytes, as: UTF8.self) != nil
+        // Not even the line breaks of a picture are changed.
+        guard examined.isPictureOrVideo || !isText && isTreated(examined) else { return content(file.bytes) }
+        return .bytes(try treated(file))
+    }
+
+    /// The bytes of a file that was read, without what must be removed.
+    private func treated(_ file: TextFile) throws -> Data {
+        let examined = ExaminedContent(file.bytes)
+        let bytes = Data(file.bytes)
+        var part = FormPart(name: "", content: .bytes(bytes))
+        try checkMetadata(of: examined, file.name)
+        try decide(on: examined, file.name, of: &part, isFittable: false)
+        return (try? part.metadata.applied(to: bytes)) ?? bytes
+    }
+
+    /// Throws if metadata must be removed and cannot be. The form reports that only of a file with a path.
+    private func checkMetadata(of examined: ExaminedContent?, _ name: String) throws {
+        do throws(MetadataError) {
+            if let metadata { _ = try examined?.edits(metadata) }
+        } catch {
+            throw CommandFailure(description: "\(name): \(error)", status: ExitStatus.unreadableInput)
+        }
+    }
+
     // MARK: - Files
 
+    /// Whether content may be changed before it is sent. Its first bytes are enough to say so.
+    private func isTreated(_ content: ExaminedContent) -> Bool {
+        if let metadata, metadata != .asIs { return true }
+        return metadata == nil && content.isPictureOrVideo || fitting != nil && content.isPicture
+    }
+
     /// Decides what is removed from a file, what it must fit, and what its type is.
-    private func decide(on file: SentFile, of part: inout FormPart, isEncoded: Bool) throws {
+    ///
+    /// - Parameters:
+    ///   - examined: The content; `nil` if it cannot be read.
+    ///   - name: How the file is called in messages.
+    ///   - isFittable: Whether a picture in the part can be replaced by another one.
+    private func decide(
+        on examined: ExaminedContent?, _ name: String, of part: inout FormPart, isFittable: Bool
+    ) throws {
         part.metadata = metadata ?? .asIs
-        guard metadata == nil || fitting != nil || part.contentType == nil, let examined = file.examined() else {
-            return
-        }
-        let type = examined.type?.value ?? ""
-        let isPicture = type.hasPrefix("image/")
-        if metadata == nil, isPicture || type.hasPrefix("video/") {
+        guard let examined else { return }
+        if metadata == nil, examined.isPictureOrVideo {
             part.metadata = .withoutLocation.ifUnreadable(.sendAsIs)
-            if examined.loses(part.metadata) {
-                Terminal.say(
-                    "postcard: \(file.shownName) is sent without its position and without what names persons and "
-                        + "devices. To send it as it is, add: --metadata as-is")
-            }
         }
-        guard let fitting, isPicture else { return sayIfMisnamed(file, examined, part) }
-        guard groups.count == 1, !isEncoded, file.isNamedInUTF8 else {
+        let fitting = examined.isPicture ? fitting : nil
+        say(whatIsRemovedFrom: examined, name, by: part.metadata, isFitted: fitting != nil)
+        guard let fitting else { return sayIfMisnamed(name, examined, part) }
+        guard groups.count == 1, isFittable else {
             throw CommandFailure(
                 description:
-                    "\(file.shownName) cannot be made to fit: its part is encoded, within another multipart, or has "
+                    "\(name) cannot be made to fit: its part is encoded, a text, within another multipart, or has "
                     + "a name that is not UTF-8. Leave out --fit and --max-edge, or write the part as name=@file.",
                 status: ExitStatus.usage)
         }
-        part.preparation = fitting
+        part.preparation = ReportedFitting(fitting)
+    }
+
+    /// Says what a file is sent without. If `--metadata` asks for that, only what is not metadata is named.
+    private func say(
+        whatIsRemovedFrom examined: ExaminedContent, _ name: String, by policy: MetadataPolicy, isFitted: Bool
+    ) {
+        do throws(MetadataError) {
+            let edits = try examined.edits(policy)
+            let removed = metadata == nil ? edits.removed : edits.removedContent
+            guard !removed.isEmpty else { return }
+            let others = removed.dropLast().joined(separator: ", ")
+            let list = (others.isEmpty ? "" : others + " and ") + removed.suffix(1).joined()
+            Terminal.say("postcard: \(name) is sent without \(list). To send it as it is, add: --metadata as-is")
+        } catch {
+            // An error of reading it is reported when the form is laid out, and so is any other if it is one.
+            guard metadata == nil, error.underlyingError == nil else { return }
+            let condition = isFitted ? ", if it fits," : ""
+            Terminal.say("postcard: \(name) is sent as it is\(condition) with all its metadata. \(error.message)")
+        }
     }
 
     /// Says that a file is not what the extension of its name promises, if its type depends on that.
-    private func sayIfMisnamed(_ file: SentFile, _ examined: SentFile.Examined, _ part: FormPart) {
+    private func sayIfMisnamed(_ name: String, _ examined: ExaminedContent, _ part: FormPart) {
         guard part.contentType == nil, let filename = part.filename,
             let promised = MediaType.forExtension(of: filename),
             let type = MediaType.forFile(named: filename, firstBytes: examined.firstBytes), type != promised
         else { return }
         Terminal.say(
-            "postcard: \(file.shownName) is not \(promised) but \(type), and is sent as that. To send it with another type, "
-                + "add: ;type=\(promised)")
+            "postcard: \(name) is not \(promised) but \(type), and is sent as that. To send it with another type, add: "
+                + ";type=\(promised)")
     }
 
     // MARK: - Headers and encodings
 
     /// Replaces the content with its encoded bytes.
-    private func encode(_ part: inout FormPart, as encoding: ContentEncoding) throws {
+    private func encode(_ part: inout FormPart, from pipe: PipeInput?, as encoding: ContentEncoding) throws {
         if let name = HTTPField.Name("Content-Transfer-Encoding") {
             let given = part.headerFields
             part.headerFields = [name: encoding.rawValue]
@@ -174,7 +266,7 @@ struct FormBuilder {
         case .text(let text): bytes = Array(lineBreaks.applied(to: text).utf8)
         case .bytes(let given): bytes = Array(given)
         case .stream:
-            part.content = .stream(FormStream(EncodedChunks(StandardInput(), in: encoding, named: part.name)))
+            part.content = .stream(FormStream(EncodedChunks(pipe ?? PipeInput(), in: encoding, named: part.name)))
             return
         case .file:
             var alone = MultipartForm()

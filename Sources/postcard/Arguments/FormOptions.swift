@@ -6,7 +6,7 @@ import PostcardPictures
 
 /// Where a form is sent.
 struct FormTarget: ParsableArguments {
-    @Argument(help: "Where to send the form: an http or https URL.")
+    @Argument(help: "Where to send the form: an http or https URL, or as in curl one of http without its scheme.")
     var url: String?
 
     @Option(
@@ -15,26 +15,19 @@ struct FormTarget: ParsableArguments {
             "The same as an option, for a file of --config. An argument has priority.", valueName: "url"))
     var named: String?
 
-    /// The URL as it was given.
-    var text: String { url ?? named ?? "" }
+    /// The URL as it was given, with the scheme that curl assumes. A single word is more likely no host at all.
+    var text: String {
+        let text = url ?? named ?? ""
+        let hasScheme = text.drop { $0.isLetter || $0.isNumber || "+-.".contains($0) }.hasPrefix("://")
+        let hasHost = text.contains { ".:/".contains($0) } || text == "localhost"
+        return hasScheme || !hasHost || text.hasPrefix("/") || text.hasPrefix(".") ? text : "http://\(text)"
+    }
 
     func validate() throws {
         if url == nil, named == nil {
             throw ValidationError("The form has no URL to go to. Add one, such as http://127.0.0.1:8080/uploads.")
         }
     }
-}
-
-/// Flags that commands with curl often have. What they ask for is so anyway.
-struct CurlFlags: ParsableArguments {
-    @Flag(name: [.customShort("S"), .long], help: ArgumentHelp("Accepted as in curl.", visibility: .private))
-    var showError = false
-
-    @Flag(name: [.short, .long], help: ArgumentHelp("Accepted as in curl.", visibility: .private))
-    var fail = false
-
-    @Flag(name: [.customShort("L"), .long], help: ArgumentHelp("Accepted as in curl.", visibility: .private))
-    var location = false
 }
 
 /// The options that make a form and the request around it.
@@ -98,10 +91,13 @@ struct FormOptions: ParsableArguments {
         help: ArgumentHelp(
             "What is left of the metadata of the files that are sent.",
             discussion: """
-                without-location removes positions, names of persons and serial numbers; none removes everything but \
-                the orientation and the color profile. The files stay as they are, and so does every pixel. A file \
-                whose metadata cannot be removed, such as a PDF, is an error. Defaults to without-location for \
-                pictures and videos in a known format, and as-is for other files.
+                without-location removes positions, names of places and persons, and serial numbers, also from the \
+                video of a motion photo and from further pictures in a file; none removes everything but the \
+                orientation and the color profile, and with that such a video. The files stay as they are, and so \
+                does every pixel. A file whose metadata cannot be removed, such as a PDF, is an error. Defaults to \
+                without-location for pictures and videos in a known format, and as-is for other files; standard \
+                error says what was removed. Files through < count too unless they are texts, and so does standard \
+                input, which is stored in a temporary file first.
                 """))
     var metadata: Metadata?
 
@@ -125,7 +121,8 @@ struct FormOptions: ParsableArguments {
         help: ArgumentHelp(
             "The maximum number of bytes of each picture, such as 1MB, or server for as many as the server accepts.",
             discussion: """
-                A picture that does not fit becomes the best JPEG that does: upright, and without metadata. So does \
+                A picture that does not fit becomes the best JPEG that does: upright, without metadata, and without \
+                the video of a motion photo, which is said on standard error. So does \
                 any picture that is not JPEG, PNG, WebP or GIF. With server, the server is asked for its limit before \
                 anything is sent (OPTIONS), and refusals report others; while none is known, pictures are sent as they \
                 are. A queue stores them as they are. Files that are no pictures stay as they are.
@@ -165,7 +162,9 @@ struct FormOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("A header field of the request; repeatable.", valueName: "Name: value"))
+        help: ArgumentHelp(
+            "A header field of the request, Name; for an empty one, or @FILE for one a line; repeatable.",
+            valueName: "Name: value"))
     var header: [String] = []
 
     @Option(
@@ -179,15 +178,27 @@ struct FormOptions: ParsableArguments {
         if form.isEmpty, formString.isEmpty {
             throw ValidationError("There is nothing to send. Add a part with -F name=value or -F name=@file.")
         }
-        if try arguments().count(where: \.readsStandardInput) > 1 {
+        if try arguments().count(where: \.readsStandardInput) + header.count(where: { $0 == "@-" }) > 1 {
             throw ValidationError("Standard input can be sent only once.")
         }
         if case .bytes(let bytes) = fit, bytes < 1 {
             throw ValidationError("A picture cannot fit into less than one byte.")
         }
         if let maxEdge, maxEdge < 1 { throw ValidationError("The edge must be at least one pixel.") }
-        _ = try headerFields()
+        // Files are read once, when the form is made: one may be a pipe.
+        for argument in header where !argument.hasPrefix("@") { _ = try Self.valid { try HeaderArgument(argument) } }
+        try checkUser()
         _ = try method()
+    }
+
+    private func checkUser() throws {
+        guard let user else { return }
+        guard user.contains(":") else {
+            throw ValidationError("Write -u name:password. The password may be empty.")
+        }
+        guard !header.contains(where: { $0.lowercased().hasPrefix("authorization:") }) else {
+            throw ValidationError("There are two authorizations: -u and -H Authorization.")
+        }
     }
 
     /// The form that the options describe.
@@ -210,28 +221,48 @@ struct FormOptions: ParsableArguments {
         return try values.map { value in try Self.valid { try FormArgument(value) } }
     }
 
+    /// Whether a `-H` names a field that the form determines, and so is not sent.
+    static func isDetermined(byFormInstead argument: String) -> Bool {
+        let name = argument.prefix { $0 != ":" && $0 != ";" }.lowercased()
+        return ["content-type", "content-length", "transfer-encoding"].contains(name)
+    }
+
+    /// Says which `-H` the form makes pointless.
+    func sayWhatIsIgnored() {
+        for argument in header where Self.isDetermined(byFormInstead: argument) && !argument.hasSuffix(":") {
+            let name = argument.prefix { $0 != ":" && $0 != ";" }
+            Terminal.say(
+                "postcard: -H '\(argument)' is ignored: the form determines its \(name), so leave it out.")
+        }
+    }
+
     /// The header fields that the options name.
+    ///
+    /// - Throws: ``CommandFailure`` if a file of them cannot be read.
     func headerFields() throws -> HTTPFields {
         var fields = HTTPFields()
-        for argument in header { fields.append(try Self.valid { try HeaderArgument(argument).field }) }
-        if let user {
-            guard user.contains(":") else {
-                throw ValidationError("Write -u name:password. The password may be empty.")
+        for argument in header {
+            let isFile = argument.hasPrefix("@")
+            for line in isFile ? try TextFile(String(argument.dropFirst())).headerLines() : [argument] {
+                let parsed = try Self.valid { try HeaderArgument(line) }
+                if !parsed.isRemoval, !Self.isDetermined(byFormInstead: line) { fields.append(parsed.field) }
             }
-            guard fields[.authorization] == nil else {
-                throw ValidationError("There are two authorizations: -u and -H Authorization.")
-            }
-            fields[.authorization] = "Basic \(Data(user.utf8).base64EncodedString())"
         }
+        if let user { fields[.authorization] = "Basic \(Data(user.utf8).base64EncodedString())" }
         return fields
     }
 
     /// The method that the options name.
     func method() throws -> HTTPRequest.Method {
-        guard let method = HTTPRequest.Method(request.uppercased()), [.post, .put, .patch].contains(method) else {
+        guard let method = Self.method(named: request) else {
             throw ValidationError("A form is sent with POST, PUT or PATCH, not with '\(request)'.")
         }
         return method
+    }
+
+    /// A method that forms are sent with.
+    static func method(named name: String) -> HTTPRequest.Method? {
+        [.post, .put, .patch].first { $0.rawValue == name.uppercased() }
     }
 
     /// Turns an argument's error into a usage error.
@@ -246,8 +277,12 @@ struct FormOptions: ParsableArguments {
 
 extension FormArgument {
     fileprivate var readsStandardInput: Bool {
-        parts.contains { part in
-            part.source == .file(path: "-") || part.source == .textOfFile(path: "-") || part.headers.files.contains("-")
+        let names: [ArgumentText] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]
+        return parts.contains { part in
+            names.contains { name in
+                part.source == .file(path: name) || part.source == .textOfFile(path: name)
+                    || part.headers.files.contains(name)
+            }
         }
     }
 }

@@ -191,12 +191,7 @@ struct ReceivingOptions: ParsableArguments {
     }
 
     private static func rules(at path: String) throws -> FormRules {
-        let json: Data
-        do {
-            json = try Data(contentsOf: URL(filePath: path))
-        } catch {
-            throw CommandFailure.input(path, "cannot be read")
-        }
+        let json = Data(try TextFile(path).bytes)
         do {
             return try FormRules(json: json)
         } catch {

@@ -1,5 +1,6 @@
 import Foundation
 import PostcardCLibrary
+import PostcardFiles
 import PostcardForm
 import SystemPackage
 
@@ -25,6 +26,34 @@ struct SentFile {
         }
     }
 
+    /// What a file is, by which it is sent.
+    enum Kind: Equatable {
+        case missing
+        /// One whose bytes can be read again.
+        case regular
+        /// A pipe, or what the system makes up while it is read, such as the files of /proc: any number of bytes.
+        case stream
+        case device
+    }
+
+    /// What the file is, as far as is known without opening a pipe: its writer would believe that someone had read it.
+    var kind: Kind {
+        guard let status = try? FilePath(url.path).stat() else { return .missing }
+        switch status.type {
+        case .fifo, .socket: return .stream
+        case .characterSpecial, .blockSpecial: return .device
+        case .regular where status.size == 0: return examined()?.firstBytes.isEmpty == false ? .stream : .regular
+        // Of a directory, the form says what it is.
+        default: return .regular
+        }
+    }
+
+    /// A path of the system, of any bytes.
+    static func path(_ bytes: some Sequence<UInt8>) -> FilePath {
+        let terminated = bytes.map { CInterop.PlatformChar(truncatingIfNeeded: $0) } + [0]
+        return FilePath(platformString: terminated)
+    }
+
     /// How the file is called in messages.
     var shownName: String { name.description }
 
@@ -40,41 +69,63 @@ struct SentFile {
         guard descriptor >= 0 else {
             throw CommandFailure.input(path.description, "cannot be read: \(Errno(rawValue: errno))")
         }
+        return url(ofOpen: FileDescriptor(rawValue: descriptor))
+    }
+
+    /// A URL of a file that is open as long as the URL is used.
+    static func url(ofOpen file: FileDescriptor) -> URL {
         #if os(Linux)
-        return URL(filePath: "/proc/self/fd/\(descriptor)")
+        URL(filePath: "/proc/self/fd/\(file.rawValue)")
         #else
-        return URL(filePath: "/dev/fd/\(descriptor)")
+        URL(filePath: "/dev/fd/\(file.rawValue)")
         #endif
     }
 
-    /// What is known of the content before the form is laid out.
-    struct Examined {
-        let firstBytes: [UInt8]
-        fileprivate let edits: (MetadataPolicy) -> FileEdits?
+    /// Looks at the file; `nil` if it cannot be read, which is reported when the form is laid out.
+    func examined() -> ExaminedContent? { ExaminedContent(url) }
+}
 
-        /// The media type by the first bytes; `nil` if it is unknown.
-        var type: MediaType? { MediaType.forFirstBytes(firstBytes) }
+/// What is known of a content before the form is laid out.
+struct ExaminedContent {
+    let firstBytes: [UInt8]
+    private let length: Int64
+    private let read: (Int64, UnsafeMutableRawBufferPointer) throws -> Int
 
-        /// Whether the policy removes any of the file.
-        func loses(_ policy: MetadataPolicy) -> Bool { edits(policy)?.isEmpty == false }
-    }
-
-    /// Looks at the file, which is opened once for all questions; `nil` if it cannot be read, which is reported when the
-    /// form is laid out.
-    func examined() -> Examined? {
-        // Without nonBlocking the open of a named pipe would wait for a writer.
-        guard
-            let file = try? FileDescriptor.open(FilePath(url.path), .readOnly, options: [.nonBlocking, .closeOnExec])
+    /// Opens a file once for all questions; `nil` if it cannot be read.
+    init?(_ file: URL) {
+        guard (try? FilePath(file.path).stat())?.type == .regular,
+            let file = try? FileDescriptor.open(FilePath(file.path), .readOnly, options: [.nonBlocking, .closeOnExec])
         else { return nil }
         let held = HeldDescriptor(file)
         var bytes = [UInt8](repeating: 0, count: MediaType.firstBytesCount)
         guard let count = try? bytes.withUnsafeMutableBytes({ try file.read(fromAbsoluteOffset: 0, into: $0) }) else {
             return nil
         }
-        return Examined(firstBytes: Array(bytes[..<count])) { policy in
-            guard let length = try? held.file.seek(offset: 0, from: .end) else { return nil }
-            return try? policy.edits(ofLength: length) { try held.file.read(fromAbsoluteOffset: $0, into: $1) }
+        // The files of /proc have no end to seek.
+        let length = (try? file.seek(offset: 0, from: .end)) ?? 0
+        (firstBytes, self.length) = (Array(bytes[..<count]), length)
+        read = { try held.file.read(fromAbsoluteOffset: $0, into: $1) }
+    }
+
+    init(_ bytes: [UInt8]) {
+        (firstBytes, length) = (Array(bytes.prefix(MediaType.firstBytesCount)), Int64(bytes.count))
+        read = { offset, buffer in
+            let rest = bytes.dropFirst(Int(clamping: offset)).prefix(buffer.count)
+            buffer.copyBytes(from: rest)
+            return rest.count
         }
+    }
+
+    /// The media type by the first bytes; `nil` if it is unknown.
+    var type: MediaType? { MediaType.forFirstBytes(firstBytes) }
+
+    var isPicture: Bool { type?.value.hasPrefix("image/") ?? false }
+
+    var isPictureOrVideo: Bool { isPicture || type?.value.hasPrefix("video/") ?? false }
+
+    /// What the policy removes.
+    func edits(_ policy: MetadataPolicy) throws(MetadataError) -> FileEdits {
+        try policy.edits(ofLength: length, reading: read)
     }
 
     /// Closes a file with the last use of it.
@@ -91,26 +142,44 @@ struct SentFile {
     }
 }
 
-/// The content of a file or of standard input that is sent as a text, or that has header fields. It is usually UTF-8,
-/// as texts of forms should be, but `<` sends any bytes, as in curl.
+/// A file of the command line that is read as a whole, or standard input: a text that is sent, header fields, tokens,
+/// rules or certificates. It is usually UTF-8, as texts of forms should be, but `<` sends any bytes, as in curl.
 struct TextFile {
+    static let standardInput = "Standard input"
+
     let bytes: [UInt8]
-    private let name: String
+    /// How the file is called in messages.
+    let name: String
 
     /// - Parameter path: The file; `-` is standard input.
     /// - Throws: ``CommandFailure`` if it cannot be read.
     init(_ path: ArgumentText) throws {
-        name = path == "-" ? "Standard input" : path.description
+        name = path == "-" ? Self.standardInput : path.description
         do {
-            let input: FileDescriptor =
-                path == "-" ? .standardInput : try .open(FilePath(try SentFile(path).url.path), .readOnly)
-            defer { if path != "-" { try? input.close() } }
-            bytes = Array(try FileHandle(fileDescriptor: input.rawValue).readToEnd() ?? Data())
-        } catch let failure as CommandFailure {
-            throw failure
-        } catch {
-            throw CommandFailure.input(name, "cannot be read: \(error)")
+            bytes =
+                path == "-"
+                ? try SmallFile.bytes(of: .standardInput)
+                : try SmallFile.bytes(of: FilePath(try SentFile(path).url.path))
+        } catch let fault as SmallFile.Fault {
+            throw CommandFailure.input(name, fault.description)
         }
+    }
+
+    /// - Parameter path: The file; `-` is standard input.
+    /// - Throws: ``CommandFailure`` if it cannot be read.
+    init(_ path: String) throws {
+        try self.init(ArgumentText(path.utf8))
+    }
+
+    /// The lines that have more than blanks, without the blanks around them.
+    ///
+    /// - Throws: ``CommandFailure`` if the file is not UTF-8.
+    func lines() throws -> [String] {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandFailure.input(name, "is not UTF-8")
+        }
+        return text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
+            .filter { !$0.isEmpty }
     }
 
     /// The header fields in the file, one in each line. A line that begins with a blank continues the line before it, and

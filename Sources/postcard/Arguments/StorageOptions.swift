@@ -37,7 +37,11 @@ struct StorageOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "How long uploads are kept, such as 30d or 12h. Defaults to no limit.",
-            discussion: "Older ones are removed once a minute, or once an hour with --store.", valueName: "time"))
+            discussion: """
+                Older ones are removed once a minute, or once an hour with --store. In a directory, an upload ages while a \
+                receiver with this option runs, whatever the machine's clock says. A pause between two runs counts for at \
+                most a tenth of the limit.
+                """, valueName: "time"))
     var keepFor: TimeSpan?
 
     @Option(
@@ -45,8 +49,10 @@ struct StorageOptions: ParsableArguments {
             "How many bytes of uploads are kept, such as 10GB. Defaults to no limit.",
             discussion: """
                 Once there are more, the oldest are removed, but never the newest. So a client that may post can push \
-                out the uploads of others, also those that --webhook has not announced yet. With --store the size is \
-                compared every ten minutes to an hour. --log-level notice logs what was removed.
+                out the uploads of others, also those that --webhook has not announced yet. In a directory each file, \
+                record and folder counts in blocks of 4 KiB. While uploads exceed the limit by a tenth, forms get 503 \
+                store-over-limit, except those of addresses that have sent little. With --store the size is compared \
+                every half minute to an hour. --log-level notice logs what was removed.
                 """, valueName: "size"))
     var keepAtMost: ByteCount?
 

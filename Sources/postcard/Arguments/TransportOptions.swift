@@ -94,6 +94,21 @@ struct TransportOptions: ParsableArguments {
     @Flag(exclusivity: .exclusive)
     var version: Version?
 
+    /// The lowest version of TLS.
+    enum LowestTLS: String, EnumerableFlag {
+        case tls12 = "tlsv1.2"
+        case tls13 = "tlsv1.3"
+
+        static func name(for value: LowestTLS) -> NameSpecification { .customLong(value.rawValue) }
+
+        static func help(for value: LowestTLS) -> ArgumentHelp? {
+            "Use TLS 1.\(value == .tls12 ? 2 : 3) or newer."
+        }
+    }
+
+    @Flag(exclusivity: .chooseLast)
+    var lowestTLS: LowestTLS?
+
     func validate() throws {
         if let connectTimeout, !(0.001...31_536_000).contains(connectTimeout) {
             throw ValidationError("The connect timeout must be from a thousandth of a second to a year.")
@@ -111,6 +126,7 @@ struct TransportOptions: ParsableArguments {
             ("--cacert", cacert != nil), ("--insecure", insecure), ("--cert", cert != nil), ("--proxy", proxy != nil),
             ("--resolve", !resolve.isEmpty), ("--connect-timeout", connectTimeout != nil),
             ("--http1.1", version == .http1), ("--http2", version == .http2),
+            ("--\(lowestTLS?.rawValue ?? "")", lowestTLS != nil),
         ]
         return given.filter(\.1).map(\.0)
     }
@@ -151,15 +167,16 @@ struct TransportOptions: ParsableArguments {
     /// The settings of TLS; `nil` if they are the usual ones.
     private func tls(for url: URL?) throws -> TLSConfiguration? {
         let trusted = try trustedCertificates(for: url)
-        guard trusted != nil || insecure || cert != nil else { return nil }
+        guard trusted != nil || insecure || cert != nil || lowestTLS != nil else { return nil }
         var tls = TLSConfiguration.makeClientConfiguration()
+        if let lowestTLS { tls.minimumTLSVersion = lowestTLS == .tls12 ? .tlsv12 : .tlsv13 }
         if insecure { tls.certificateVerification = .none }
         if let trusted { tls.trustRoots = trusted }
         if let cert {
             tls.certificateChain = try Self.certificates(in: cert).map { .certificate($0) }
             tls.privateKey = .privateKey(
                 try Self.read(key ?? cert, "has no private key (PEM) without a passphrase") {
-                    try NIOSSLPrivateKey(file: $0, format: .pem)
+                    try NIOSSLPrivateKey(bytes: $0, format: .pem)
                 })
         }
         return tls
@@ -179,18 +196,19 @@ struct TransportOptions: ParsableArguments {
 
     private static func certificates(in path: String) throws -> [NIOSSLCertificate] {
         let problem = "has no certificate (PEM)"
-        let certificates = try read(path, problem) { try NIOSSLCertificate.fromPEMFile($0) }
+        let certificates = try read(path, problem) { try NIOSSLCertificate.fromPEMBytes($0) }
         guard !certificates.isEmpty else { throw CommandFailure.input(path, problem) }
         return certificates
     }
 
-    private static func read<Value>(_ path: String, _ problem: String, _ read: (String) throws -> Value) throws -> Value
-    {
+    private static func read<Value>(
+        _ path: String, _ problem: String, _ read: ([UInt8]) throws -> Value
+    ) throws -> Value {
+        let bytes = try TextFile(path).bytes
         do {
-            return try read(path)
+            return try read(bytes)
         } catch {
-            let reason = FileManager.default.isReadableFile(atPath: path) ? problem : "cannot be read"
-            throw CommandFailure.input(path, reason)
+            throw CommandFailure.input(path, problem)
         }
     }
 

@@ -67,11 +67,7 @@ struct WebhookOptions: ParsableArguments {
     }
 
     private static func secrets(in file: String) throws -> [WebhookSecret] {
-        guard let text = try? String(contentsOf: URL(filePath: file), encoding: .utf8) else {
-            throw CommandFailure.input(file, "cannot be read")
-        }
-        let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
-        let secrets = lines.filter { !$0.isEmpty }.map { WebhookSecret($0) }
+        let secrets = try TextFile(file).lines().map { WebhookSecret($0) }
         guard !secrets.isEmpty, !secrets.contains(where: { $0 == nil }) else {
             throw CommandFailure.input(file, "has no secrets, or a line that is not a secret: \(form)")
         }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HTTPTypes
 import PostcardConformance
+import PostcardFiles
 import SystemPackage
 
 struct Conformance: AsyncParsableCommand {
@@ -135,23 +136,17 @@ struct Conformance: AsyncParsableCommand {
 
     private func content() throws -> ContentSource {
         guard let body, let contentType else { return raw ? .octets : .form }
-        let bytes: Data
+        let bytes: [UInt8]
         do {
-            let file = try FileDescriptor.open(FilePath(body), .readOnly)
-            defer { try? file.close() }
-            let handle = FileHandle(fileDescriptor: file.rawValue)
-            bytes = try handle.read(upToCount: Self.maximumContentBytes + 1) ?? Data()
+            bytes = try SmallFile.bytes(of: FilePath(body), atMost: Self.maximumContentBytes)
         } catch {
-            throw CommandFailure.input(body, "cannot be read: \(error)")
-        }
-        guard bytes.count <= Self.maximumContentBytes else {
-            throw CommandFailure.input(body, "is larger than 16 MiB. The checks upload it many times.")
+            throw CommandFailure.input(body, error.description)
         }
         // Four pieces of at least two bytes, so that all positions in the content differ.
         guard bytes.count >= 8 else {
             throw CommandFailure.input(body, "is too short: the checks upload it in four pieces.")
         }
-        return .given(contentType: contentType, bytes: Array(bytes))
+        return .given(contentType: contentType, bytes: bytes)
     }
 }
 

@@ -14,7 +14,7 @@ struct CurlLine {
         words += CurlCommand.options(forURL: command.target.text)
         let method = try command.options.method()
         if method != .post { add("-X", method.rawValue) }
-        for field in command.options.header { add("-H", Self.header(field)) }
+        for field in command.options.header where !FormOptions.isDetermined(byFormInstead: field) { add("-H", field) }
         if let user = command.options.user { add("-u", user) }
         add(command.connection)
         if command.timeout != 60 {
@@ -34,13 +34,6 @@ struct CurlLine {
         try Terminal.writeLine(words.joined(separator: " "))
     }
 
-    /// Without a value, curl sends no field unless the name ends in a semicolon.
-    private static func header(_ field: String) -> String {
-        guard let colon = field.firstIndex(of: ":") else { return field }
-        let isEmpty = field[field.index(after: colon)...].allSatisfy(\.isWhitespace)
-        return isEmpty ? "\(field[..<colon]);" : field
-    }
-
     private mutating func add(_ connection: TransportOptions) {
         if connection.insecure { words.append("-k") }
         let values: [(String, String?)] = [
@@ -50,6 +43,7 @@ struct CurlLine {
         for (option, value) in values { if let value { add(option, value) } }
         for resolution in connection.resolve { add("--resolve", resolution) }
         if let version = connection.version { words.append(version == .http1 ? "--http1.1" : "--http2") }
+        if let lowest = connection.lowestTLS { words.append("--\(lowest.rawValue)") }
     }
 
     private static func losses(of command: Send) -> [String] {
@@ -64,7 +58,7 @@ struct CurlLine {
         if options.metadata != .asIs, let arguments = try? options.arguments() {
             let policy = options.metadata?.policy ?? .withoutLocation
             if arguments.flatMap(\.parts).contains(where: { $0.loses(policy) }) {
-                losses.append("removing positions and other metadata of pictures and videos")
+                losses.append("removing metadata of pictures and videos")
             }
         }
         return losses
@@ -147,7 +141,11 @@ struct CurlLine {
 extension FormArgument.Part {
     /// Whether the policy removes any of the part's file.
     fileprivate func loses(_ policy: MetadataPolicy) -> Bool {
-        guard case .file(let path) = source, path != "-", let file = try? SentFile(path) else { return false }
-        return file.examined()?.loses(policy) ?? false
+        switch source {
+        case .file(let path), .textOfFile(let path):
+            guard path != "-", let file = try? SentFile(path), let examined = file.examined() else { return false }
+            return (try? examined.edits(policy))?.isEmpty == false
+        case .text: return false
+        }
     }
 }

@@ -8,8 +8,8 @@ struct Explain: AsyncParsableCommand {
         abstract: "Explains how a receiver reads a request, and what is wrong with it.",
         usage: "postcard explain [<options>] [<file>]",
         discussion: """
-            Reads a raw HTTP request, a curl trace (--trace, --trace-ascii) or a HAR file, or with --content-type only \
-            a body. Exit status: 0 no errors, only warnings; 1 errors; 64 usage; 66 unreadable; 69 cannot listen; 73 a \
+            Reads a raw HTTP request, a curl trace (--trace, --trace-ascii), a HAR file, what a browser copies as cURL or \
+            as fetch, or an event of AWS Lambda, or with --content-type only a body. Exit status: 0 no errors, only warnings; 1 errors; 64 usage; 66 unreadable; 69 cannot listen; 73 a \
             file or standard output cannot be written.
             """)
 
@@ -33,7 +33,9 @@ struct Explain: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Receive one request on this port instead of reading a file; 0 picks a free one.", valueName: "port"))
+            "Receive requests on this port instead of reading a file; 0 picks a free one.",
+            discussion: "A broken form is refused as by a receiver, and the next one is awaited until one is valid.",
+            valueName: "port"))
     var listen: Int?
 
     // --host and --timeout have no default here, so that they can be refused without --listen.
@@ -118,17 +120,20 @@ struct Explain: AsyncParsableCommand {
     func run() async throws {
         try await CommandFailure.reporting {
             let report = if let listen { try await heard(on: listen) } else { try read() }
-            if json {
-                let encoder = JSONEncoder()
-                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-                try Terminal.write(json: try encoder.encode(report))
-            } else {
-                for line in report.screen(columns: Terminal.outputColumns, style: .standardOutput) {
-                    try Terminal.writeLine(line)
-                }
-            }
+            try write(report)
             if case .failed(let failure) = report.fix { throw failure }
             if !report.explanation.isValid { throw ExitStatus.refused }
+        }
+    }
+
+    private func write(_ report: ExplanationReport) throws {
+        if json {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return try Terminal.write(json: try encoder.encode(report))
+        }
+        for line in report.screen(columns: Terminal.outputColumns, style: .standardOutput) {
+            try Terminal.writeLine(line)
         }
     }
 
@@ -144,21 +149,31 @@ struct Explain: AsyncParsableCommand {
             host: host, port: port, silence: .seconds(timeout ?? 10), keepsRequest: fix != nil)
         let taken: RequestListener.Taken
         do {
-            taken = try await listener.takeRequest { address in
+            taken = try await listener.takeValidRequest { address in
                 Terminal.say("listening on \(address)")
             } respond: { explanation in
                 let report = ExplanationReport(explanation: judged(explanation), format: .request, remarks: [])
                 return report.screen(columns: 80, style: TextStyle(isColored: false)).joined(separator: "\n") + "\n"
+            } onBroken: { request in
+                let report = report(on: request)
+                try write(report)
+                if case .failed(let failure) = report.fix { throw failure }
             }
+        } catch let failure as CommandFailure {
+            throw failure
         } catch {
             throw CommandFailure(
                 description: "Cannot listen on \(host):\(port): \(error)", status: ExitStatus.unavailable)
         }
+        return report(on: taken)
+    }
+
+    private func report(on taken: RequestListener.Taken) -> ExplanationReport {
         var report = ExplanationReport(explanation: judged(taken.explanation), format: .request, remarks: [])
         if let fix, let copy = taken.copy {
             report.fix =
                 copy.failure.map { .failed($0) }
-                ?? FixedFile(path: fix).fix(taken.explanation, from: RequestInput(format: .request)) {
+                ?? FixedFile(path: fix).fix(taken.explanation, from: .request(RequestInput(format: .request))) {
                     try copy.read($0)
                 }
         }
@@ -208,7 +223,9 @@ struct Explain: AsyncParsableCommand {
         }
         if let fix {
             let file = FixedFile(path: fix, permissions: input.permissions)
-            report.fix = file.fix(explanation, from: request) { try input.readAgain($0) }
+            let source =
+                contentType.map { FixedFile.Source.body(contentType: $0) } ?? .request(RequestInput(entry: entry))
+            report.fix = file.fix(explanation, from: source) { try input.readAgain($0) }
         }
         return report
     }

@@ -52,9 +52,6 @@ struct Send: AsyncParsableCommand {
         help: "Draw no progress, and say nothing of failures after which the form is sent again.")
     var silent = false
 
-    @OptionGroup
-    var curlFlags: CurlFlags
-
     @Flag(
         help: ArgumentHelp(
             "Resume the upload when the connection breaks.",
@@ -95,7 +92,7 @@ struct Send: AsyncParsableCommand {
     @OptionGroup(title: "Connection")
     var connection: TransportOptions
 
-    @Flag(help: "Write the body to standard output and the head to standard error, and send nothing.")
+    @Flag(help: "Write the request to standard output, as 'postcard explain' reads it, and send nothing.")
     var dryRun = false
 
     @Flag(
@@ -123,7 +120,7 @@ struct Send: AsyncParsableCommand {
             throw ValidationError("The rate must be at least one byte a second.")
         }
         if dryRun, asCurl {
-            throw ValidationError("--dry-run writes the body and --as-curl a command line: choose one of them.")
+            throw ValidationError("--dry-run writes the request and --as-curl a command line: choose one of them.")
         }
         if dryRun, json {
             throw ValidationError("--dry-run sends nothing, so there is no response for --json to write.")
@@ -142,6 +139,7 @@ struct Send: AsyncParsableCommand {
         let address = try address()
         let start = ContinuousClock.now
         try await CommandFailure.reporting {
+            options.sayWhatIsIgnored()
             if asCurl { return try CurlLine(self).write() }
             if dryRun { return try await writeBody(for: address) }
             let response: UploadResponse
@@ -223,7 +221,7 @@ struct Send: AsyncParsableCommand {
     }
 }
 
-/// Prints what would be sent: the head to standard error, the exact body to standard output.
+/// Writes the request that would be sent to standard output, as `explain` reads it.
 struct DryRun {
     let form: MultipartForm
     let url: URL
@@ -235,30 +233,37 @@ struct DryRun {
         let request = try UploadRequest(
             url: url, method: method, headerFields: headerFields, body: UploadBody(layout), maximumResponseBytes: 0)
         let head = Self.head(of: request)
-        if Terminal.isInteractive {
-            Terminal.say(head.replacing("\r\n", with: "\n"))
-        } else {
-            Terminal.saySequence(head)
-        }
-        if Terminal.isOutputInteractive { return try await show(layout) }
+        if Terminal.isOutputInteractive { return try await show(head, layout) }
         do {
+            try FileDescriptor.standardOutput.writeAll(head.utf8)
+            if layout.contentLength == nil { return try await Self.writeChunks(of: layout) }
             try await layout.write(to: .standardOutput)
         } catch let error as Errno {
             throw CommandFailure.output(error)
         }
     }
 
-    /// Shows a short text on a terminal. Anything else is for a file or a pipe.
-    private func show(_ layout: FormLayout) async throws {
+    /// Writes a body of unknown length as it would be sent, in chunks (RFC 9112 §7.1).
+    private static func writeChunks(of layout: FormLayout) async throws {
+        for try await chunk in layout.chunks() where !chunk.isEmpty {
+            try FileDescriptor.standardOutput.writeAll(
+                Data("\(String(chunk.count, radix: 16))\r\n".utf8) + chunk + Data("\r\n".utf8))
+        }
+        try FileDescriptor.standardOutput.writeAll("0\r\n\r\n".utf8)
+    }
+
+    /// Shows a short text on a terminal. Any other body is for a file or a pipe.
+    private func show(_ head: String, _ layout: FormLayout) async throws {
         let longest: Int64 = 64 << 10
         if let length = layout.contentLength, length <= longest {
             let body = try await layout.data()
             if String(validating: body, as: UTF8.self) != nil, !body.contains(0) {
-                return try Terminal.write(foreign: body)
+                return try Terminal.write(foreign: Data(head.utf8) + body)
             }
         }
+        try Terminal.write(foreign: head.utf8)
         let size = layout.contentLength.map { "The body of \($0) bytes" } ?? "The body"
-        Terminal.say("\(size) is not for a terminal. To write it to a file, add: > body")
+        Terminal.say("\(size) is not for a terminal. To write the request to a file, add: > request")
     }
 
     private static func head(of request: UploadRequest) -> String {
@@ -266,10 +271,11 @@ struct DryRun {
         let path = components?.percentEncodedPath ?? ""
         let query = components?.percentEncodedQuery.map { "?\($0)" } ?? ""
         let port = request.url.port.map { ":\($0)" } ?? ""
-        var lines = [
-            "\(request.method.rawValue) \(path.isEmpty ? "/" : path)\(query) HTTP/1.1",
-            "Host: \(components?.percentEncodedHost ?? "")\(port)",
-        ]
+        var lines = ["\(request.method.rawValue) \(path.isEmpty ? "/" : path)\(query) HTTP/1.1"]
+        // A given one is sent instead of that of the URL.
+        if !request.headerFields.contains(where: { $0.name.canonicalName == "host" }) {
+            lines.append("Host: \(components?.percentEncodedHost ?? "")\(port)")
+        }
         lines += request.headerFields.map { "\($0.name.rawName): \($0.value)" }
         if let body = request.body {
             lines.append(body.contentLength.map { "Content-Length: \($0)" } ?? "Transfer-Encoding: chunked")

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import PostcardClient
 import PostcardForm
+import PostcardFoundation
 
 /// What `send --json` prints: the response, or why there is none.
 struct SendReport {
@@ -38,14 +39,16 @@ struct SendReport {
 
     private static func code(of error: any Error) -> String {
         switch error {
-        case let error as UploadError: error.formError?.code.rawValue ?? error.code.rawValue
-        case let error as FormError: error.code.rawValue
+        case let error as UploadError: return error.formError?.code.rawValue ?? error.code.rawValue
+        case let error as FormError: return error.code.rawValue
         default:
-            switch CommandFailure(error).status {
-            case ExitStatus.usage: "usage"
-            case ExitStatus.unreadableInput: "unreadable-input"
-            case ExitStatus.unwritableOutput: "unwritable-output"
-            default: "failed"
+            let failure = CommandFailure(error)
+            if let code = failure.code { return code }
+            switch failure.status {
+            case ExitStatus.usage: return "usage"
+            case ExitStatus.unreadableInput: return "unreadable-input"
+            case ExitStatus.unwritableOutput: return "unwritable-output"
+            default: return "failed"
             }
         }
     }
@@ -90,6 +93,7 @@ extension UploadResponse {
     /// The body if it is JSON and says so.
     var jsonValue: Any? {
         guard mediaType == "application/json" || mediaType.hasSuffix("+json") else { return nil }
+        guard JSON.faultForDecoders(in: body) == nil else { return nil }
         return try? JSONSerialization.jsonObject(with: body, options: .fragmentsAllowed)
     }
 }

@@ -95,6 +95,8 @@ struct Serve: AsyncParsableCommand {
         try await CommandFailure.reporting {
             OpenFiles.allowAsManyAsPossible()
             let receiver = try await receiver()
+            let returning = Task { await FreedMemory.keepReturning() }
+            defer { returning.cancel() }
             do {
                 try await receiver.run { url in
                     // The receiver continues even if standard output is closed.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Configuration
 import Foundation
+import PostcardFiles
 import PostcardForm
 import SystemPackage
 
@@ -9,7 +10,7 @@ import SystemPackage
 /// Every option is a variable, such as `POSTCARD_MAX_BODY` for `--max-body`, and a key of the file, such as `max-body`.
 /// The command line comes first, then the environment, then the file.
 struct ServeSettings {
-    /// An option of `serve`, as the argument parser knows it.
+    /// An option of `serve`.
     private struct Option {
         let name: String
         let isFlag: Bool
@@ -105,18 +106,7 @@ struct ServeSettings {
 
     /// All options of `serve`.
     private static func options() throws -> [Option] {
-        struct Dump: Decodable {
-            struct Argument: Decodable {
-                struct Name: Decodable { let kind, name: String }
-                let kind: String
-                let isRepeating: Bool
-                let names: [Name]?
-            }
-            struct Command: Decodable { let arguments: [Argument]? }
-            let command: Command
-        }
-        let dump = try JSONDecoder().decode(Dump.self, from: Data(Serve._dumpHelp().utf8))
-        let arguments = (dump.command.arguments ?? []).flatMap { argument in
+        let arguments = try DeclaredArgument.all(of: Serve.self).flatMap { argument in
             (argument.names ?? []).filter { $0.kind == "long" }.map { ($0.name, argument) }
         }
         let names = Set(arguments.map(\.0))
@@ -125,7 +115,7 @@ struct ServeSettings {
             // The file of options is named in itself by mistake alone.
             guard !isOpposite, !["help", "version", "config"].contains(name) else { return nil }
             return Option(
-                name: name, isFlag: argument.kind == "flag", isRepeating: argument.isRepeating,
+                name: name, isFlag: argument.isFlag, isRepeating: argument.isRepeating,
                 opposite: names.contains("no-\(name)") ? "no-\(name)" : nil)
         }
     }
@@ -150,7 +140,7 @@ struct ServeSettings {
 
     /// A source of settings.
     private struct Source {
-        let provider: any ConfigProvider
+        let value: (AbsoluteConfigKey, ConfigType) throws -> LookupResult
         /// The name of an option in the source, and where that is.
         let origin: (String) -> String
 
@@ -180,7 +170,7 @@ struct ServeSettings {
         /// The value of an option in the first type that it has.
         private func content(_ option: Option, _ types: [ConfigType], _ expected: String) throws -> ConfigContent? {
             for type in types {
-                if let found = try? provider.value(forKey: AbsoluteConfigKey([option.name]), type: type) {
+                if let found = try? value(AbsoluteConfigKey([option.name]), type) {
                     return found.value?.content
                 }
             }
@@ -193,17 +183,20 @@ struct ServeSettings {
         // Kubernetes sets POSTCARD_PORT=tcp://10.0.0.1:8080 in each container, if a Service is named postcard.
         if let port = variables["POSTCARD_PORT"], port.contains("://") { variables["POSTCARD_PORT"] = nil }
         let provider = EnvironmentVariablesProvider(environmentVariables: variables).prefixKeys(with: "postcard")
-        return Source(provider: provider) { name in
+        return Source(value: provider.value(forKey:type:)) { name in
             "POSTCARD_\(name.uppercased().replacing("-", with: "_")) in the environment"
         }
     }
 
     private static func file(_ path: String, _ options: [Option]) async throws -> Source {
         let name = "The file \(path) of --config"
-        guard let data = try? Data(contentsOf: URL(filePath: path)) else {
-            throw ValidationError("\(name) cannot be read.")
+        let bytes: [UInt8]
+        do {
+            bytes = try SmallFile.bytes(of: FilePath(path))
+        } catch {
+            throw ValidationError("\(name) \(error)")
         }
-        guard let values = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else {
+        guard let values = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any] else {
             throw ValidationError(#"\#(name) is not a JSON object of options, such as {"max-body": "100MB"}."#)
         }
         if let unknown = values.keys.sorted().first(where: { key in !options.contains { $0.name == key } }) {
@@ -214,12 +207,12 @@ struct ServeSettings {
         if let nested = values.first(where: { $0.value is [String: Any] || $0.value is NSNull })?.key {
             throw ValidationError("'\(nested)' in \(path) must be a single value, or a list of texts.")
         }
-        let provider: FileProvider<JSONSnapshot>
+        let snapshot: JSONSnapshot
         do {
-            provider = try await FileProvider<JSONSnapshot>(filePath: FilePath(path))
+            snapshot = try JSONSnapshot(data: bytes.span.bytes, providerName: path, parsingOptions: .default)
         } catch {
             throw ValidationError("\(name) cannot be used: \(error)")
         }
-        return Source(provider: provider) { "'\($0)' in \(path)" }
+        return Source(value: snapshot.value(forKey:type:)) { "'\($0)' in \(path)" }
     }
 }

@@ -83,7 +83,10 @@ struct EditableForm {
         ].flatMap { Array("\($0)\n".utf8) }
         lines += ArgumentsFile.line("url", Array((explanation.curl?.url ?? "http://127.0.0.1:8080/uploads").utf8))
         if let method = explanation.curl?.method, method != "POST" {
-            lines += ArgumentsFile.line("request", Array(method.utf8))
+            lines +=
+                FormOptions.method(named: method) == nil
+                ? Array("# Left out, because no form is sent with it: the method \(VisibleBytes.text(method))\n".utf8)
+                : ArgumentsFile.line("request", Array(method.utf8))
         }
         for name in explanation.curl?.secretFields ?? [] { lines += Array("# header = \"\(name): …\"\n".utf8) }
         for part in parts { lines += Self.remark(on: part) + Self.line(part) }

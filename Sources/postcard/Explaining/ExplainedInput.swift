@@ -1,4 +1,5 @@
 import Foundation
+import PostcardFiles
 import Synchronization
 import SystemPackage
 
@@ -26,6 +27,12 @@ final class ExplainedInput {
             isStandardInput
             ? .standardInput : try FileDescriptor.open(FilePath(name), .readOnly, options: .closeOnExec)
         closesDescriptor = !isStandardInput
+        do {
+            try SmallFile.checkEnd(of: descriptor)
+        } catch {
+            if !isStandardInput { try? descriptor.close() }
+            throw CommandFailure.input(isStandardInput ? TextFile.standardInput : name, error.description)
+        }
         start = try? descriptor.seek(offset: 0, from: .current)
         spool = isReadTwice && start == nil ? try FileDescriptor.unnamedTemporaryFile() : nil
         if let status = try? descriptor.stat(), status.type == .regular {

@@ -34,10 +34,9 @@ struct ExplanationReport: Encodable {
         try container.encode(explanation.curl?.line, forKey: .curl)
         try container.encodeIfPresent(editable, forKey: .editable)
         guard let fix else { return }
-        var fixed: [Finding] = []
-        if case .written(let outcome) = fix { fixed = outcome.fixed }
+        var (fixed, left) = ([Finding](), explanation.findings)
+        if case .written(let outcome) = fix, !outcome.fixed.isEmpty { (fixed, left) = (outcome.fixed, outcome.left) }
         try container.encode(fixed.map(\.code.rawValue), forKey: .fixed)
-        let left = fixed.isEmpty ? explanation.findings : explanation.unfixable
         try container.encode(left.map(\.code.rawValue), forKey: .left)
     }
 

@@ -11,6 +11,14 @@ struct FixedFile {
     /// cookies.
     var permissions = FilePermissions.ownerReadWrite
 
+    /// What an input is.
+    enum Source {
+        /// A recording, from which the request is extracted.
+        case request(RequestInput)
+        /// A body without a request, with its Content-Type.
+        case body(contentType: String)
+    }
+
     /// What was written.
     struct Outcome {
         let path: String
@@ -21,11 +29,16 @@ struct FixedFile {
     }
 
     /// Writes the file, and returns the result.
+    ///
+    /// - Parameters:
+    ///   - explanation: The result of reading the input the first time.
+    ///   - source: What the input is.
+    ///   - read: Reads the input again.
     func fix(
-        _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
+        _ explanation: Explanation, from source: Source, read: ((RawSpan) throws -> Void) throws -> Void
     ) -> ExplanationReport.Fix {
         do {
-            return try write(explanation, from: request, read: read).map { .written($0) } ?? .nothingCertain
+            return try write(explanation, from: source, read: read).map { .written($0) } ?? .nothingCertain
         } catch {
             return .failed(CommandFailure(error))
         }
@@ -33,15 +46,12 @@ struct FixedFile {
 
     /// Writes the file completely or not at all, through a temporary file: it may be the input itself.
     ///
-    /// - Parameters:
-    ///   - explanation: The result of reading the input the first time.
-    ///   - request: Extracts the request from its recording; `nil` if the input is a body without a request.
-    ///   - read: Reads the input again.
     /// - Returns: `nil` if nothing can be fixed without the sender, and nothing was written.
     private func write(
-        _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
+        _ explanation: Explanation, from source: Source, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws -> Outcome? {
         guard explanation.isValid || !explanation.fixable.isEmpty else { return nil }
+        let outcome: (fixed: [Finding], left: [Finding])
         do {
             let place = try place()
             let partial = place.path.string + ".partial-\(UUID().uuidString.prefix(8))"
@@ -50,7 +60,13 @@ struct FixedFile {
                 permissions: place.replaced == nil ? permissions : .ownerReadWrite)
             do {
                 defer { try? file.close() }
-                try Self.writeFixed(explanation, from: request, into: file, read: read)
+                let fixed = try Self.writeFixed(explanation, from: source, into: file, read: read)
+                outcome = explanation.outcome(reading: fixed)
+                // What changes a content, or is found again, is no fix.
+                guard explanation.keepsContents(in: fixed), explanation.isValid || !outcome.fixed.isEmpty else {
+                    try FileManager.default.removeItem(atPath: partial)
+                    return nil
+                }
                 if let replaced = place.replaced { try Self.copyOwnership(of: replaced, to: file) }
                 guard rename(partial, place.path.string) == 0 else { throw Errno(rawValue: errno) }
             } catch {
@@ -61,9 +77,9 @@ struct FixedFile {
             throw CommandFailure(
                 description: "\(path) cannot be written: \(error)", status: ExitStatus.unwritableOutput)
         }
-        return Outcome(
-            path: path, fixed: explanation.fixable, left: explanation.unfixable,
-            contentType: request == nil ? explanation.fixedContentType : nil)
+        var contentType: String?
+        if case .body = source { contentType = explanation.fixedContentType }
+        return Outcome(path: path, fixed: outcome.fixed, left: outcome.left, contentType: contentType)
     }
 
     /// Finds the path to write to. If ``path`` is a symbolic link, that is the path of its target, and the link stays.
@@ -114,31 +130,46 @@ struct FixedFile {
         guard fchmod(file.rawValue, replaced.permissions.rawValue) == 0 else { throw Errno(rawValue: errno) }
     }
 
+    /// - Returns: What a second reading finds, of what was written.
     private static func writeFixed(
-        _ explanation: Explanation, from request: RequestInput?, into file: FileDescriptor,
+        _ explanation: Explanation, from source: Source, into file: FileDescriptor,
         read: ((RawSpan) throws -> Void) throws -> Void
-    ) throws {
+    ) throws -> Explanation {
         var fixer = RequestFixer(explanation)
-        guard var request else {
-            try read { chunk in try fixer.read(chunk) { try file.write($0) } }
-            return try fixer.finish { try file.write($0) }
-        }
-        var failure: (any Error)?
-        func write(_ chunk: RawSpan) {
-            guard failure == nil else { return }
-            do {
-                try fixer.read(chunk) { try file.write($0) }
-            } catch {
-                failure = error
+        switch source {
+        case .body(let contentType):
+            var second = FormExamination(contentType: explanation.fixedContentType ?? contentType)
+            func write(_ chunk: RawSpan) throws {
+                second.read(chunk)
+                try file.write(chunk)
             }
-        }
-        try read { chunk in
-            try request.read(chunk, handOn: write)
+            try read { chunk in try fixer.read(chunk, handOn: write) }
+            try fixer.finish(handOn: write)
+            return second.finish()
+        case .request(var request):
+            var second = RequestExamination()
+            var failure: (any Error)?
+            func write(_ chunk: RawSpan) throws {
+                second.read(chunk)
+                try file.write(chunk)
+            }
+            func fix(_ chunk: RawSpan) {
+                guard failure == nil else { return }
+                do {
+                    try fixer.read(chunk, handOn: write)
+                } catch {
+                    failure = error
+                }
+            }
+            try read { chunk in
+                try request.read(chunk, handOn: fix)
+                if let failure { throw failure }
+            }
+            try request.finish(handOn: fix)
             if let failure { throw failure }
+            try fixer.finish(handOn: write)
+            return second.finish()
         }
-        try request.finish(handOn: write)
-        if let failure { throw failure }
-        try fixer.finish { try file.write($0) }
     }
 }
 

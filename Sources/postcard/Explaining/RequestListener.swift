@@ -1,10 +1,12 @@
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import PostcardDoctor
-import Synchronization
+import PostcardForm
 import SystemPackage
 
-/// Receives one request on a port, explains it, and responds with status 200 and the explanation.
+/// Receives requests on a port, explains each, and responds with the explanation: with status 200 to a valid form, and to
+/// any other with the status with which a receiver refuses it.
 ///
 /// It reads raw bytes, because an HTTP server would refuse exactly the requests that need an explanation.
 struct RequestListener {
@@ -22,18 +24,19 @@ struct RequestListener {
         let copy: ConnectionCopy?
     }
 
-    /// Listens until a request was received.
+    /// Listens until a valid form was received.
     ///
     /// - Parameters:
     ///   - isListening: Called with the address.
     ///   - respond: Returns the text of the response.
-    /// - Throws: `Errno` if the system does not allow listening on the address.
-    func takeRequest(
-        isListening: (String) -> Void, respond: @escaping @Sendable (Explanation) -> String
+    ///   - onBroken: Called with each request that is not valid.
+    /// - Throws: `Errno` if the system does not allow listening on the address, and what `onBroken` throws.
+    func takeValidRequest(
+        isListening: (String) -> Void, respond: @escaping @Sendable (Explanation) -> String,
+        onBroken: (Taken) throws -> Void
     ) async throws -> Taken {
         let group = MultiThreadedEventLoopGroup.singleton
-        let taken = group.any().makePromise(of: Taken.self)
-        let claim = Claim()
+        let (requests, taken) = AsyncStream.makeStream(of: Taken.self)
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 16)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -42,7 +45,7 @@ struct RequestListener {
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
                         IdleStateHandler(readTimeout: TimeAmount(silence)),
-                        RequestCollector(taken: taken, claim: claim, keepsRequest: keepsRequest, respond: respond),
+                        RequestCollector(taken: taken, keepsRequest: keepsRequest, respond: respond),
                     ])
                 }
             }
@@ -50,23 +53,19 @@ struct RequestListener {
         do {
             server = try await bootstrap.bind(host: host, port: port).get()
         } catch {
-            taken.fail(error)
             // The text of an IOError names functions of SwiftNIO.
             if let error = error as? IOError { throw Errno(rawValue: error.errnoCode) }
             throw error
         }
         isListening("http://\(Self.authority(host, server.localAddress?.port ?? port))")
-        let result = try await taken.futureResult.get()
-        try? await server.close().get()
-        return result
-    }
-
-    /// Only one request is explained: the request of the first connection that takes the claim.
-    fileprivate final class Claim: Sendable {
-        private let isTaken = Atomic(false)
-
-        /// Returns whether no other connection has taken it.
-        func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
+        for await request in requests {
+            if request.explanation.isValid {
+                try? await server.close().get()
+                return request
+            }
+            try onBroken(request)
+        }
+        throw CancellationError()
     }
 
     private static func authority(_ host: String, _ port: Int) -> String {
@@ -79,8 +78,7 @@ private final class RequestCollector: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    private let taken: EventLoopPromise<RequestListener.Taken>
-    private let claim: RequestListener.Claim
+    private let taken: AsyncStream<RequestListener.Taken>.Continuation
     private let keepsRequest: Bool
     private let respond: @Sendable (Explanation) -> String
     private var state = State.silent
@@ -102,11 +100,10 @@ private final class RequestCollector: ChannelInboundHandler {
     private static let patience = TimeAmount.seconds(10)
 
     init(
-        taken: EventLoopPromise<RequestListener.Taken>, claim: RequestListener.Claim, keepsRequest: Bool,
+        taken: AsyncStream<RequestListener.Taken>.Continuation, keepsRequest: Bool,
         respond: @escaping @Sendable (Explanation) -> String
     ) {
         self.taken = taken
-        self.claim = claim
         self.keepsRequest = keepsRequest
         self.respond = respond
     }
@@ -180,11 +177,12 @@ private final class RequestCollector: ChannelInboundHandler {
         }
         state = .done
         var ended = examination
-        guard let explanation = try? ended.finish(), claim.take() else { return context.close(promise: nil) }
+        guard let explanation = try? ended.finish() else { return context.close(promise: nil) }
         let result = RequestListener.Taken(explanation: explanation, copy: copy)
         let text = respond(explanation)
+        let status = Self.status(of: explanation)
         let response = """
-            HTTP/1.1 200 OK\r
+            HTTP/1.1 \(status.code) \(status.reasonPhrase)\r
             Content-Type: text/plain; charset=utf-8\r
             Content-Length: \(text.utf8.count)\r
             Connection: close\r
@@ -196,7 +194,13 @@ private final class RequestCollector: ChannelInboundHandler {
         context.eventLoop.scheduleTask(in: Self.patience) { bound.value.0.close(promise: nil) }
         context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(string: response))).whenComplete { _ in
             bound.value.0.close(promise: nil)
-            bound.value.1.succeed(result)
+            bound.value.1.yield(result)
         }
+    }
+
+    /// The status of the first error, as the receiver has it.
+    private static func status(of explanation: Explanation) -> HTTPResponseStatus {
+        guard let error = explanation.findings.first(where: { $0.severity == .error }) else { return .ok }
+        return HTTPResponseStatus(statusCode: error.code.status >= 400 ? error.code.status : 400)
     }
 }

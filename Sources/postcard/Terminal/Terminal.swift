@@ -1,5 +1,6 @@
 import Foundation
 import PostcardCLibrary
+import PostcardForm
 import SystemPackage
 
 /// The standard streams. Results go to standard output, everything else to standard error.
@@ -49,17 +50,7 @@ enum Terminal {
 
     /// Writes JSON and a line break. What would steer a terminal is escaped, which means the same in JSON.
     static func write(json: Data) throws {
-        var text = String.UnicodeScalarView()
-        for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
-            if isSteering(scalar) {
-                for unit in UTF16.encode(scalar).map(Array.init) ?? [] {
-                    text += "\\u\(String(0x10000 + Int(unit), radix: 16).dropFirst())".unicodeScalars
-                }
-            } else {
-                text.append(scalar)
-            }
-        }
-        try writeLine(String(text))
+        try writeLine(DisplayText.escapingSteering(inJSON: json))
     }
 
     /// Writes a line of a result.
@@ -80,15 +71,7 @@ enum Terminal {
     /// The text without characters that control the terminal or change the reading direction: names and a server's text
     /// come from strangers. Joiners stay, because emoji use them.
     static func printable(_ text: String) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.map { isSteering($0) ? "\u{FFFD}" : $0 }))
-    }
-
-    private static func isSteering(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.properties.generalCategory {
-        case .control: scalar != "\n"
-        case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
-        default: false
-        }
+        DisplayText.replacingSteering(in: text, with: "\u{FFFD}", keepsLines: true)
     }
 }
 

@@ -110,6 +110,23 @@ import Testing
         #expect(try await Program.run(["queue", "run", "--drain"] + location).status == 0)
     }
 
+    @Test func `a drained queue ends when all that is left waits, and says for what`() async throws {
+        let folder = try TemporaryFolder()
+        let location = ["--queue", folder.url.appending(path: "queue").path]
+        for url in ["http://127.0.0.1:1/", "http://no-such.invalid/"] {
+            #expect(try await Program.run(["queue", "add", "-F", "a=b", url] + location).status == 0)
+        }
+        let run = try await Program.run(["queue", "run", "--drain"] + location)
+        #expect(run.status == 1 && run.output.isEmpty, "\(run.messages)")
+        let lines = run.messages.split(separator: "\n")
+        #expect(lines.count == 2 && lines.allSatisfy { $0.contains("retrying  ") && $0.contains("next attempt at ") })
+        // With a number of attempts they are all made.
+        let all = try await Program.run(
+            ["queue", "run", "--drain", "--retries", "2", "--max-delay", "0.05"] + location)
+        #expect(all.status == 1 && all.text.split(separator: "\n").allSatisfy { $0.contains("failed") }, "\(all.text)")
+        #expect(try await Self.list(location[1]).allSatisfy { $0.state == "failed" })
+    }
+
     @Test(arguments: [false, true])
     func `a cancelled upload leaves nothing on disk and on the server`(isSending: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -174,7 +191,9 @@ import Testing
             ])
             #expect(added.status == 0)
         }
-        let options = ["queue", "run", "--drain", "--queue", directory, "--max-delay", "0.05", "--concurrency", "4"]
+        let options =
+            ["queue", "run", "--drain", "--queue", directory, "--max-delay", "0.05", "--concurrency", "4"]
+            + ["--retries", "1000"]
         for round in 0..<scale {
             let sender = try RunningProgram(options)
             // A random moment. The test does not depend on what has happened by then.

@@ -56,6 +56,20 @@ struct RequestInspectorTests {
         #expect(told.withLock { $0 } == 1)
     }
 
+    @Test func `a client with many requests pushes out no other client's`() throws {
+        var options = InspectionOptions()
+        options.maximumRequests = 3
+        let inspector = RequestInspector(options: options) { _ in }
+        for number in 0..<10 {
+            inspector.keep(
+                RecordedRequest(
+                    received: Date(), duration: .zero, client: IPAddress(text: number == 0 ? "::1" : "192.0.2.1"),
+                    method: "POST", scheme: "http", host: "a", path: "/uploads", fields: [], contentType: nil,
+                    outcome: .unanswered, notes: .none))
+        }
+        #expect(inspector.requests.map(\.id) == [10, 9, 1])
+    }
+
     @Test(arguments: [
         (path: "/api/v1/images", methods: ["HEAD", "GET", "DELETE"]), (path: "/uploads", methods: ["DELETE"]),
         (path: "/", methods: ["DELETE"]),
@@ -369,7 +383,7 @@ struct RequestInspectorTests {
             #expect(parts.map { $0["text"] as? String } == ["***", "shown"])
             #expect(parts.map { $0["size"] as? Int } == [6, 5])
             let line = try #require((described["curl"] as? [String: Any])?["line"] as? String)
-            #expect(line.contains("password=…") && line.contains("a=shown"))
+            #expect(line.contains(#"password=<"password.txt""#) && line.contains("a=shown"))
         }
     }
 }

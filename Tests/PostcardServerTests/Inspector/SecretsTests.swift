@@ -15,6 +15,11 @@ struct SecretsTests {
         "password2", "user[password]", "current-passwd", "passphrase", "pwd", "pw", "PIN", "otp", "oauth2", "cvv",
         "code",
         "access_code", "SMS-Code", "client_secret", "비밀번호", "e\u{301}_token",
+        // As a server or a person reads them.
+        "p%61ssword", "%70%61%73%73", "p%2561ssword", "p%61ss%ZZword%", "p\\u0061ssword", "ｐａｓｓｗｏｒｄ", "Ａｐｉ－Ｋｅｙ",
+        "𝐩𝐚𝐬𝐬𝐰𝐨𝐫𝐝", "раѕѕwоrd", "РАSSWORD", "tоkеn", "ѕесrеt", "αpiKey", "ｔｏｋｅｎ", "pass\u{200B}word", "pa\u{AD}sswd",
+        "pässwörd",
+        "p\u{336}assword", "ᴛᴏᴋᴇɴ", "%ef%bc%b0assword", "비밀\u{200B}번호",
     ])
     func `names of what lets someone in`(name: String) {
         #expect(Secrets.isSecret(name))
@@ -24,7 +29,8 @@ struct SecretsTests {
         "Idempotency-Key", "X-Request-Id", "Sec-WebSocket-Key", "author", "X-Authority", "Host", "Accept", "User-Agent",
         "Content-Type", "Content-Digest", "ETag", "zip_code", "country-code", "public-key", "Cache-Key", "primaryKey",
         "key_id", "keyword", "monkey", "bypass", "passport", "compass", "spin", "design", "signal", "username", "email",
-        "message", "picture", "name", "이름", "", "-",
+        "message", "picture", "name", "이름", "", "-", "имя", "файл", "όνομα", "写真", "100%", "a%zz", "\\u00", "\\ud800",
+        "n%61me",
     ])
     func `names of what everyone may see`(name: String) {
         #expect(!Secrets.isSecret(name))
@@ -52,9 +58,24 @@ struct SecretsTests {
             ("https://u:p@\u{301}h/", "https://***@\u{301}h/"),
             ("/uploads/0123456789abcdefghjkmnpqrstvwxyz?a=b", "/uploads/***"),
             ("/0123456789abcdefghjkmnpqrstvwxyz/a", "/***/a"),
+            ("/u?x=Bearer%20s3cret&y=1", "/u?x=***&y=1"), ("/u?x=basic+s3cret#y=1", "/u?x=***#y=1"),
+            ("/u?p%2561ss=1&ｐｉｎ=2", "/u?p%2561ss=***&ｐｉｎ=***"),
         ])
     func addresses(path: String, masked: String) {
         #expect(Secrets.masked(path: path) == masked)
+    }
+
+    @Test(arguments: [
+        ("Bearer abc", true), ("bearer\tabc", true), ("  BASIC Zm9v", true), ("\"Bearer abc\"", true),
+        ("Bearer+abc&x=1", true), ("Bearer%20abc", true), ("Negotiate YII=", true),
+        ("Digest username=\"a\", nonce=1", true),
+        ("DPoP abc", true), ("AWS4-HMAC-SHA256 Credential=a/b", true), ("Token abc", true), ("token t=1", true),
+        ("Bearer", false), ("Bearer ", false), ("bearerabc", false), ("Token of my love", false),
+        ("Digest of the news", false), ("a Bearer abc", false), ("", false), ("\0", false), ("Basics of it", false),
+    ])
+    func `a value that begins as credentials do is a secret, whatever its name`(value: String, isSecret: Bool) {
+        #expect(Secrets.beginsWithCredentials(value.utf8) == isSecret)
+        #expect((Secrets.masked(value, of: "X-Custom") == "***") == isSecret)
     }
 
     @Test func `of a text that is longer than anyone reads, the rest is masked`() {
@@ -91,7 +112,12 @@ struct SecretsTests {
         field("settings", "{\"a\": [{\"Api-Key\" : \"s3cret\"}]}") + field("a", "shown"),
         // No forms.
         "user=a&password=s3cret", "{\"pin\": \"s3cret\"}", "<password>s3cret</password>", "token: s3cret",
-        "pass%77ord=s3cret",
+        "pass%77ord=s3cret", "{\"p\\u0061ssword\": \"s3cret\"}", "{\"a\": \"{\\\"token\\\": \\\"s3cret\\\"}\"}",
+        // Values that are secrets by themselves.
+        field("a", "Bearer s3cret") + field("b", "shown"), field("a", "basic s3cret\r\ns3cret"),
+        part("X-Custom: Bearer s3cret\r\nContent-Disposition: form-data; name=\"a\"", "shown"),
+        "x=Bearer+s3cret&y=1", "{\"x\": \"Bearer s3cret\"}", "x: Bearer s3cret", field("раsswоrd", "s3cret"),
+        field("p%2561ssword", "s3cret"),
     ]
 
     @Test(arguments: bodies)

@@ -29,7 +29,10 @@ struct FilePresentationTests {
             ("cat.jpg", #"filename="cat.jpg"; filename*=UTF-8''cat.jpg"#),
             ("초코 1.jpg", #"filename="__ 1.jpg"; filename*=UTF-8''%EC%B4%88%EC%BD%94%201.jpg"#),
             (#"a"b\c"#, #"filename="a_b_c"; filename*=UTF-8''a%22b%5Cc"#),
-            ("a\r\nSet-Cookie: b", #"filename="a_Set-Cookie: b"; filename*=UTF-8''a%0D%0ASet-Cookie%3A%20b"#),
+            ("a\r\nSet-Cookie: b", #"filename="a__Set-Cookie: b"; filename*=UTF-8''a__Set-Cookie%3A%20b"#),
+            // It would seem to be called aexe.jpg, and clear a terminal.
+            ("a\u{202E}gpj.exe\u{1B}[2J", #"filename="a_gpj.exe_[2J"; filename*=UTF-8''a_gpj.exe_%5B2J"#),
+            ("a\u{61C}\u{200E}\u{200F}\u{2066}\u{2069}", #"filename="a_____"; filename*=UTF-8''a_____"#),
             ("<img src=x>.html", #"filename="<img src=x>.html"; filename*=UTF-8''%3Cimg%20src%3Dx%3E.html"#),
         ])
     func filename(name: String, parameters: String) {

@@ -19,8 +19,8 @@ private struct Bench {
         }
     }
 
-    mutating func found(_ numbers: some Sequence<Int>, at seconds: Double) -> [UploadID] {
-        handle(.found(numbers.map { id($0) }), at: seconds)
+    mutating func found(_ numbers: some Sequence<Int>, of peer: PeerAddress? = nil, at seconds: Double) -> [UploadID] {
+        handle(.found(numbers.map { id($0) }, of: peer), at: seconds)
     }
 
     mutating func ended(_ number: Int, _ outcome: WebhookOutbox.Outcome, at seconds: Double) -> [UploadID] {
@@ -168,6 +168,15 @@ private struct Bench {
         #expect(bench.outbox.stuck(limit: 10).map(\.next) == [nil, nil, nil])
     }
 
+    @Test func `a client with many records does not hold up another's`() {
+        var bench = Bench()
+        _ = bench.found(1...1000, of: TestPeers.all[0], at: 0)
+        _ = bench.found([2000, 2001], of: TestPeers.all[1], at: 1)
+        let sent = (1...4).flatMap { bench.ended($0, .delivered, at: 2) }
+        #expect(sent == [9, 2000, 10, 2001].map { id($0) })
+        #expect(bench.ended(5, .delivered, at: 2) == [id(11)])
+    }
+
     @Test func `repeated ones leave half of the places to new ones`() {
         var bench = Bench()
         for number in 1...6 {
@@ -253,7 +262,7 @@ struct WebhookOutboxHistoryTests {
             if outbox.isDown, wasDown, sent.count > 1 || (free > 0 && !sent.isEmpty && inFlight.count > 1) {
                 problems.append("more than one is sent while the endpoint is down")
             }
-            if case .found(let ids) = event, !outbox.isDown, free + ids.count <= 4, !sent.contains(ids[0]) {
+            if case .found(let ids, _) = event, !outbox.isDown, free + ids.count <= 4, !sent.contains(ids[0]) {
                 problems.append("a new record waits although there is room")
             }
             // Else it is asked again and again, for nothing.
@@ -279,7 +288,7 @@ struct WebhookOutboxHistoryTests {
                 let new = id(lastFound)
                 found.insert(new)
                 if Int.random(in: 0..<4, using: &random) == 0 { poisoned.insert(new) }
-                handle(.found([new]))
+                handle(.found([new], of: nil))
             } else if let index = inFlight.firstIndex(where: { $0.ends == next }) {
                 let ended = inFlight.remove(at: index).id
                 let isDelivered = isUp && (isHealed || !poisoned.contains(ended))

@@ -79,6 +79,7 @@ private struct Announcement: Decodable {
         let id: String
         let url: String?
         let fields: [UploadRecord.Field]?
+        let files: [UploadRecord.File]?
     }
 
     let type: String
@@ -146,6 +147,18 @@ struct WebhookTests {
             #expect(status.pending == 0)
             #expect(try await receiver.metrics()["postcard_webhooks_delivered_total"] == 3)
         }
+    }
+
+    @Test func `what would change how a message is shown is escaped in it, and means the same`() throws {
+        let name = "a\u{202E}gpj.exe\u{1B}\u{9B}\u{2066}한👩‍🚀"
+        let record = UploadRecord(
+            id: UploadID(earliestAt: 0), received: Date(), fields: [],
+            files: [.init(name: "f", filename: name, contentType: "a/b", size: 0, sha256: "", url: "")])
+        let message = Endpoint().webhook().message(about: record.id, Array(record.json()), at: Date())
+        let text = String(decoding: message.body, as: UTF8.self)
+        #expect(text.contains(#"a\u202egpj.exe"#) && text.contains("한👩‍🚀"))
+        #expect(!text.unicodeScalars.contains { "\u{202E}\u{1B}\u{9B}\u{2066}".unicodeScalars.contains($0) })
+        #expect(try Announcement(message).data.files?.map(\.filename) == [name])
     }
 
     @Test func `a record is announced after a start if the receiver ended before, and then no more`() async throws {

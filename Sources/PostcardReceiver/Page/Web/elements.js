@@ -4,10 +4,17 @@ const { texts, offer, problems } = JSON.parse(document.getElementById("data").te
 
 export { offer };
 
+/**
+ * A text as it can be shown: a character that controls, or changes the reading direction of those around it, becomes its
+ * number. A filename with U+202E would seem to have another extension.
+ */
+const shown = (text) => `${text}`.replace(/[\p{Bidi_Control}\p{Cc}]/gu, (character) => "\t\n\r".includes(character)
+  ? character : `\\u{${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}}`);
+
 /** A text of the page in its language, with its {values} filled in. */
 export function words(name, values = {}) {
   const text = texts[name] ?? name;
-  return text.replace(/\{(\w+)\}/g, (whole, key) => values[key] ?? whole);
+  return text.replace(/\{(\w+)\}/g, (whole, key) => (values[key] == null ? whole : shown(values[key])));
 }
 
 /**
@@ -28,9 +35,11 @@ export function element(name, properties = {}, ...children) {
   for (const [key, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else made.setAttribute(key, value === true ? "" : value);
+    else made.setAttribute(key, value === true ? "" : key === "value" ? value : shown(value));
   }
-  made.append(...children.flat().filter((child) => child !== undefined && child !== null));
+  // What someone types into a field is sent as it is.
+  made.append(...children.flat().filter((child) => child !== undefined && child !== null)
+    .map((child) => (child instanceof Node || name === "textarea" ? child : shown(child))));
   return made;
 }
 
@@ -64,5 +73,5 @@ export function time(text) {
 /** Replaces the sentence that an element shows. */
 export function say(place, text, kind = "") {
   place.className = `${place.className.split(" ")[0]} ${kind}`.trim();
-  place.textContent = text;
+  place.textContent = shown(text);
 }

@@ -183,9 +183,10 @@ function save({ id, body: { first, last } }) {
 }
 
 function repeat({ curl, send }) {
-  const note = curl.exact ? "curlExact" : curl.line.includes("@body") ? "curlUnknown" : "curlParts";
+  const parts = curl.complete ? "curlParts" : "curlSome";
+  const note = curl.exact ? "curlExact" : curl.line.includes("@body") ? "curlUnknown" : parts;
   return section("repeat",
-    command(curl.line, "copy", note), send ? command(send, "copySend", "curlParts") : null);
+    command(curl.line, "copy", note), send ? command(send, "copySend", parts) : null);
 }
 
 function command(line, name, note) {

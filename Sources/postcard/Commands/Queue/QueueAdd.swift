@@ -19,9 +19,6 @@ struct QueueAdd: AsyncParsableCommand {
     var options: FormOptions
 
     @OptionGroup
-    var curlFlags: CurlFlags
-
-    @OptionGroup
     var location: QueueLocation
 
     @Flag(help: ArgumentHelp("Accepted from older scripts: files are always copied.", visibility: .private))
@@ -69,8 +66,10 @@ struct QueueAdd: AsyncParsableCommand {
     func run() async throws {
         let conditions = UploadConditions(
             notBefore: try earliest(), networks: unmetered ? .unmetered : .all, priority: priority, group: group)
-        let (address, method, headerFields) = (try address(), try options.method(), try options.headerFields())
+        let (address, method) = (try address(), try options.method())
         try await CommandFailure.reporting {
+            options.sayWhatIsIgnored()
+            let headerFields = try options.headerFields()
             let id = try await location.open().enqueue(
                 try options.multipartForm(), to: address, method: method, headerFields: headerFields,
                 conditions: conditions)

@@ -15,7 +15,8 @@ enum QueueLine {
         case .failed(let failure): return line + "  \(Terminal.printable(failure.message))"
         case .done(let response): return line + "  \(response.status)"
         case .waiting: return line + (due(upload).map { "  not before \($0.formatted(.iso8601))" } ?? "")
-        case .waitingForNetwork, .sending, .paused, .cancelled: return line
+        case .paused: return line + "  until it is resumed: postcard queue resume \(upload.id)"
+        case .waitingForNetwork, .sending, .cancelled: return line
         }
     }
 

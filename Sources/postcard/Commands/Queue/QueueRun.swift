@@ -10,9 +10,9 @@ struct QueueRun: AsyncParsableCommand {
         commandName: "run", abstract: "Sends what is in the queue.",
         discussion: """
             Prints a line for each upload that has ended. Runs until SIGTERM or SIGINT, and then exits with 0. With \
-            --drain it ends when no upload is left that can be sent now, and exits with 1 if an upload failed meanwhile. \
-            Uploads that are being sent when it ends go back into the queue. Only one process at a time can send from a \
-            queue: a second one exits with 75.
+            --drain it ends when all that is left waits, says for what, and exits with 1 if an upload failed or waits for \
+            its next attempt. Uploads that are being sent when it ends go back into the queue. Only one process at a time \
+            can send from a queue: a second one exits with 75.
             """)
 
     @OptionGroup
@@ -21,7 +21,10 @@ struct QueueRun: AsyncParsableCommand {
     @Option(help: "The maximum number of uploads at a time.")
     var concurrency = 3
 
-    @Flag(help: "End when no upload is left that can be sent now. Those that wait for a date stay.")
+    @Flag(
+        help: ArgumentHelp(
+            "End when all uploads that are left wait, such as for a date or for the next attempt.",
+            discussion: "With --retries it waits for the next attempts, until all have been made."))
     var drain = false
 
     @Option(
@@ -36,8 +39,13 @@ struct QueueRun: AsyncParsableCommand {
     @Option(help: "How long an attempt may be idle, in seconds, before it fails.")
     var timeout = 60.0
 
-    @Option(help: "The maximum number of attempts after the first, for failures that may pass.")
-    var retries = 1000
+    @Option(
+        help:
+            "The maximum number of attempts after the first, for failures that may pass. Defaults to \(Self.usualRetries)."
+    )
+    var retries: Int?
+
+    private static let usualRetries = 1000
 
     @Option(help: "The maximum delay between two attempts, in seconds.")
     var maxDelay = 1800.0
@@ -60,7 +68,7 @@ struct QueueRun: AsyncParsableCommand {
         guard (0...31_536_000).contains(maxDelay) else {
             throw ValidationError("--max-delay must be from 0 seconds to a year, such as 1800.")
         }
-        guard (0...1_000_000).contains(retries) else {
+        if let retries, !(0...1_000_000).contains(retries) {
             throw ValidationError("--retries \(retries) must be from 0 to 1000000.")
         }
         if let limitRate, limitRate.bytes < 1 {
@@ -85,30 +93,34 @@ struct QueueRun: AsyncParsableCommand {
             }
             try await endings.finish()
             guard drain else { return }
-            try await Self.sayWhatIsLeft(in: queue)
-            if await endings.hasFailed { throw ExitStatus.refused }
+            let hasRetries = try await Self.sayWhatIsLeft(in: queue)
+            if await endings.hasFailed || hasRetries { throw ExitStatus.refused }
         }
     }
 
-    /// Says which uploads wait for a date, and how many others were not sent.
-    private static func sayWhatIsLeft(in queue: UploadQueue) async throws {
+    /// Says which uploads are left, and what they wait for.
+    ///
+    /// - Returns: Whether one waits for its next attempt.
+    private static func sayWhatIsLeft(in queue: UploadQueue) async throws -> Bool {
         let left = try await queue.uploads().filter { !$0.state.isEnded }
+        let hasRetries = left.contains { if case .retrying = $0.state { true } else { false } }
+        // Those that wait for a time first. The rest waits with the queue if that is paused.
         let dated = left.filter { QueueLine.due($0) != nil }
-        for upload in dated.prefix(maximumLines) { Terminal.say(QueueLine.text(of: upload)) }
-        if try await queue.isPaused { return }
-        let others = left.count - min(dated.count, maximumLines)
-        if others > 0 {
-            let uploads = others == 1 ? "1 upload is" : "\(others) uploads are"
-            Terminal.say("\(uploads) left that cannot be sent now. To see why, run: postcard queue list")
-        }
+        let others = try await queue.isPaused ? [] : left.filter { QueueLine.due($0) == nil }
+        for upload in (dated + others).prefix(maximumLines) { Terminal.say(QueueLine.text(of: upload)) }
+        let count = dated.count + others.count - maximumLines
+        if count > 0 { Terminal.say("\(count) more uploads wait. To see for what, run: postcard queue list") }
+        return hasRetries
     }
 
     private static let maximumLines = 20
 
     private var queueOptions: QueueOptions {
-        var policy = RetryPolicy(maximumAttempts: retries + 1)
+        var policy = RetryPolicy(maximumAttempts: (retries ?? Self.usualRetries) + 1)
         policy.maximumDelay = .seconds(maxDelay)
-        return QueueOptions(concurrency: concurrency, retryPolicy: policy, endsWhenEmpty: drain)
+        var options = QueueOptions(concurrency: concurrency, retryPolicy: policy, endsWhenEmpty: drain)
+        options.awaitsRetries = retries != nil
+        return options
     }
 
     private func client() throws -> UploadClient {

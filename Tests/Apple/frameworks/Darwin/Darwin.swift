@@ -14,6 +14,7 @@ public var LOCK_NB: Int32 { 4 }
 public var LOCK_UN: Int32 { 8 }
 public var F_FULLFSYNC: Int32 { 51 }
 @discardableResult public func flock(_ descriptor: Int32, _ operation: Int32) -> Int32 { fatalError() }
+@discardableResult public func isatty(_ descriptor: Int32) -> Int32 { fatalError() }
 @discardableResult public func fsync(_ descriptor: Int32) -> Int32 { fatalError() }
 @discardableResult public func fcntl(_ descriptor: Int32, _ command: Int32) -> Int32 { fatalError() }
 @discardableResult public func rename(_ old: UnsafePointer<CChar>!, _ new: UnsafePointer<CChar>!) -> Int32 {

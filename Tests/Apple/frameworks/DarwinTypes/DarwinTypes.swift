@@ -26,5 +26,8 @@ public struct statvfs: Sendable {
     public var f_blocks: UInt32
     public var f_bfree: UInt32
     public var f_bavail: UInt32
+    public var f_files: UInt32
+    public var f_ffree: UInt32
+    public var f_favail: UInt32
     public init() { fatalError() }
 }

@@ -87,6 +87,8 @@ public struct FilePermissions: OptionSet, Sendable {
 public struct FileType: RawRepresentable, Sendable, Hashable, Codable {
     public var rawValue: CInterop.Mode
     public init(rawValue: CInterop.Mode) { self.rawValue = rawValue }
+    public static var blockSpecial: FileType { fatalError() }
+    public static var characterSpecial: FileType { fatalError() }
     public static var directory: FileType { fatalError() }
     public static var fifo: FileType { fatalError() }
     public static var regular: FileType { fatalError() }

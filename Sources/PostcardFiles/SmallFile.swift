@@ -1,0 +1,71 @@
+import PostcardCLibrary
+package import SystemPackage
+
+/// A file that is read into memory as a whole, such as one of options, rules, tokens or certificates.
+package enum SmallFile {
+    /// Why a file is not read, as the end of a sentence that its name begins.
+    package struct Fault: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// The maximum number of bytes that are read: 64 MiB.
+    package static let maximumBytes = 64 << 20
+
+    /// The bytes of a file or pipe.
+    ///
+    /// - Parameters:
+    ///   - maximumBytes: The maximum number of bytes. Defaults to 64 MiB.
+    /// - Throws: ``Fault`` for a file that is missing, unreadable, larger, or a device without an end.
+    package static func bytes(of path: FilePath, atMost maximumBytes: Int = maximumBytes) throws(Fault) -> [UInt8] {
+        let file: FileDescriptor
+        do {
+            file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+        } catch {
+            throw unreadable(error)
+        }
+        defer { try? file.close() }
+        return try bytes(of: file, atMost: maximumBytes)
+    }
+
+    /// The bytes from an open file or pipe, which stays open.
+    package static func bytes(
+        of file: FileDescriptor, atMost maximumBytes: Int = maximumBytes
+    ) throws(Fault) -> [UInt8] {
+        try checkEnd(of: file)
+        do {
+            var bytes: [UInt8] = []
+            var piece = [UInt8](repeating: 0, count: 256 << 10)
+            while true {
+                let count = try piece.withUnsafeMutableBytes { try file.read(into: $0) }
+                guard count > 0 else { return bytes }
+                bytes += piece[..<count]
+                guard bytes.count <= maximumBytes else {
+                    throw Fault(description: "is larger than the \(maximumBytes >> 20) MiB that are read into memory.")
+                }
+            }
+        } catch let fault as Fault {
+            throw fault
+        } catch {
+            throw unreadable(error)
+        }
+    }
+
+    /// Throws a ``Fault`` for a device that has no end. A terminal ends where the person at it says so, and /dev/null before
+    /// its first byte.
+    package static func checkEnd(of file: FileDescriptor) throws(Fault) {
+        do {
+            guard [.characterSpecial, .blockSpecial].contains(try file.stat().type), isatty(file.rawValue) == 0 else {
+                return
+            }
+            var byte: UInt8 = 0
+            guard try withUnsafeMutableBytes(of: &byte, { try file.read(into: $0) }) > 0 else { return }
+        } catch {
+            throw unreadable(error)
+        }
+        throw Fault(description: "is a device without an end. Choose a regular file or a pipe.")
+    }
+
+    private static func unreadable(_ error: any Error) -> Fault {
+        Fault(description: "cannot be read: \(error)")
+    }
+}
