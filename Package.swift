@@ -246,9 +246,9 @@ let package = Package(
         .executableTarget(
             name: "postcard",
             dependencies: [
-                "CCurlLoader", "PostcardCLibrary", "PostcardConformance", "PostcardForm", "PostcardDemo",
-                "PostcardDoctor", "PostcardClient",
-                "PostcardAsyncHTTP", "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver",
+                "CCurlLoader", "PostcardCLibrary", "PostcardConformance", "PostcardForm", "PostcardFoundation",
+                "PostcardDemo", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardFiles",
+                "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver",
                 "PostcardS3",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -332,6 +332,7 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forS3),
             ],
             path: "Tests/Simulator", exclude: ["simulate"], swiftSettings: settings),
+        .testTarget(name: "PostcardFoundationTests", dependencies: ["PostcardFoundation"], swiftSettings: settings),
         .testTarget(
             name: "PostcardPictureFormatsTests", dependencies: ["PostcardPictureFormats"], swiftSettings: settings),
         .testTarget(
@@ -393,8 +394,8 @@ let package = Package(
         .testTarget(
             name: "PostcardClientTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardResumption", "PostcardSendingSupport",
-                "PostcardTestSupport",
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardResumption",
+                "PostcardSendingSupport", "PostcardTestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
