@@ -48,9 +48,8 @@ package enum RequestFieldGrammar {
         Rule(
             name: "sec-fetch-site", maximumBytes: 64, bytes: .tokens(and: ";="),
             advice: "one of the words that browsers send"),
-        // The largest are tickets of Kerberos.
         Rule(
-            name: "authorization", maximumBytes: 64 << 10, bytes: .visible,
+            name: "authorization", maximumBytes: 16 << 10, bytes: .visible,
             advice: "a scheme and its credentials in ASCII, such as Bearer and a token"),
         Rule(name: "connection", maximumBytes: 1 << 10, bytes: .tokens(and: ","), advice: "names of fields, or close"),
         Rule(
