@@ -110,7 +110,7 @@ private struct CopiedCommand {
 
 /// Splits a command line into its words, without running anything in it.
 private enum ShellWords {
-    /// The words so far, and the one that is being read.
+    /// The finished words, and the word that is being read.
     private struct Words {
         private var all: [[UInt8]] = []
         private var last: [UInt8] = []

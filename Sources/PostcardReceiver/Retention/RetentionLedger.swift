@@ -83,7 +83,7 @@ struct RetentionLedger: Sendable {
     /// The size of the newest upload.
     var newestBytes: Int64 { entries.last?.bytes ?? 0 }
 
-    /// Where an upload is, or would be.
+    /// The index of an upload, or the index at which it would be inserted.
     private func position(of id: UploadID) -> Int {
         // The upload is almost always the newest.
         if let newest = entries.last, newest.id < id { return entries.endIndex }

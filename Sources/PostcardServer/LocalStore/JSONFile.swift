@@ -27,7 +27,7 @@ struct JSONFile: Sendable {
         }
     }
 
-    /// Writes the value, so that after a crash the file has this one or the one before.
+    /// Replaces the value. After a crash the file has the new value or the old one.
     func replace(with value: some Encodable) throws(FileError) {
         let new = JSONFile(path: FilePath(path.string + ".new"))
         // What a crash or a full disk left of an earlier attempt.

@@ -2,8 +2,8 @@ import Synchronization
 
 /// What the upload routes made of a request, for the middleware around them, and who watches its form.
 ///
-/// It lives until the response has been sent, so it keeps no record: the text of one may be large, and a client may
-/// leave its response unread.
+/// A report lives until the response has been sent, so it keeps no record: the text of a record may be large, and a client
+/// may leave its response unread.
 package final class UploadReport: Sendable {
     package enum Outcome: Sendable {
         /// The form became a record.

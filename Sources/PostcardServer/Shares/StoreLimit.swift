@@ -3,8 +3,9 @@ import Synchronization
 /// The limit of the bytes in a store, from which the oldest uploads are removed while new forms arrive.
 ///
 /// While the store is more than a tenth over its limit, a form becomes a record only if its client holds less than its
-/// share of a second tenth, ``SharedResource/excessBytes``. A form that was received waits a moment for that. So the store is never more than a fifth over its limit, plus
-/// one form, and a client that posts faster than uploads are removed keeps no room from others.
+/// share of a second tenth, ``SharedResource/excessBytes``. A form that was received waits a moment for that. So the
+/// store is never more than a fifth over its limit, plus one form, and a client that posts faster than uploads are
+/// removed keeps no room from others.
 package final class StoreLimit: Sendable {
     /// A record that the ledger of the store does not have yet.
     package struct Arrival: Sendable {
