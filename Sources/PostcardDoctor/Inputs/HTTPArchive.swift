@@ -72,6 +72,8 @@ struct HTTPArchive {
         /// `base64` if a proxy stores the bytes this way, as HAR 1.2 does for responses.
         var encoding: [UInt8]?
         var hasParams = false
+        /// Whether the text is exactly the bytes that were sent.
+        var isExact = false
     }
 }
 
@@ -96,7 +98,7 @@ extension HTTPArchive.Request {
 extension HTTPArchive.PostData {
     /// Exactly these bytes.
     init(bytes: [UInt8]) {
-        self.init(base64: Array(Data(bytes).base64EncodedString().utf8))
+        self.init(text: bytes, isExact: true)
     }
 
     init(base64: [UInt8]) {
@@ -278,6 +280,7 @@ extension HTTPArchive.Request {
         guard let postData, let bytes = postData.text, !bytes.isEmpty else {
             return Body(bytes: [], missing: missingBody)
         }
+        if postData.isExact { return Body(bytes: bytes) }
         if postData.encoding?.isEqualIgnoringCase("base64") == true {
             guard let data = Data(base64Encoded: Data(bytes)) else {
                 return Body(bytes: bytes, isExact: false, remark: Self.notBase64)
