@@ -5,18 +5,27 @@ SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Pictures Benchmar
 # The tests that send run in a separate process, because a process may only open about a thousand descriptors.
 SENDING := PostcardClientTests|PostcardAsyncHTTPTests|PostcardEndToEndTests|PostcardQueueTests
 # These keep both processors busy for a long time, and would slow down the others.
-BUSY := MutatedQueueTests|PowerCutTests|TransferDaemonKillTests
+BUSY := MutatedQueueTests|PowerCutTests|TransferDaemonKillTests|PhoneHistoryTests
+# Their clocks take it for a mistake of a test if nothing goes on for ten seconds.
+CLOCKS := PostcardTestingTests|PostcardQueueTestingTests
 
 PREFIX ?= /usr/local
 # How many seeds `make simulate` runs.
 SEEDS ?= 10000
 # How long `make check-fuzz` runs each fuzzer.
 SECONDS_OF_FUZZING ?= 60
+# The commit with which `make check-speed` compares this one.
+BASE ?= HEAD~1
+# What `make check-sdk` compiles for: static or android.
+SDK ?= static
+# A Swift on Debian, in which `make in-container` runs TARGET.
+IMAGE ?= swift:6.3.1-bookworm
 
 STAGE := @Scripts/stage
 
-.PHONY: demo test check check-api check-apple check-consumers check-fuzz check-kills check-systems install archive
-.PHONY: simulate set-up set-up-tests set-up-systems build-tests lint format reference
+.PHONY: demo test check check-api check-apple check-consumers check-frameworks check-fuzz check-kills check-sdk check-simulators
+.PHONY: check-release check-speed check-systems docs install archive release tagged-release publish in-container simulate
+.PHONY: set-up set-up-tests set-up-systems build-tests lint format reference
 .NOTPARALLEL:
 
 # A program of its own: TLS, HTTP/2, the queue and the page would take twice as long to compile. What debuggers and
@@ -28,18 +37,27 @@ demo: set-up
 # What a contributor runs before each commit: the formatting and the folders, and all tests of behavior.
 test: set-up-tests
 	$(STAGE) 'formatting and folders' $(MAKE) --no-print-directory lint
+	$(STAGE) 'releases and workflows' Tests/Release/check
 	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
 	$(STAGE) 'tests that send' Scripts/run-tests --filter "$(SENDING)" --skip "$(BUSY)"
-	$(STAGE) 'other tests' Scripts/run-tests --skip "$(SENDING)|$(BUSY)"
+	$(STAGE) 'other tests' Scripts/run-tests --skip "$(SENDING)|$(BUSY)|$(CLOCKS)"
+	$(STAGE) 'tests with clocks' Scripts/run-tests --filter "$(CLOCKS)" --skip "$(BUSY)"
 	$(STAGE) 'busy tests' Scripts/run-tests --filter "$(BUSY)"
 
 # What takes longer. Each stage can be run alone.
-check: check-api check-apple check-consumers check-kills check-fuzz
+check: check-api docs check-apple check-consumers check-kills check-fuzz
 
-# Whether everything compiles, the snippets too, and the public declarations are those in API/.
+# Whether everything compiles, the snippets too, the public declarations are those in API/, and the changelog's next
+# version allows what changed there since the last one.
 check-api: set-up-tests
 	$(STAGE) 'build of everything' swift build --build-tests
 	$(STAGE) 'public declarations' Scripts/check-api
+	$(STAGE) 'next version' Scripts/release --api
+
+# Makes the site of the documentation in .build/docs. Warnings and public declarations without a summary fail it.
+docs: set-up-tests
+	$(STAGE) 'build of everything' swift build --build-tests
+	$(STAGE) 'documentation' Scripts/make-docs
 
 # Compiles for Apple's platforms, and tests that check with planted defects.
 check-apple: set-up
@@ -49,6 +67,12 @@ check-apple: set-up
 # Builds programs that each use a part of the package.
 check-consumers: set-up
 	$(STAGE) 'consumers' Scripts/check-consumers
+
+# FlyingFox, SwiftNIO and Hummingbird receive the same requests, and a file of 1 GiB each. Not part of `check`, because it
+# compiles the packages of all three once more.
+check-frameworks: set-up
+	$(STAGE) 'build' swift build --disable-index-store --package-path Tests/Frameworks --scratch-path .build/frameworks
+	$(STAGE) 'three servers' Tests/Frameworks/check
 
 # Kills and power cuts at a larger scale.
 check-kills: set-up-tests
@@ -63,6 +87,7 @@ check-systems: set-up-systems
 	$(STAGE) 'proxies' sh -c 'program=.build/program/release/postcard; \
 		[ $$program -nt .build/debug/postcard ] || program=.build/debug/postcard; \
 		exec Tests/Proxies/check --quick $$program'
+	$(STAGE) 'peers' env POSTCARD_PEER_MB=50 swift test --skip-build --filter PeerTests
 	$(STAGE) 'object stores' Tests/ObjectStore/check
 
 # Receivers that share a bucket, on a simulated clock, network and object store: SEEDS histories, and then planted bugs.
@@ -75,6 +100,18 @@ simulate: set-up
 check-fuzz: set-up-tests
 	$(STAGE) 'fuzzers' Fuzz/run all $(SECONDS_OF_FUZZING)
 
+# Compiles for Linux without shared libraries, or for Android.
+check-sdk: set-up
+	$(STAGE) '$(SDK)' Scripts/check-sdk $(SDK)
+
+# Compiles with Xcode, on a Mac.
+check-simulators:
+	$(STAGE) 'simulators' Scripts/check-simulators
+
+# The parser's speed, compared with that of another commit. A busy machine matters little.
+check-speed: set-up
+	$(STAGE) 'speed' Scripts/compare-benchmarks $(BASE)
+
 # Builds, strips and installs the program with its manual pages and its completions for bash, zsh and fish.
 install:
 	@Scripts/set-up program
@@ -84,6 +121,28 @@ install:
 archive:
 	@Scripts/set-up program
 	Scripts/archive
+
+# Checks a release, and writes its notes, files and checksums into .build/release-files. The tag is the maintainer's.
+release:
+	Scripts/release "$(VERSION)"
+
+# The same on the commit of the tag.
+tagged-release:
+	Scripts/release --tagged "$(VERSION)"
+
+# A draft of that, which a maintainer publishes. It needs GitHub's command line.
+publish:
+	gh release create "$(VERSION)" --draft --verify-tag --title "$(VERSION)" --notes-file .build/release-files/notes.md \
+		.build/release-files/SHA256SUMS .build/release-files/postcard*
+
+# Makes the files of a release of this commit, and tries each: the package in a Debian of its own, the image in its root.
+check-release:
+	@Scripts/set-up release
+	$(STAGE) 'files of a release' Tests/Release/check-files
+
+# Another Swift, or another system: make in-container IMAGE=swift:6.2-bookworm TARGET=test
+in-container:
+	Scripts/in-container $(IMAGE) $(TARGET)
 
 set-up:
 	@Scripts/set-up
@@ -103,6 +162,8 @@ lint:
 	Scripts/check-folders
 	Scripts/check-imports
 	Scripts/check-text
+	Scripts/check-embedded
+	Scripts/check-workflows
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)

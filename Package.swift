@@ -14,11 +14,19 @@ let settings: [SwiftSetting] = [
 /// not enable the others: each enabled trait is an option of the compiler, and SwiftPM 6.3 writes several of them in a
 /// new order each time it runs, after which every module is compiled again.
 let forAsyncHTTP: TargetDependencyCondition? = .when(traits: ["AsyncHTTP", "CommandLine"])
-let forServer: TargetDependencyCondition? = .when(traits: ["Server", "S3", "CommandLine"])
+let forStore: TargetDependencyCondition? = .when(traits: ["Store", "Server", "S3", "CommandLine"])
+let forServer: TargetDependencyCondition? = .when(traits: ["Server", "CommandLine"])
 let forS3: TargetDependencyCondition? = .when(traits: ["S3", "CommandLine"])
 let forTLS: TargetDependencyCondition? = .when(traits: ["TLS", "CommandLine"])
 let forQueue: TargetDependencyCondition? = .when(traits: ["Queue", "CommandLine"])
+let forTracing: TargetDependencyCondition? = .when(traits: ["Tracing", "CommandLine"])
 let forCommandLine: TargetDependencyCondition? = .when(traits: ["CommandLine"])
+
+/// A package that depends on this one gets what an app needs, if it names no traits. A clone of the repository builds
+/// everything, which is the only place for the program and the tests. SwiftPM reads the manifest of a dependency from its
+/// Git repository, where it is at `/`, and then from a copy in a folder `checkouts`, as Xcode does. Nothing else in a
+/// manifest tells a dependency from a clone; one by `path:` counts as a clone.
+let isDependency = Context.packageDirectory == "/" || Context.packageDirectory.contains("/checkouts/")
 
 /// The files of the receiver's page, which are part of the program.
 let pageFiles: [Resource] = [
@@ -51,6 +59,10 @@ let package = Package(
         .library(name: "PostcardAsyncHTTP", targets: ["PostcardAsyncHTTP"]),
         .library(name: "PostcardQueue", targets: ["PostcardQueue"]),
         .library(name: "PostcardPictures", targets: ["PostcardPictures"]),
+        .library(name: "PostcardTesting", targets: ["PostcardTesting"]),
+        .library(name: "PostcardQueueTesting", targets: ["PostcardQueueTesting"]),
+        .library(name: "PostcardStore", targets: ["PostcardStore"]),
+        .library(name: "PostcardReception", targets: ["PostcardReception"]),
         .library(name: "PostcardServer", targets: ["PostcardServer"]),
         .library(name: "PostcardS3", targets: ["PostcardS3"]),
         .library(name: "PostcardReceiver", targets: ["PostcardReceiver"]),
@@ -62,14 +74,19 @@ let package = Package(
         .trait(
             name: "Server", description: "PostcardServer and PostcardReceiver, and with them Hummingbird and SwiftNIO"),
         .trait(
+            name: "Store",
+            description: "PostcardStore and PostcardReception, and with them SwiftNIO's buffers and threads"),
+        .trait(
             name: "TLS",
             description: "HTTPS and HTTP/2 for PostcardServer and PostcardReceiver, and with them SwiftNIO SSL"),
         .trait(
             name: "S3",
-            description: "PostcardS3 and PostcardServer, and with them AsyncHTTPClient, Hummingbird and SwiftNIO"),
+            description: "PostcardS3 and PostcardStore, and with them AsyncHTTPClient and SwiftNIO"),
+        .trait(
+            name: "Tracing", description: "Spans of PostcardClient's requests, and with them swift-distributed-tracing"),
         .trait(name: "Queue", description: "PostcardQueue, and with it GRDB and SQLite"),
         .trait(name: "CommandLine", description: "The postcard program, and what the other traits add"),
-        .default(enabledTraits: ["CommandLine"]),
+        .default(enabledTraits: isDependency ? ["Queue"] : ["CommandLine"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
@@ -78,6 +95,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.7.3"),
         .package(url: "https://github.com/apple/swift-configuration.git", from: "1.4.0"),
+        // SwiftPM fetches it for Apple platforms too, whatever a condition says. There it forwards to CryptoKit.
         .package(url: "https://github.com/apple/swift-crypto.git", "3.12.3"..<"5.0.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-http2.git", from: "1.38.0"),
@@ -118,18 +136,18 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "PostcardResumption",
+            name: "PostcardWire",
             dependencies: ["PostcardFoundation", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
         .target(
             name: "PostcardClient",
             dependencies: [
-                "PostcardForm", "PostcardFoundation", "PostcardResumption",
+                "PostcardForm", "PostcardFoundation", "PostcardWire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "SystemPackage", package: "swift-system"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forTracing),
             ],
             exclude: leftOut, resources: forApps("Localizable.xcstrings"), swiftSettings: settings),
         .target(
@@ -145,16 +163,31 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forAsyncHTTP),
             ],
             swiftSettings: settings),
+        // For the tests of apps: it imports XCTest and Testing where they are.
+        .target(
+            name: "PostcardTesting",
+            dependencies: [
+                "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardFoundation", "PostcardWire",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: settings),
         .target(
             name: "PostcardQueue",
             dependencies: [
-                "PostcardClient", "PostcardFiles", "PostcardForm", "PostcardFoundation", "PostcardResumption",
+                "PostcardClient", "PostcardFiles", "PostcardForm", "PostcardFoundation", "PostcardWire",
                 .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
                 .product(name: "GRDBSQLite", package: "GRDB.swift", condition: forQueue),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             exclude: leftOut, resources: forApps("Localizable.xcstrings", "PrivacyInfo.xcprivacy"),
+            swiftSettings: settings),
+        .target(
+            name: "PostcardQueueTesting",
+            dependencies: [
+                "PostcardClient", "PostcardFoundation", "PostcardQueue", "PostcardTesting",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
             swiftSettings: settings),
         // URLSession on Linux is made of libcurl, which the program loads when it is used.
         .target(name: "CCurlLoader"),
@@ -168,10 +201,33 @@ let package = Package(
             ],
             exclude: leftOut, resources: forApps("Localizable.xcstrings"), swiftSettings: settings),
         .target(
+            name: "PostcardStore",
+            dependencies: [
+                "PostcardFiles", "PostcardForm", "PostcardFoundation",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forStore),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forStore),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "PostcardReception",
+            dependencies: [
+                "PostcardCLibrary", "PostcardForm", "PostcardFoundation", "PostcardStore", "PostcardWire",
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: forStore),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forStore),
+            ],
+            swiftSettings: settings),
+        .target(
             name: "PostcardServer",
             dependencies: [
-                "PostcardCLibrary", "PostcardFiles", "PostcardForm", "PostcardFoundation", "PostcardResumption",
-                .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
+                "PostcardCLibrary", "PostcardFiles", "PostcardForm", "PostcardFoundation", "PostcardWire",
+                "PostcardReception", "PostcardStore",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
@@ -183,7 +239,6 @@ let package = Package(
                 .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: forTLS),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forServer),
                 .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras", condition: forTLS),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forTLS),
                 .product(name: "NIOTLS", package: "swift-nio", condition: forServer),
                 .product(
@@ -194,7 +249,8 @@ let package = Package(
         .target(
             name: "PostcardS3",
             dependencies: [
-                "PostcardForm", "PostcardFoundation", "PostcardServer",
+                "PostcardForm", "PostcardFoundation", "PostcardStore",
+                .target(name: "PostcardServer", condition: forServer),
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forS3),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -228,14 +284,14 @@ let package = Package(
         .target(
             name: "PostcardServerTesting",
             dependencies: [
-                "PostcardServer", .product(name: "NIOCore", package: "swift-nio", condition: forServer),
+                "PostcardStore", .product(name: "NIOCore", package: "swift-nio", condition: forStore),
             ],
             swiftSettings: settings),
         // What the program checks of other servers.
         .target(
             name: "PostcardConformance",
             dependencies: [
-                "PostcardForm", "PostcardFoundation", "PostcardResumption",
+                "PostcardForm", "PostcardFoundation", "PostcardWire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forCommandLine),
@@ -248,8 +304,8 @@ let package = Package(
             dependencies: [
                 "CCurlLoader", "PostcardCLibrary", "PostcardConformance", "PostcardForm", "PostcardFoundation",
                 "PostcardDemo", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardFiles",
-                "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver",
-                "PostcardS3",
+                "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver", "PostcardS3",
+                "PostcardWire",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -294,7 +350,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forTracing),
             ],
             path: "Tests/Support", swiftSettings: settings),
         .target(
@@ -304,7 +360,7 @@ let package = Package(
         .target(
             name: "PostcardTransferDaemon",
             dependencies: [
-                "PostcardClient", "PostcardQueue", "PostcardTestSupport",
+                "PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardQueue", "PostcardTestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/TransferDaemon",
@@ -313,7 +369,7 @@ let package = Package(
         .executableTarget(
             name: "PostcardBackgroundApp",
             dependencies: [
-                "PostcardClient", "PostcardForm", "PostcardQueue", "PostcardTransferDaemon",
+                "PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardQueue", "PostcardTransferDaemon",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/BackgroundApp", swiftSettings: settings),
@@ -325,7 +381,7 @@ let package = Package(
         .executableTarget(
             name: "PostcardSimulator",
             dependencies: [
-                "PostcardForm", "PostcardS3", "PostcardServer",
+                "PostcardForm", "PostcardS3", "PostcardServer", "PostcardStore",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forS3),
@@ -346,9 +402,8 @@ let package = Package(
         .testTarget(
             name: "DiaryKitTests",
             dependencies: [
-                "DiaryKit", "PostcardForm", "PostcardQueue", "PostcardTestSupport",
-                .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
+                "DiaryKit", "PostcardClient", "PostcardForm", "PostcardQueue", "PostcardQueueTesting",
+                "PostcardTestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
@@ -358,13 +413,13 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "PostcardResumptionTests",
-            dependencies: ["PostcardResumption", .product(name: "HTTPTypes", package: "swift-http-types")],
+            name: "PostcardWireTests",
+            dependencies: ["PostcardWire", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
         .testTarget(
             name: "PostcardConformanceTests",
             dependencies: [
-                "PostcardConformance", "PostcardResumption", "PostcardTestSupport", "postcard",
+                "PostcardConformance", "PostcardWire", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
@@ -382,20 +437,24 @@ let package = Package(
             name: "PostcardCommandTests",
             dependencies: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardPictures",
-                "PostcardQueue", "PostcardReceiver", "PostcardS3", "PostcardSamples", "PostcardServer",
-                "PostcardTestSupport", "postcard",
+                "PostcardQueue", "PostcardReceiver", "PostcardReception", "PostcardS3", "PostcardSamples",
+                "PostcardServer",
+                "PostcardStore", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forServer),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forTracing),
             ],
             swiftSettings: settings),
         .testTarget(
             name: "PostcardClientTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardResumption",
-                "PostcardSendingSupport", "PostcardTestSupport",
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardWire",
+                "PostcardSendingSupport", "PostcardTestSupport", "PostcardTesting",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -405,7 +464,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: forAsyncHTTP),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: forAsyncHTTP),
-                .product(name: "Tracing", package: "swift-distributed-tracing"),
+                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forTracing),
             ],
             swiftSettings: settings),
         // What the client's tests do without: the program, and with it all other modules.
@@ -433,21 +492,43 @@ let package = Package(
         .testTarget(
             name: "PostcardQueueTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardBackgroundApp", "PostcardClient", "PostcardForm", "PostcardQueue",
-                "PostcardQueueVictim", "PostcardTestSupport", "PostcardTransferDaemon", "postcard",
+                "PostcardAsyncHTTP", "PostcardBackgroundApp", "PostcardClient", "PostcardForm", "PostcardFoundation",
+                "PostcardQueue", "PostcardQueueVictim", "PostcardTestSupport", "PostcardTransferDaemon", "postcard",
                 .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),
         .testTarget(
+            name: "PostcardTestingTests",
+            dependencies: [
+                "PostcardClient", "PostcardForm", "PostcardTesting",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostcardQueueTestingTests",
+            dependencies: [
+                "PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardQueue", "PostcardQueueTesting",
+                "PostcardTestSupport", "PostcardTesting", "PostcardTransferDaemon",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
+            ],
+            swiftSettings: settings),
+        .testTarget(
             name: "PostcardPicturesTests",
-            dependencies: ["PostcardForm", "PostcardPictureFormats", "PostcardPictures", "PostcardTestSupport"],
+            dependencies: [
+                "PostcardForm", "PostcardFoundation", "PostcardPictureFormats", "PostcardPictures",
+                "PostcardTestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "PostcardS3Tests",
             dependencies: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardReceiver", "PostcardS3",
-                "PostcardServer", "PostcardServerTesting", "PostcardSimulator", "PostcardTestSupport", "postcard",
+                "PostcardServer", "PostcardServerTesting", "PostcardSimulator", "PostcardStore", "PostcardTestSupport",
+                "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
@@ -462,8 +543,9 @@ let package = Package(
         .testTarget(
             name: "PostcardServerTests",
             dependencies: [
-                "PostcardFiles", "PostcardForm", "PostcardReceiver", "PostcardResumption", "PostcardServer",
-                "PostcardServerTesting", "PostcardTestSupport", "postcard",
+                "PostcardFiles", "PostcardForm", "PostcardReceiver", "PostcardReception", "PostcardServer",
+                "PostcardWire",
+                "PostcardServerTesting", "PostcardStore", "PostcardTestSupport", "postcard",
                 .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

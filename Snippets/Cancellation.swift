@@ -1,7 +1,6 @@
 // Cancels an upload: its connection is closed, and nothing is left running.
 import Foundation
 import PostcardClient
-import PostcardForm
 
 guard let url = URL(string: "http://127.0.0.1:8080/uploads") else { exit(64) }
 var form = MultipartForm()

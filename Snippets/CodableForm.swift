@@ -1,7 +1,6 @@
 // Makes the form of a value, and reads the response as another.
 import Foundation
 import PostcardClient
-import PostcardForm
 
 struct Pet: Encodable {
     var name: String

@@ -1,7 +1,6 @@
 // Tells the person what went wrong and what to try, and whether the form may be sent again.
 import Foundation
 import PostcardClient
-import PostcardForm
 
 guard let url = URL(string: "http://127.0.0.1:8080/uploads") else { exit(64) }
 var form = MultipartForm()

@@ -2,7 +2,6 @@
 
 import Foundation
 import PostcardClient
-import PostcardForm
 import PostcardPictures
 
 #if canImport(SwiftUI) && !os(tvOS) && !os(watchOS)
@@ -28,14 +27,9 @@ struct AttachmentsScreen: View {
     }
 
     private func send(_ chosen: Result<[URL], any Error>) async {
-        // The files are copied here, because the app may read the originals only for a moment.
-        let folder = FormPart.temporaryFolder.appending(component: UUID().uuidString)
-        defer { try? FileManager.default.removeItem(at: folder) }
         do {
             var form = MultipartForm()
-            for file in try chosen.get() {
-                form.append(try await FormPart(importing: file, named: "attachment", in: folder))
-            }
+            for file in try chosen.get() { form.append(FormPart(picked: file, named: "attachment")) }
             status = try await UploadClient().upload(form, to: url).text
         } catch {
             status = error.localizedDescription

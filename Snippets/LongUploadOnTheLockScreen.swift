@@ -1,13 +1,11 @@
 // Shows a long upload on the Lock Screen: as a task that the system keeps running (iOS 26), or as a Live Activity.
 
 import Foundation
-import PostcardClient
-import PostcardForm
 import PostcardQueue
 
 // snippet.show
 /// How far the uploads of a queue are.
-struct UploadsProgress: Codable, Hashable, Sendable {
+nonisolated struct UploadsProgress: Codable, Hashable, Sendable {
     var sent = 0
     var count = 0
     var fraction = 0.0
@@ -38,47 +36,78 @@ import ActivityKit
 import BackgroundTasks
 
 // snippet.show
-/// Shows the uploads on the Lock Screen. Call it after the user has tapped "Send", while the app runs the queue.
-func showOnLockScreen(_ queue: UploadQueue) async throws {
+/// Sends a form, and shows how far it is on the Lock Screen. Call it when the user has tapped "Send".
+func sendOnLockScreen(_ form: MultipartForm, to url: URL, with queue: UploadQueue) async throws {
     if #available(iOS 26, *) {
-        try continueInBackground(queue)
-    } else if ActivityAuthorizationInfo().areActivitiesEnabled {
-        try await showLiveActivity(queue)
+        try continueInBackground(form, to: url, with: queue)
+    } else {
+        try await queue.enqueue(form, to: url)
+        if ActivityAuthorizationInfo().areActivitiesEnabled { try await showLiveActivity(queue) }
     }
 }
 
-/// Keeps the app running in the background while the system shows the progress and a button that stops it.
+/// Keeps the app running in the background while the system shows the progress and a button that stops it. The app
+/// sends as long as the task lives. When it expires, the queue's background session takes over, in the middle of a form
+/// too.
 ///
 /// `Info.plist` lists `com.example.pets.uploading.*` under `BGTaskSchedulerPermittedIdentifiers`.
 @available(iOS 26, *)
-func continueInBackground(_ queue: UploadQueue) throws {
+func continueInBackground(_ form: MultipartForm, to url: URL, with queue: UploadQueue) throws {
     let identifier = "com.example.pets.uploading.\(UUID().uuidString)"
-    BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: nil) { task in
+    BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: .main) { task in
         guard let task = task as? BGContinuedProcessingTask else { return task.setTaskCompleted(success: false) }
         // From here on it is only used by the task that follows the uploads.
         nonisolated(unsafe) let shown = task
+        let sending = Task { try await queue.run(UploadClient()) }
         let following = Task {
+            var isComplete = false
             do {
+                try await queue.enqueue(form, to: url)
                 shown.progress.totalUnitCount = 1000
                 for try await progress in try await UploadsProgress.updates(of: queue) {
                     shown.progress.completedUnitCount = Int64(progress.fraction * 1000)
                     shown.updateTitle(shown.title, subtitle: progress.text)
-                    if progress.isComplete { break }
+                    isComplete = progress.isComplete
+                    if isComplete { break }
                 }
-                shown.setTaskCompleted(success: !Task.isCancelled)
             } catch {
-                shown.setTaskCompleted(success: false)
+                print(error)
             }
+            // What is left goes to the background session before the system may suspend the app.
+            sending.cancel()
+            _ = await sending.result
+            shown.setTaskCompleted(success: isComplete)
         }
-        // Time is up, or the user has stopped it. The background session continues with what it has.
+        // Time is up, or the user has stopped it.
         task.expirationHandler = { following.cancel() }
     }
     try BGTaskScheduler.shared.submit(
         BGContinuedProcessingTaskRequest(identifier: identifier, title: "Sending photos", subtitle: "Starting"))
 }
 
+/// Hands over what waited, such as uploads whose token could not be fetched, while the device is charged and not used.
+/// Call it before the app has finished launching, and again whenever uploads wait.
+///
+/// `Info.plist` lists `com.example.pets.refresh` under `BGTaskSchedulerPermittedIdentifiers`.
+func registerRefresh(of queue: UploadQueue) {
+    BGTaskScheduler.shared.register(forTaskWithIdentifier: "com.example.pets.refresh", using: .main) { task in
+        nonisolated(unsafe) let shown = task
+        let handingOver = Task {
+            let result = await Task { try await queue.handOver() }.result
+            shown.setTaskCompleted(success: (try? result.get()) != nil)
+        }
+        task.expirationHandler = { handingOver.cancel() }
+    }
+}
+
+func scheduleRefresh() throws {
+    let request = BGProcessingTaskRequest(identifier: "com.example.pets.refresh")
+    request.requiresNetworkConnectivity = true
+    try BGTaskScheduler.shared.submit(request)
+}
+
 /// What a widget extension shows: the same type is in the extension, in an `ActivityConfiguration`.
-struct UploadsActivity: ActivityAttributes {
+nonisolated struct UploadsActivity: ActivityAttributes {
     typealias ContentState = UploadsProgress
 }
 

@@ -1,7 +1,6 @@
 // Sends one photo, which is read from disk while it is sent.
 import Foundation
 import PostcardClient
-import PostcardForm
 
 let photo = URL(filePath: CommandLine.arguments[1])
 guard let url = URL(string: "http://127.0.0.1:8080/uploads") else { exit(64) }

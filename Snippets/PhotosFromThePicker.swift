@@ -2,7 +2,6 @@
 
 import Foundation
 import PostcardClient
-import PostcardForm
 import PostcardPictures
 
 #if canImport(PhotosUI) && canImport(SwiftUI) && !os(tvOS) && !os(watchOS)
@@ -22,17 +21,17 @@ struct PhotosScreen: View {
             Text(status)
         }
         .onChange(of: picked) {
-            Task { await send() }
+            let chosen = picked
+            // Otherwise the next selection would begin with these photos, and send them again.
+            picked = []
+            if !chosen.isEmpty { Task { await send(chosen) } }
         }
     }
 
-    private func send() async {
-        // The photos are copied here, because the library lends them only for a moment.
-        let folder = FormPart.temporaryFolder.appending(component: UUID().uuidString)
-        defer { try? FileManager.default.removeItem(at: folder) }
+    private func send(_ photos: [PhotosPickerItem]) async {
         do {
             var form = MultipartForm()
-            for item in picked { form.append(try await item.formPart(named: "petImage", in: folder)) }
+            for photo in photos { form.append(FormPart(picked: photo, named: "petImage")) }
             status = try await UploadClient().upload(form, to: url).text
         } catch {
             status = error.localizedDescription
@@ -42,10 +41,8 @@ struct PhotosScreen: View {
 // snippet.hide
 
 /// Has the photo fit what the server accepts.
-private func append(_ item: PhotosPickerItem, to form: inout MultipartForm) async throws {
-    var part = try await item.formPart(named: "petImage")
-    part.preparation = PictureFitting.serverLimit
-    form.append(part)
+private func append(_ item: PhotosPickerItem, to form: inout MultipartForm) {
+    form.append(FormPart(picked: item, named: "petImage", preparation: PictureFitting.serverLimit))
 }
 #else
 print("There is no photo picker here.")

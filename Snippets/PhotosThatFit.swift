@@ -4,7 +4,6 @@
 
 import Foundation
 import PostcardClient
-import PostcardForm
 import PostcardPictures
 
 guard let url = CommandLine.arguments.dropFirst().first.flatMap({ URL(string: $0) }) else {

@@ -1,7 +1,6 @@
 // Sends several photos under one name, and text fields with them.
 import Foundation
 import PostcardClient
-import PostcardForm
 
 let photos = CommandLine.arguments.dropFirst().map { URL(filePath: $0) }
 guard let url = URL(string: "http://127.0.0.1:8080/uploads") else { exit(64) }

@@ -1,7 +1,6 @@
 // Follows an upload step by step. Leaving the loop cancels it.
 import Foundation
 import PostcardClient
-import PostcardForm
 
 guard let url = URL(string: "http://127.0.0.1:8080/uploads") else { exit(64) }
 var form = MultipartForm()

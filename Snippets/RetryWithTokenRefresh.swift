@@ -2,7 +2,6 @@
 // it.
 import Foundation
 import PostcardClient
-import PostcardForm
 
 /// A stand-in for the app's own account.
 actor Account {

@@ -1,7 +1,6 @@
 // Keeps an API as types: where a form goes, what it holds, and what comes back.
 import Foundation
 import PostcardClient
-import PostcardForm
 
 struct AddPet: UploadEndpoint {
     struct Response: Decodable, Sendable {

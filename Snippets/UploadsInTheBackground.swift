@@ -1,8 +1,7 @@
-// An app whose uploads go on while it is suspended or closed: the queue, the photos, the list, and the system's wake-ups.
+// An app whose uploads go on while it is suspended or closed: the queue, the photos, the list, and the system's
+// wake-ups.
 
 import Foundation
-import PostcardClient
-import PostcardForm
 import PostcardPictures
 import PostcardQueue
 
@@ -31,11 +30,10 @@ struct Diary: View {
     var body: some View {
         VStack {
             List(list.uploads) { upload in ProgressView(upload.state.name, value: upload.fraction) }
-            if let problem { Text(problem) }
+            if let problem = problem ?? list.error?.localizedDescription { Text(problem) }
             PhotosPicker("Send photos", selection: $photos, matching: .images, preferredItemEncoding: .current)
         }
-        .task { await list.follow() }
-        .task { await report { try await list.queue.run() } }
+        .task { await list.run() }
         .onChange(of: photos) {
             let picked = photos
             // Otherwise the next selection would begin with these photos, and send them again.
@@ -44,11 +42,8 @@ struct Diary: View {
         }
     }
     func send(_ photos: [PhotosPickerItem]) async throws {
-        // The library lends its files only for a moment. The queue then has copies of its own.
-        let copies = FormPart.temporaryFolder.appending(component: UUID().uuidString)
-        defer { try? FileManager.default.removeItem(at: copies) }
         var form = MultipartForm()
-        for photo in photos { form.append(try await photo.formPart(named: "petImage", in: copies)) }
+        for photo in photos { form.append(FormPart(picked: photo, named: "petImage")) }
         if !form.parts.isEmpty { try await list.queue.enqueue(form, to: url) }
     }
     func report(_ work: () async throws -> Void) async {

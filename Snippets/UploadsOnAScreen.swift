@@ -2,7 +2,6 @@
 
 import Foundation
 import PostcardClient
-import PostcardForm
 
 #if canImport(SwiftUI)
 import SwiftUI
@@ -16,6 +15,8 @@ struct UploadsScreen: View {
     var body: some View {
         List(uploads.items) { UploadRow(item: $0) }
             .task {
+                // A screen appears again when one that was pushed over it is left.
+                guard uploads.items.isEmpty else { return }
                 for photo in photos {
                     var form = MultipartForm()
                     form.append(fileAt: photo, named: "petImage")

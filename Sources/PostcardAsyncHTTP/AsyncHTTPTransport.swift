@@ -1,3 +1,7 @@
+#if !canImport(AsyncHTTPClient)
+#error("PostcardAsyncHTTP needs the trait AsyncHTTP of this package: .package(url: …, traits: [\"AsyncHTTP\"])")
+#endif
+
 public import AsyncHTTPClient
 import HTTPTypes
 public import NIOCore

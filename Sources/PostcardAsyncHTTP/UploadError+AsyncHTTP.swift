@@ -46,7 +46,7 @@ extension UploadError {
         case let error as NIOSSLError where error.isLoss:
             connectionLost(to: url, "the server closed it before it was secure", underlyingError: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
-            tls(with: url, reasonOfTLS(error), underlyingError: error)
+            mappingTLS(error, of: url)
         case is UploadError, is FormError, is CancellationError:
             error
         default:
@@ -55,9 +55,17 @@ extension UploadError {
     }
 
     /// The reason in a few words; the underlying error has all of BoringSSL's.
-    private static func reasonOfTLS(_ error: any Error) -> String {
-        "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
-            ? "its certificate is not trusted" : "the TLS handshake failed; perhaps the server expects http://"
+    private static func mappingTLS(_ error: any Error, of url: URL) -> UploadError {
+        let reason = "\(error)"
+        if reason.contains("CERTIFICATE_VERIFY_FAILED") {
+            return tls(.passesElsewhere, with: url, "its certificate is not trusted", underlyingError: error)
+        }
+        if reason.contains("CERTIFICATE_REQUIRED") {
+            return tls(.lasts, with: url, "it requires a client certificate", underlyingError: error)
+        }
+        return tls(
+            .passes, with: url, "the TLS handshake failed; perhaps the server expects http://",
+            underlyingError: error)
     }
 
     #if canImport(Network)
@@ -67,7 +75,10 @@ extension UploadError {
         case NWError.dns:
             connectionFailed(to: url, "there is no such host", underlyingError: error)
         case let error as HTTPClient.NWTLSError:
-            tls(with: url, error.description, underlyingError: error)
+            // errSSLClosedNoNotify
+            tls(
+                error.status == -9816 ? .passes : .passesElsewhere, with: url, error.description, underlyingError: error
+            )
         case let error as HTTPClient.NWPOSIXError:
             switch error.errorCode {
             case .ECONNREFUSED, .EHOSTUNREACH, .ENETUNREACH, .ENETDOWN, .EHOSTDOWN:

@@ -1,3 +1,6 @@
+import PostcardForm
+import PostcardFoundation
+
 /// A line for a shell that sends a request again with curl.
 ///
 /// ```swift
@@ -67,8 +70,10 @@ package struct CurlCommand: Sendable {
     /// The options without which curl would expand characters of a URL, and remove dots from its path.
     package static func options(forURL url: String) -> [String] {
         var options: [String] = []
-        if url.contains(where: { "[]{}".contains($0) }) { options.append("--globoff") }
-        if url.contains("/.") { options.append("--path-as-is") }
+        if url.utf8.contains(where: { "[]{}".utf8.contains($0) }) { options.append("--globoff") }
+        if zip(url.utf8, url.utf8.dropFirst()).contains(where: { $0 == .slash && $1 == UInt8(ascii: ".") }) {
+            options.append("--path-as-is")
+        }
         return options
     }
 
@@ -93,13 +98,13 @@ package struct CurlCommand: Sendable {
         case .none: []
         case .bytes: withoutType + ["--data-binary", "@-"]
         case .unknown: withoutType + ["--data-binary", "@body"]
-        case .parts(let parts): parts.flatMap(\.words)
+        case .parts(let parts): parts.flatMap { $0.words }
         }
     }
 
     /// Without this, curl would add a type.
     private var withoutType: [String] {
-        fields.contains { $0.name.lowercased() == "content-type" } ? [] : ["-H", "Content-Type:"]
+        fields.contains { $0.name.utf8.isEqualIgnoringCase("content-type") } ? [] : ["-H", "Content-Type:"]
     }
 
     private func isSent(_ name: String) -> Bool {
@@ -143,7 +148,7 @@ extension CurlCommand.Part {
                     "\(Self.safe(name))=<\(Self.file("\(name).txt"))\(contentType.map(Self.type) ?? "")"),
             ]
         case .text(let name, let value?, let contentType?):
-            ["-F", ShellWord.quoted("\(Self.safe(name))=\(Self.escaped(value))\(Self.type(contentType))")]
+            ["-F", ShellWord.quoted("\(Self.safe(name))=\(CurlWord.quoted(value))\(Self.type(contentType))")]
         case .text(let name, let value?, nil):
             // Of --form-string, curl reads nothing in the value.
             ["--form-string", ShellWord.quoted("\(name)=\(value)")]
@@ -153,7 +158,7 @@ extension CurlCommand.Part {
     }
 
     /// A name in which curl sees no equals sign, behind which it would look for a file to send.
-    private static func safe(_ name: String) -> String { name.replacing("=", with: "%3D") }
+    private static func safe(_ name: String) -> String { name.replacingASCII(["=": "%3D"]) }
 
     /// The parameter for a type. A type from which curl would read the name of another file, or a parameter of its own,
     /// is left out.
@@ -166,21 +171,17 @@ extension CurlCommand.Part {
             default: "!#$&-^_.+/; =".utf8.contains(byte)
             }
         }
+        guard isPlain else { return "" }
         let lowercased = text.lowercased().filter { $0 != " " }
         let reserved = [";type=", ";filename=", ";headers=", ";encoder=", "=@", "=<"]
-        return isPlain && !reserved.contains(where: lowercased.contains) ? ";type=\(text)" : ""
-    }
-
-    /// A value between quotes, so that curl reads no parameters in it.
-    private static func escaped(_ text: String) -> String {
-        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        return !reserved.contains(where: lowercased.contains) ? ";type=\(text)" : ""
     }
 
     /// A file of the current directory. A name that no file can have is passed as filename.
     private static func file(_ filename: String) -> String {
-        guard filename.isEmpty || filename == "-" || filename.contains(where: { "/\0".contains($0) }) else {
-            return escaped(filename)
+        guard filename.isEmpty || filename == "-" || filename.utf8.contains(where: { $0 == .slash || $0 == 0 }) else {
+            return CurlWord.quoted(filename)
         }
-        return "file;filename=\(escaped(filename))"
+        return "file;filename=\(CurlWord.quoted(filename))"
     }
 }

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// Texts from any source as words of a shell's command line: the shell expands nothing in them, and nothing in them
 /// controls a terminal.
@@ -9,7 +10,7 @@ package enum ShellWord {
     static func quoted(_ text: String) -> String {
         if isPlain(text.utf8) { return text }
         guard text.unicodeScalars.contains(where: isUnprintable) else {
-            return "'" + text.replacing("'", with: #"'\''"#) + "'"
+            return "'" + text.replacingASCII(["'": #"'\''"#]) + "'"
         }
         var word = "$'"
         for scalar in text.unicodeScalars {
@@ -103,7 +104,8 @@ package enum ShellWord {
 
     /// Characters that are not seen, or that change how others are seen. Joiners stay, because emoji use them.
     private static func isUnprintable(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.properties.generalCategory {
+        if DisplayText.isPlain(scalar) { return false }
+        return switch scalar.properties.generalCategory {
         case .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: true
         default: DisplayText.isSteering(scalar)
         }

@@ -56,8 +56,8 @@ package final class PrivateDirectory: Sendable {
 
     /// Opens a directory in this one, and makes it if it is missing.
     ///
-    /// - Parameter allowsOtherNames: Whether a file in it may have other names as well. Defaults to `false`: another name
-    ///   may lead to a file outside.
+    /// - Parameter allowsOtherNames: Whether a file in it may have other names as well. Defaults to `false`: another
+    ///   name may lead to a file outside.
     /// - Throws: ``FileError``, also if the name is a link.
     package func directory(
         _ name: FilePath.Component, allowsOtherNames: Bool = false
@@ -95,6 +95,47 @@ package final class PrivateDirectory: Sendable {
     package func create(_ name: FilePath.Component) throws(FileError) -> DurableFile {
         DurableFile(
             try open(name, O_WRONLY | O_CREAT | O_EXCL, action: "create"), path.appending(name))
+    }
+
+    /// Makes a file of another one's bytes that takes no space: both share their blocks until one is written to.
+    ///
+    /// - Returns: `nil` if the file system makes no clones, or none of this file.
+    /// - Throws: ``FileError``, also if the name is taken.
+    package func clone(_ file: FileDescriptor, as name: FilePath.Component) throws(FileError) -> DurableFile? {
+        #if canImport(Darwin)
+        // Another volume, or one that is not APFS. The clone has the permissions of the file, which may be read-only.
+        guard name.withPlatformString({ fclonefileat(file.rawValue, descriptor.rawValue, $0, 0) }) == 0 else {
+            if DurableFiles.lastError == .fileExists {
+                throw FileError("create", path.appending(name), DurableFiles.lastError)
+            }
+            return nil
+        }
+        do throws(FileError) {
+            try protect(name)
+            let clone = try open(name, O_RDWR, action: "open")
+            #if !os(macOS)
+            // A clone keeps the protection of its file, and the system must read this one while the device is locked.
+            let untilFirstUnlock: Int32 = 3
+            guard fcntl(clone.rawValue, F_SETPROTECTIONCLASS, untilFirstUnlock) == 0 else {
+                try? clone.close()
+                try remove(name)
+                return nil
+            }
+            #endif
+            return DurableFile(clone, path.appending(name))
+        } catch {
+            try? remove(name)
+            throw error
+        }
+        #elseif os(Linux)
+        let clone = try create(name)
+        // FICLONE of linux/fs.h, which Btrfs and XFS know.
+        if ioctl(clone.descriptor.rawValue, 0x4004_9409, file.rawValue) == 0 { return clone }
+        try remove(name)
+        return nil
+        #else
+        return nil
+        #endif
     }
 
     /// Opens a file, and creates it if it is missing; only its owner can read it.
@@ -150,9 +191,9 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// The modification time of a regular file, in seconds since 1970; `nil` if the name is not a regular file.
-    package func lastChange(of name: FilePath.Component) throws(FileError) -> Int64? {
-        guard let status = try status(of: name), status.type == .regular else { return nil }
+    /// The modification time of a file, in seconds since 1970; `nil` if the name is not one of the type.
+    package func lastChange(of name: FilePath.Component, as type: FileType = .regular) throws(FileError) -> Int64? {
+        guard let status = try status(of: name), status.type == type else { return nil }
         return Int64(status.st_mtim.tv_sec)
     }
 

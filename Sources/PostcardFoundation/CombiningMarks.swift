@@ -61,29 +61,35 @@ package enum CombiningMarks {
     private static func count(
         _ bytes: UnsafeBufferPointer<UInt8>, at start: Int, _ found: inout [Int], _ maximumCount: Int
     ) {
-        var iterator = bytes.makeIterator()
-        var parser = Unicode.UTF8.ForwardParser()
-        var offset = start
+        var index = 0
         var marks = 0
-        while found.count < maximumCount {
-            switch parser.parseScalar(from: &iterator) {
-            case .emptyInput:
-                return
-            case .error(let length):
-                // It is shown as U+FFFD, which is no mark.
-                offset += length
+        while index < bytes.count, found.count < maximumCount {
+            let (length, isMark) = scalar(in: bytes, at: index)
+            if !isMark {
                 marks = 0
-            case .valid(let encoded):
-                if Unicode.UTF8.decode(encoded).properties.canonicalCombiningClass == .notReordered {
-                    marks = 0
-                } else if marks == maximumInARow {
-                    found.append(offset)
-                    marks = 1
-                } else {
-                    marks += 1
-                }
-                offset += encoded.count
+            } else if marks == maximumInARow {
+                found.append(start + index)
+                marks = 1
+            } else {
+                marks += 1
             }
+            index += length
+        }
+    }
+
+    private static func scalar(in bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> (length: Int, isMark: Bool) {
+        // U+0300 to U+033F, the most common marks, are not looked up.
+        if bytes[index] == 0xCC, index + 1 < bytes.count, bytes[index + 1] & 0xC0 == 0x80 { return (2, true) }
+        var iterator = bytes[index...].makeIterator()
+        var parser = Unicode.UTF8.ForwardParser()
+        switch parser.parseScalar(from: &iterator) {
+        case .emptyInput: return (1, false)
+        // It is shown as U+FFFD, which is no mark.
+        case .error(let length): return (length, false)
+        case .valid(let encoded):
+            let scalar = Unicode.UTF8.decode(encoded)
+            let isMark = scalar.value >= 0x300 && scalar.properties.canonicalCombiningClass.rawValue != 0
+            return (encoded.count, isMark)
         }
     }
 }

@@ -81,7 +81,7 @@ extension JSON {
         switch self {
         case .null, .bool, .number: true
         case .string(let bytes): CombiningMarks.firstExcess(in: bytes) == nil
-        case .array(let elements): elements.allSatisfy(\.isStreamSafe)
+        case .array(let elements): elements.allSatisfy { $0.isStreamSafe }
         case .object(let members):
             members.allSatisfy { CombiningMarks.firstExcess(in: $0.name) == nil && $0.value.isStreamSafe }
         }
@@ -93,11 +93,12 @@ extension JSON {
     /// - Returns: A sentence; `nil` if the text is safe.
     package static func faultForDecoders(in text: some Collection<UInt8>) -> String? {
         var last: UInt8 = 0
-        let isPlain = text.allSatisfy { byte in
+        let isInUTF8WithoutEscapes = text.allSatisfy { byte in
             defer { last = byte }
-            return byte > 0 && byte < 0x80 && !(byte == UInt8(ascii: "u") && last == UInt8(ascii: "\\"))
+            return byte > 0 && !(byte == UInt8(ascii: "u") && last == UInt8(ascii: "\\"))
         }
-        if isPlain { return nil }
+        // Then the marks in a row are those of the text itself.
+        if isInUTF8WithoutEscapes, CombiningMarks.firstExcess(in: text) == nil { return nil }
         guard let json = try? JSON(text) else { return "It is not JSON in UTF-8." }
         return json.isStreamSafe
             ? nil : "It has a text with more than \(CombiningMarks.maximumInARow) combining marks in a row."

@@ -1,4 +1,4 @@
-public import PostcardServer
+public import PostcardStore
 
 /// Checks of what every `ResumableUploadStore` promises about unfinished uploads, for the tests of your own store.
 ///
@@ -10,16 +10,27 @@ public import PostcardServer
 /// }
 /// ```
 public enum ResumableUploadStoreCheck: String, Sendable, CaseIterable {
+    /// What is known of an unfinished upload survives a restart.
     case factsSurviveReopening
+    /// Appended bytes survive a restart.
     case bytesSurviveReopening
+    /// Appended bytes follow each other, in pieces of any size.
     case appendedBytesFollowEachOther
+    /// Bytes that were reverted are gone.
     case revertedBytesAreGone
+    /// Bytes that could be reverted, and were not, are kept.
     case bytesThatCouldBeRevertedAreKept
+    /// All requests for an upload share it and its lock.
     case callersShareAnUpload
+    /// An upload that has expired is not found.
     case expiredUploadIsGone
+    /// A discarded upload is gone, also after a restart.
     case discardedUploadIsGone
+    /// The response takes the place of the bytes, and survives a restart.
     case responseReplacesTheBytes
+    /// A response is forgotten when its record is deleted.
     case responseIsForgottenWithItsRecord
+    /// No response is kept if the options keep none.
     case noResponseIsKeptIfNoneMayBe
 
     /// Runs the check with a new store.

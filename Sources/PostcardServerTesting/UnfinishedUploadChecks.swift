@@ -1,6 +1,6 @@
 import NIOCore
 import PostcardFoundation
-import PostcardServer
+import PostcardStore
 
 /// The checks of ``ResumableUploadStoreCheck``.
 struct UnfinishedUploadChecks {
@@ -198,7 +198,7 @@ struct UnfinishedUploadChecks {
     private func response(_ record: UploadID?) throws -> FinalResponse {
         let text = record.map { "\"\($0.text)\"" } ?? "null"
         let json =
-            #"{"status":201,"fields":[{"name":"Location","value":"/uploads"}],"body":"가","length":1000,"record":\#(text)}"#
+            #"{"status":201,"fields":[{"name":"Location","value":"/uploads"}],"body":"6rCA","length":1000,"record":\#(text)}"#
         return try JSONDecoder().decode(FinalResponse.self, from: Data(json.utf8))
     }
 

@@ -1,5 +1,5 @@
 public import PostcardFoundation
-public import PostcardServer
+public import PostcardStore
 
 /// Checks of what every `UploadStore` promises, for the tests of your own store.
 ///
@@ -12,27 +12,46 @@ public import PostcardServer
 /// ```
 public enum UploadStoreCheck: String, Sendable, CaseIterable {
     // Atomic
+    /// An upload is in no listing until it is committed.
     case nothingIsSeenBeforeTheCommit
+    /// The record has the fields and files that were sent, each byte of them.
     case recordHoldsWhatWasSent
+    /// Nothing of a discarded upload is left.
     case discardedUploadLeavesNothing
+    /// Nothing of an upload that was never committed is left after a restart.
     case abandonedUploadLeavesNothing
+    /// Uploads at the same time do not mix.
     case uploadsAtOnceStayApart
     // Durable
+    /// Records survive a restart, and later ones have greater identifiers.
     case recordsSurviveReopening
     // Reading
+    /// Any part of a file can be read.
     case filesAreReadInPieces
+    /// Records are listed newest first.
     case listingIsNewestFirst
+    /// A listing continues after a given identifier.
     case listingResumesBehindAnIdentifier
+    /// What does not exist is `nil`, and no error.
     case unknownIdentifiersAreNoError
+    /// A deleted record is gone.
     case deletingRemovesTheRecord
+    /// A file that is open stays readable after its record is deleted.
     case openFilesOutliveTheirRecord
     // Idempotent
+    /// A key gives the record of the first upload under it.
     case keyGivesTheFirstRecord
+    /// A key gives the same record after a restart.
     case keyGivesTheFirstRecordAfterReopening
+    /// Uploads of one key at the same time make one record.
     case keyGivesOneRecordToManyAtOnce
+    /// A key is refused for another content.
     case keyOfAnotherContentIsRefused
+    /// The same key in another scope is another key.
     case keyOfAnotherScopeIsAnotherKey
+    /// A key can be used again once its record is deleted.
     case keyIsFreeAfterDeletion
+    /// A key can be used again after an upload that failed.
     case keyIsFreeAfterFailure
 
     /// Runs the check.

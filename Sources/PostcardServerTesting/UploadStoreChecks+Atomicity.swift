@@ -1,5 +1,5 @@
 import NIOCore
-import PostcardServer
+import PostcardStore
 
 extension UploadStoreChecks {
     func nothingIsSeenBeforeTheCommit(_ store: some UploadStore) async throws {
@@ -31,7 +31,7 @@ extension UploadStoreChecks {
         for size in [0, 10, 3_000_000] {
             for isFileEnded in [false, true] {
                 let upload = try await store.beginUpload(under: nil, announcedBytes: nil)
-                try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain", detectedType: nil)
+                try await upload.beginFile(UploadRecord.FileHeader(name: "f", filename: "f", contentType: "text/plain"))
                 try await upload.write(ByteBuffer(repeating: 7, count: size))
                 if isFileEnded { try await upload.endFile() }
                 await upload.discard()

@@ -1,4 +1,4 @@
-import PostcardServer
+import PostcardStore
 
 extension UploadStoreChecks {
     private static var key: UploadKey { UploadKey("key", scope: "") }

@@ -1,5 +1,5 @@
 import NIOCore
-import PostcardServer
+import PostcardStore
 
 extension UploadStoreChecks {
     func filesAreReadInPieces(_ store: some UploadStore) async throws {

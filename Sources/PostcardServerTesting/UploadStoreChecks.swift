@@ -1,5 +1,6 @@
 import NIOCore
-import PostcardServer
+import PostcardFoundation
+import PostcardStore
 
 /// The checks of ``UploadStoreCheck``, and what they share.
 struct UploadStoreChecks {
@@ -7,7 +8,10 @@ struct UploadStoreChecks {
 
     /// A form to store.
     struct Form: Sendable {
-        var fields = [UploadRecord.Field(name: "이름", value: "초코"), UploadRecord.Field(name: "이름", value: "")]
+        var fields = [
+            UploadRecord.Field(name: "이름", value: "초코"), UploadRecord.Field(name: "이름", value: ""),
+            UploadRecord.Field(name: "이름", value: "café", bytes: Data([0x63, 0x61, 0x66, 0xE9])),
+        ]
         var files = [File(filename: "../a.bin", content: Array("content".utf8))]
 
         /// The files before the fields, which is not the order that a record has by default.
@@ -35,7 +39,9 @@ struct UploadStoreChecks {
     func feed(_ form: Form, to upload: some PendingUpload) async throws {
         for file in form.files {
             try await upload.beginFile(
-                name: "file", filename: file.filename, contentType: "text/plain", detectedType: nil)
+                UploadRecord.FileHeader(
+                    name: "file", filename: file.filename, sentFilename: "a/" + file.filename,
+                    contentType: "text/plain"))
             var rest = file.content[...]
             while !rest.isEmpty {
                 try await upload.write(ByteBuffer(bytes: rest.prefix(file.pieceBytes)))
@@ -82,7 +88,10 @@ struct UploadStoreChecks {
         try expect(stored.fields == form.fields && record.fields == form.fields, "The fields are not those sent.")
         try expect(stored.parts == form.parts, "The parts are not in the order in which they were sent.")
         try expect(stored.files == record.files, "The record that is read is not the one that was committed.")
-        try expect(stored.files.map(\.filename) == form.files.map(\.filename), "The filenames are not those sent.")
+        try expect(
+            stored.files.map(\.filename) == form.files.map(\.filename)
+                && stored.files.map(\.sentFilename) == form.files.map { "a/" + $0.filename },
+            "The filenames are not those sent.")
         for (index, file) in form.files.enumerated() {
             try expect(stored.files[index].size == Int64(file.content.count), "A file's size is not that sent.")
             let content = try await content(index, of: record, in: store)

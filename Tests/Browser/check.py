@@ -208,10 +208,14 @@ async def reused(browser, url, pictures):
 
 
 async def deleting(browser, url, pictures):
-    expect(post(url, part('name="a"', "first") + b"--XX--\r\n") == 201, "A form is taken")
+    form = part('name="a"', "caf?").replace(b"?", b"\xe9") + part('name="none"; filename=""')
+    expect(post(url, form + b"--XX--\r\n") == 201, "A form is taken")
     page, other = await opened(browser, url), await opened(browser, url)
     for tab in (page, other):
         await tab.expect("document.querySelectorAll('.card').length === 1", "What is there is shown")
+        expect(await tab.run("document.querySelectorAll('.card .files li').length") == 0, "No file was chosen")
+        link = await tab.run("document.querySelector('.texts a.download').href")
+        expect(link.endswith(base64.b64encode(b"caf\xe9").decode()), f"The bytes can be fetched as they were sent: {link}")
     await page.click("[data-action=delete]")
     expect(len(uploads(url)) == 1, "One click does not delete")
     await page.click("[data-action=delete]")

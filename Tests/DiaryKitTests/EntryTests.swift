@@ -1,21 +1,11 @@
 import Foundation
-import GRDB
-import HTTPTypes
-import PostcardForm
-import PostcardTestSupport
+import PostcardQueueTesting
 import Testing
 
 @testable import DiaryKit
-@testable import PostcardQueue
 
 /// What an entry shows and offers, and when the Lock Screen shows it.
 struct EntryTests {
-    private static func upload(_ id: Int64, _ state: QueuedUpload.State, sent: Int64 = 0) -> QueuedUpload {
-        QueuedUpload(
-            id: id, url: URL(filePath: "/"), method: .post, state: state, parts: [], bytesSent: sent, totalBytes: 100,
-            attempts: 1, conditions: UploadConditions(), enqueued: Date(timeIntervalSince1970: 0))
-    }
-
     private static let done = QueuedUpload.State.done(.init(status: 201, headerFields: [:], body: Data()))
     private static let failure = QueuedUpload.Failure(.expired, "too late")
     private static let states: [QueuedUpload.State] = [
@@ -23,43 +13,81 @@ struct EntryTests {
         .paused, done, .failed(because: failure), .cancelled,
     ]
 
+    /// Brings an entry into a state, as it happens to the app.
+    private static func entry(in state: QueuedUpload.State, of queue: UploadQueue, on phone: TestPhone) async throws
+        -> QueuedUpload.ID
+    {
+        phone.network.isAvailable = state != .waitingForNetwork
+        if state == .waiting { try await queue.pause() }
+        let id = try await queue.enqueue(MultipartForm(), to: try #require(URL(string: "https://pets.de/uploads")))
+        switch state {
+        case .retrying: await phone.answer(.status(503), to: id)
+        case .paused: try await queue.pause(id)
+        case .done: await phone.answer(.created, to: id)
+        case .failed: await phone.answer(.status(422), to: id)
+        case .cancelled: try await queue.cancel(id)
+        default: _ = await phone.handedOver
+        }
+        return id
+    }
+
     /// The queue decides what is possible, and the buttons must not offer anything else.
     @Test(arguments: states.indices) func `each button of an entry does something`(index: Int) async throws {
-        let folder = try TemporaryFolder()
-        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
-        let url = try #require(URL(string: "https://pets.de/uploads"))
         let state = Self.states[index]
-        let upload = Self.upload(1, state)
-        #expect(!upload.text.isEmpty && !upload.text.contains("%"))
-        #expect(upload.actions.isEmpty == (state == Self.done))
-        for action in upload.actions {
-            let id = try await queue.enqueue(MultipartForm(), to: url)
-            try await queue.opening.store().database.write { db in
-                try db.execute(
-                    sql: "UPDATE upload SET state = ? WHERE id = ?", arguments: [state.kind.rawValue, id])
-            }
+        let phone = try TestPhone()
+        let queue = await phone.launch {
+            UploadQueue(
+                directory: DiaryQueue.directory(in: nil, or: phone.directory),
+                session: DiaryQueue.session(.app, hasGroup: false))
+        }
+        let entry = try #require(try await queue.upload(Self.entry(in: state, of: queue, on: phone)))
+        #expect(entry.state.name == state.name)
+        #expect(!entry.text.isEmpty && !entry.text.contains("%"))
+        #expect(entry.actions.isEmpty == (state == Self.done))
+        for action in entry.actions {
+            let id = try await Self.entry(in: state, of: queue, on: phone)
             switch action {
             case .tryNow, .sendAgain: try await queue.retry(id)
             case .pause: try await queue.pause(id)
             case .resume: try await queue.resume(id)
-            case .sendElsewhere: try await queue.retry(id, to: url.appending(path: "other"))
+            case .sendElsewhere: try await queue.retry(id, to: try #require(URL(string: "https://pets.de/other")))
             case .cancel: try await queue.cancel(id)
             }
+        }
+        _ = await phone.handedOver
+    }
+
+    @Test func `an entry that arrived while the app was closed is shown as sent`() async throws {
+        let phone = try TestPhone()
+        func queue() -> UploadQueue {
+            UploadQueue(
+                directory: DiaryQueue.directory(in: nil, or: phone.directory),
+                session: DiaryQueue.session(.app, hasGroup: false))
+        }
+        let first = await phone.launch(queue)
+        let id = try await Self.entry(in: .sending, of: first, on: phone)
+        await phone.kill()
+        await phone.answer(.created, to: id)
+        try await phone.wakeUp { session in
+            let queue = queue()
+            await queue.handleEvents(forSession: session)
+            let entry = try await queue.upload(id)
+            #expect(entry?.text == DiaryText.done.localized())
         }
     }
 
     @Test func `a Live Activity begins, follows and ends with the entries`() {
         var plan = ActivityPlan()
         #expect(plan.step(for: [], isAllowed: true) == .none)
-        #expect(plan.step(for: [Self.upload(1, Self.done), Self.upload(2, .paused)], isAllowed: true) == .none)
-        #expect(plan.step(for: [Self.upload(3, .waiting)], isAllowed: false) == .none)
+        #expect(plan.step(for: [.preview(Self.done, id: 1), .preview(.paused, id: 2)], isAllowed: true) == .none)
+        #expect(plan.step(for: [.preview(.waiting, id: 3)], isAllowed: false) == .none)
 
-        let old = Self.upload(1, Self.done)
-        let first = [old, Self.upload(2, .sending), Self.upload(3, .waiting)]
+        let old = QueuedUpload.preview(Self.done, id: 1)
+        let first = [old, .preview(.sending, id: 2), .preview(.waiting, id: 3)]
         #expect(plan.step(for: first, isAllowed: true) == .start(DiaryProgress(Array(first.dropFirst()))))
         // The same hundredth is not worth an update.
         #expect(plan.step(for: first, isAllowed: true) == .none)
-        let half = [old, Self.upload(2, .sending, sent: 50), Self.upload(3, .waiting)]
+        let half = [old, .preview(.sending, fraction: 0.5, id: 2), .preview(.waiting, id: 3)]
         guard case .update(let progress) = plan.step(for: half, isAllowed: true) else {
             Issue.record("There was no update.")
             return
@@ -67,15 +95,15 @@ struct EntryTests {
         #expect(progress.percent == 25 && progress.sent == 0 && progress.count == 2)
         #expect(progress.text == "0 of 2 sent" && progress.fraction == 0.25)
         // Another entry joins.
-        let more = [old, Self.upload(2, Self.done), Self.upload(3, .sending), Self.upload(4, .waiting)]
+        let more = [old, .preview(Self.done, id: 2), .preview(.sending, id: 3), .preview(.waiting, id: 4)]
         guard case .update(let joined) = plan.step(for: more, isAllowed: true) else {
             Issue.record("There was no update.")
             return
         }
         #expect(joined.sent == 1 && joined.count == 3 && joined.percent == 33)
         // What failed is not sent, and ends the activity all the same.
-        let failed = Self.upload(3, .failed(because: Self.failure))
-        let ended = [old, Self.upload(2, Self.done), failed, Self.upload(4, .paused)]
+        let failed = QueuedUpload.preview(.failed(because: Self.failure), id: 3)
+        let ended = [old, .preview(Self.done, id: 2), failed, .preview(.paused, id: 4)]
         guard case .end(let last) = plan.step(for: ended, isAllowed: true) else {
             Issue.record("It did not end.")
             return
@@ -86,7 +114,7 @@ struct EntryTests {
 
     @Test func `a Live Activity ends when the user forbids it, and one that did not begin may begin again`() {
         var plan = ActivityPlan()
-        let uploads = [Self.upload(1, .sending)]
+        let uploads = [QueuedUpload.preview(.sending, id: 1)]
         #expect(plan.step(for: uploads, isAllowed: true) == .start(DiaryProgress(uploads)))
         plan.refuse()
         #expect(plan.step(for: uploads, isAllowed: true) == .start(DiaryProgress(uploads)))
@@ -94,12 +122,15 @@ struct EntryTests {
         #expect(plan.step(for: uploads, isAllowed: false) == .none)
     }
 
-    @Test func `each sender has a session of its own, and both have one folder`() {
+    @Test func `the app and each run of its extension have a session of their own, and all have one folder`() {
         let (container, own) = (URL(filePath: "/group"), URL(filePath: "/own"))
         #expect(DiaryQueue.directory(in: container, or: own).path == "/group/Uploads")
         #expect(DiaryQueue.directory(in: nil, or: own).path == "/own/Uploads")
         let sessions = DiaryQueue.Sender.allCases.map { DiaryQueue.session($0, hasGroup: true) }
-        #expect(Set(sessions.map(\.identifier)).count == 2)
+        let nextRun = DiaryQueue.session(.shareExtension, hasGroup: true)
+        #expect(Set((sessions + [nextRun]).map(\.identifier)).count == 3)
+        #expect(sessions.allSatisfy { $0.identifier.hasPrefix(DiaryQueue.sessionPrefix) })
+        #expect(DiaryQueue.session(.app, hasGroup: true).identifier == sessions[0].identifier)
         #expect(sessions.allSatisfy { $0.appGroup == DiaryQueue.appGroup })
         #expect(DiaryQueue.session(.app, hasGroup: false).appGroup == nil)
     }

@@ -44,6 +44,17 @@ struct CurlCommandLineTests {
         #expect(try await run("http://127.0.0.1:1/ --dry-run \(advised)").status == 0, "\(advised)")
     }
 
+    @Test func `the name of a file in place of the file is pointed out`() async throws {
+        try Data("text".utf8).write(to: folder.url.appending(path: "plain.jpg"))
+        for (argument, isNamed) in [
+            ("-F f=plain.jpg", true), ("-F f=other.jpg", false), ("--form-string f=plain.jpg", false),
+        ] {
+            let ending = try await run("http://127.0.0.1:1/ --dry-run \(argument)")
+            #expect(ending.status == 0)
+            #expect(ending.messages.contains("write @ before it") == isNamed, "\(argument): \(ending.messages)")
+        }
+    }
+
     @Test func `pipes are sent as streams, and named as their paths`() async throws {
         try Tool.require("bash")
         let program = "'\(Program.url.path)' send http://a.example/ --dry-run"

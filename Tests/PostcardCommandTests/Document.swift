@@ -21,7 +21,41 @@ struct Document: Sendable, CustomStringConvertible {
     }
 
     static func exists(_ path: String) -> Bool {
-        FileManager.default.fileExists(atPath: root.appending(path: path).path)
+        FileManager.default.fileExists(atPath: url(path).path)
+    }
+
+    /// The texts of all files of tests.
+    static func allTests() throws -> [String] {
+        let files = FileManager.default.enumerator(at: url("Tests"), includingPropertiesForKeys: nil)
+        return try (files?.compactMap { $0 as? URL } ?? []).filter { $0.lastPathComponent.hasSuffix("Tests.swift") }
+            .map { try String(contentsOf: $0, encoding: .utf8) }
+    }
+
+    static func url(_ path: String) -> URL { root.appending(path: path) }
+
+    /// Its text outside of code blocks.
+    var prose: String {
+        text.replacing(/(?ms)^ *```.*?^ *```$/, with: "")
+    }
+
+    /// What a translation has in common with its original.
+    struct Skeleton: Equatable {
+        let headings: [Int]
+        let code: [String]
+        let figures: [String]
+        let links: [String]
+    }
+
+    var skeleton: Skeleton {
+        let prose = prose
+        return Skeleton(
+            headings: prose.matches(of: /(?m)^#+/).map { $0.output.count },
+            code: text.matches(of: /(?ms)^ *```.*?^ *```$/).map { String($0.output) },
+            figures: prose.replacing(/\]\([^)]*\)/, with: "]").matches(of: /\d+(?:[.,\-]\d+)*/)
+                .map { String($0.output) }.sorted(),
+            links: prose.matches(of: /\]\(([^)]*)\)|(<doc:[^>]*>)/).map { match in
+                String(match.output.1 ?? match.output.2 ?? "").replacing("-ko", with: "").replacing(".ko.", with: ".")
+            }.sorted())
     }
 
     /// The lines of each code block in a language, those in lists included.
@@ -42,10 +76,20 @@ struct Document: Sendable, CustomStringConvertible {
         let snippets = try contents(of: "Snippets").filter { $0.hasSuffix(".swift") }.map { "Snippets/\($0)" }
         return try
             (snippets + [
+                "Tests/Consumer/Sources/Client/Consumer.swift",
+                "Tests/Consumer/Tests/Testing/FormTests.swift",
+                "Tests/Consumer/Tests/Testing/QueueTests.swift",
+                "Tests/Consumer/Tests/Testing/UploadTests.swift",
+                "Tests/PostcardCommandTests/ArticleSnippets.swift",
                 "Tests/PostcardCommandTests/DocumentationSnippets.swift",
                 "Tests/PostcardCommandTests/ReadmeSnippets.swift",
                 "Tests/PostcardDoctorTests/Findings/TestingAnUploaderTests.swift",
+                "Tests/PostcardCommandTests/VaporSnippets.swift",
                 "Tests/PostcardServerTests/Storing/UploadStoreCheckTests.swift",
+                "Tests/PostcardServerTests/Support/MemoryStore.swift",
+                // Compiled by `make check-frameworks`.
+                "Tests/Frameworks/Sources/FlyingFoxReceiver/FlyingFoxReceiver.swift",
+                "Tests/Frameworks/Sources/NIOReceiver/NIOReceiver.swift",
             ]).map { try Document($0) }
     }
 
@@ -55,8 +99,8 @@ struct Document: Sendable, CustomStringConvertible {
             file.text.components(separatedBy: "\n").map(Self.withoutIndentation)
         }
         var uncompiled: [String] = []
-        // A block of one line shows a manifest or an expression.
-        for block in blocks(in: "swift") where block.count > 1 {
+        // A block of one line shows an expression. A manifest has a test of its own.
+        for block in blocks(in: "swift") where block.count > 1 && !block[0].hasPrefix("// swift-tools-version") {
             for paragraph in block.map(Self.withoutIndentation).split(separator: "") {
                 let code = paragraph.filter { !$0.hasPrefix("import ") }
                 let isCompiled = files.contains { file in

@@ -23,9 +23,14 @@ private func sent(_ form: MultipartForm, to url: URL) async throws {
     print(response.status)
 }
 
-private func followed(_ form: MultipartForm, to url: URL, by client: UploadClient) async throws {
-    try await client.upload(form, to: url) { progress in
-        for part in progress.parts { print(part.filename ?? part.name, part.fraction ?? 0) }
+@MainActor private final class ViewModel {
+    private var fraction = 0.0
+
+    func follow(_ form: MultipartForm, to url: URL, by client: UploadClient) async throws {
+        try await client.upload(form, to: url) { progress in
+            self.fraction = progress.fraction ?? 0
+            for part in progress.parts { print(part.filename ?? part.name, part.fraction ?? 0) }
+        }
     }
 }
 
@@ -149,7 +154,7 @@ private func fitted(_ photo: URL, in form: inout MultipartForm) async throws {
     form.append(
         FormPart(
             name: "petImage", filename: picture.filename(for: photo.lastPathComponent),
-            contentType: picture.contentType, content: picture.content, metadata: .withoutLocation))
+            contentType: picture.contentType, content: picture.content))
 }
 
 // MARK: - PostcardQueue
@@ -173,6 +178,51 @@ private func tagged(
     try await queue.enqueue(form, to: url, tag: PetID(7))
     let id = try upload.tag(as: PetID.self)
     return id
+}
+
+private actor Diary {
+    func save(_ response: QueuedUpload.Response, for pet: PetID?) throws {}
+    func note(_ upload: QueuedUpload) throws {}
+}
+
+private func noted(in folder: URL, session: BackgroundSession, diary: Diary) -> UploadQueue {
+    let queue = UploadQueue(directory: folder, session: session) { upload in
+        guard case .done(let response) = upload.state else { return }
+        try await diary.save(response, for: try upload.tag(as: PetID.self))
+    }
+    return queue
+}
+
+private struct Answer: Decodable {
+    let isBusy: Bool
+    let isStored: Bool
+    let reason: String
+}
+
+private func judged(_ identifier: String) -> BackgroundSession {
+    var session = BackgroundSession(identifier: identifier)
+    session.accepts = { upload, response in
+        let answer = try response.decode(Answer.self)
+        if answer.isBusy { throw ResponseRejection("the server is busy", mayPass: true) }
+        guard answer.isStored else { throw ResponseRejection(answer.reason) }
+    }
+    return session
+}
+
+private func typed<Endpoint: UploadEndpoint>(
+    _ endpoint: Endpoint, in queue: UploadQueue, after upload: QueuedUpload
+) async throws -> Endpoint.Response? {
+    var pet: Endpoint.Response?
+    try await queue.enqueue(endpoint, tag: PetID(7))
+    if case .done(let response) = upload.state { pet = try endpoint.decode(response) }
+    return pet
+}
+
+private func noted(in queue: UploadQueue, diary: Diary) async throws {
+    for try await upload in queue.outcomes {
+        try await diary.note(upload)
+        try await queue.acknowledge(upload)
+    }
 }
 
 // MARK: - PostcardServer

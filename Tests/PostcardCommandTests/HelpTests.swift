@@ -65,9 +65,9 @@ struct HelpTests {
 
     /// Options without which the program does nothing of their kind.
     private static let withoutDefault: Set = [
-        "against", "body", "cert", "certificate", "content-type", "edit", "fit", "fix", "group", "listen", "not-before",
-        "private-key", "read-token", "read-token-file", "rules", "screen", "store", "token", "token-file", "url",
-        "user",
+        "against", "as", "body", "cert", "certificate", "content-type", "edit", "fit", "fix", "group", "listen",
+        "not-before", "private-key", "read-token", "read-token-file", "rules", "screen", "store", "token",
+        "token-file", "url", "user",
     ]
 
     @Test func `help shows the default of every option`() async throws {
@@ -150,14 +150,26 @@ struct HelpTests {
 
     @Test(
         arguments: [
-            ("send", [0, 1, 64, 66, 69, 70, 73, 75]), ("explain", [0, 1, 64, 66, 69, 73]),
-            ("conformance", [0, 1, 64, 66, 69, 73]),
+            ("send", [0, 1, 64, 66, 69, 70, 73, 75]), ("serve", [0, 64, 66, 69, 73, 130, 143]),
+            ("explain", [0, 1, 64, 66, 69, 73]), ("conformance", [0, 1, 64, 66, 69, 73]),
         ] as [(String, [Int])])
-    func `help names every exit status`(command: String, statuses: [Int]) async throws {
-        let help = try await Program.run([command, "--help"]).text.split(whereSeparator: \.isWhitespace)
-            .joined(separator: " ")
-        let sentence = try #require(help.firstMatch(of: /Exit status: ([^.]*)\./)?.1)
-        #expect(sentence.matches(of: /(?:^|; )([0-9]+)\b/).compactMap { Int($0.1) } == statuses, "\(sentence)")
+    func `help lists every exit status`(command: String, statuses: [Int]) async throws {
+        let help = try await Program.run([command, "--help"]).text
+        let list = try #require(help.firstMatch(of: /\nExit status:\n((?:  .+\n)+)\n/)?.1)
+        #expect(list.matches(of: /(?m)^  ([0-9]+) +\S/).compactMap { Int($0.1) } == statuses, "\(list)")
+    }
+
+    @Test(arguments: [
+        ("send", "--form", "--cacert"), ("queue add", "--form", "--queue"), ("serve", "--port", "--directory"),
+    ])
+    func `help begins with examples and what is used most`(command: String, first: String, later: String) async throws {
+        let help = try await Program.run(command.split(separator: " ").map(String.init) + ["--help"]).text
+        let examples = try #require(help.firstRange(of: "\n\nExamples:\n  postcard \(command)"))
+        let usage = try #require(help.firstRange(of: "\nUSAGE:"))
+        #expect(examples.upperBound < usage.lowerBound)
+        let options = help[usage.upperBound...]
+        let places = try [first, later].map { try #require(options.firstRange(of: " \($0) ")).lowerBound }
+        #expect(places[0] < places[1], "\(command)")
     }
 
     @Test(arguments: [

@@ -30,7 +30,7 @@ import Testing
         let array = try #require(try JSONSerialization.jsonObject(with: data) as? [[String: Any]])
         #expect(Set(array[0].keys) == ["id", "section", "sentence", "level", "outcome", "seen"])
         #expect(array[0]["id"] as? Int == check.number)
-        #expect(array[0]["level"] as? String == "SHOULD")
+        #expect(array[0]["level"] as? String == check.level.rawValue)
         #expect(array[0]["outcome"] as? String == "not applicable")
     }
 

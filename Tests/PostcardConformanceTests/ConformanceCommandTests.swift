@@ -9,7 +9,9 @@ struct ConformanceCommandTests {
         ["conformance"], ["conformance", "example.com"], ["conformance", "http://a/", "--only", "1"],
         ["conformance", "http://a/", "--only", "x"], ["conformance", "http://a/", "--raw", "--body", "a"],
         ["conformance", "http://a/", "--body", "a"], ["conformance", "http://a/", "--timeout", "0"],
-        ["conformance", "http://a/", "-H", "no colon"],
+        ["conformance", "http://a/", "-H", "no colon"], ["conformance", "http://a/", "--interop-version", "2"],
+        ["conformance", "http://a/", "--interop-version", "10"], ["conformance", "http://a/", "--as", "ios16"],
+        ["conformance", "http://a/", "--as", "ios17", "--interop-version", "3"],
     ])
     func `a wrong command line ends it with 64`(arguments: [String]) async throws {
         #expect(try await Program.run(arguments).status == 64)
@@ -75,7 +77,44 @@ struct ConformanceCommandTests {
             #expect(ending.status == 1)
             #expect(ending.text.contains("401  violated  §4.2.2  MUST: "))
             #expect(ending.text.contains("seen: POST: "))
-            #expect(ending.text.contains(" not the field Location\n"))
+            // Where lines break depends on the order of the fields in the responses.
+            let words = ending.text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(words.contains(", not the field Location 407 ok"))
+        }
+    }
+
+    @Test(arguments: UploadingSystem.allCases)
+    func `a system's uploads are shown to be resumed, or what keeps them from it`(
+        system: UploadingSystem
+    ) async throws {
+        let server = try await ReceivingServer()
+        let address = server.uploads.absoluteString
+        let resumed = try await Program.run(["conformance", address, "--as", system.rawValue])
+        #expect(resumed.status == 0, "\(resumed.text)")
+        #expect(resumed.text.hasSuffix("\(system.name) would resume an upload that breaks.\n"), "\(resumed.text)")
+        _ = try await server.end()
+        let silent = try await ReceivingServer("--interim-responses", "never")
+        let lost = try await Program.run(["conformance", silent.uploads.absoluteString, "--as", system.rawValue])
+        #expect(lost.status == 1)
+        #expect(lost.text.contains("\(system.name) would not resume an upload that breaks, because of 1201: POST: "))
+        _ = try await silent.end()
+        // Nothing is violated, and nothing is known.
+        let closed = try await ReceivingServer("--token", "secret")
+        let unknown = try await Program.run(["conformance", closed.uploads.absoluteString, "--as", system.rawValue])
+        #expect(unknown.status == 1)
+        let sentence = "Whether \(system.name) would resume an upload that breaks was not found out, because of 1201: "
+        #expect(unknown.text.contains(sentence), "\(unknown.text)")
+        _ = try await closed.end()
+    }
+
+    @Test func `the requests name the version that is chosen, or none`() async throws {
+        try await ModelServer.run { address in
+            // The model names the version in its 104 only if it knows that of the request.
+            for (version, outcome) in [("8", "ok"), ("9", "ok"), ("none", "not applicable"), ("6", "not applicable")] {
+                let options = ["--only", "821", "--interop-version", version]
+                let ending = try await Program.run(["conformance", address.description] + options)
+                #expect(ending.text.hasPrefix("821  \(outcome)  "), "\(version): \(ending.text)")
+            }
         }
     }
 }

@@ -84,6 +84,7 @@ struct JSONTests {
             #expect(JSON.faultForDecoders(in: text.utf8)?.contains("combining marks") == true)
         }
         #expect(JSON.faultForDecoders(in: "{\"a\":\"\u{3b1}\\u0300\"}".utf8) == nil)
+        #expect(JSON.faultForDecoders(in: "{\"a\":\"제주도, é and \\n\"}".utf8) == nil)
         #expect(JSON.faultForDecoders(in: "<html>".utf8) == nil)
         // Foundation would read it.
         #expect(

@@ -211,7 +211,8 @@ import Testing
         #expect(catalog.keys.flatMap(catalog.mistakes) == [])
         var keys: [String] = []
         for (type, path, count) in [
-            ("PictureFitError", "PictureFitError.swift", 10), ("PictureError", "Picking/PictureError.swift", 4),
+            ("PictureFitError", "Deciding/PictureFitError.swift", 10),
+            ("PictureError", "Picking/PictureError.swift", 4),
         ] {
             let codes = try StringCatalog.codes(in: "PostcardPictures/\(path)")
             #expect(codes.count >= count)

@@ -49,7 +49,7 @@ import Testing
             case .file(let url): (part.filename, try Data(contentsOf: url).count)
             case .bytes(let bytes): (part.filename, bytes.count)
             case .text(let text): (part.filename, text.utf8.count)
-            case .stream: (part.filename, 0)
+            case .stream, .picked: (part.filename, 0)
             }
         }
     }

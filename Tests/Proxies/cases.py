@@ -131,14 +131,14 @@ def posted_and_refused(bench, size, status=None, version=8, file="f"):
 def asked(bench, method):
     """HEAD, or GET in its place, at an unfinished upload."""
     wire = bench.front.wire()
-    created = wire.request("POST", "/uploads", [("Content-Type", FORM_TYPE), *fields_of(8, False)], b"--b\r\n")
+    created = wire.request("POST", "/uploads", [("Content-Type", FORM_TYPE), *fields_of(9, False)], b"--b\r\n")
     expect(created.status == 201 and created.location(), f"the creation: {created.status}")
     start = time.monotonic()
-    found = wire.request(method, created.location(), [("Upload-Draft-Interop-Version", "8")])
+    found = wire.request(method, created.location(), [("Upload-Draft-Interop-Version", "9")])
     expect(found.status in (200, 204), f"{method}: {found.status}")
     expect(found.fields.get("upload-offset") == "5", f"{method}: Upload-Offset {found.fields.get('upload-offset')}")
     duration = time.monotonic() - start
-    deleted = wire.request("DELETE", created.location(), [("Upload-Draft-Interop-Version", "8")])
+    deleted = wire.request("DELETE", created.location(), [("Upload-Draft-Interop-Version", "9")])
     expect(deleted.status in (200, 204), f"DELETE: {deleted.status}")
     return duration
 

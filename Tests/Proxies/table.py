@@ -65,14 +65,14 @@ def add_sending(table):
 def add_apps(table):
     for size in (KILOBYTES, MEGABYTES):
         is_small = size == KILOBYTES
-        for version in (3, 6, 8):
+        for version in (3, 6, 8, 9):
             name = f"iOS {version}, {TITLES[size]}"
             run = partial(cases.posted, size=size, version=version)
             refused = partial(cases.posted_and_refused, size=size, version=version)
             table.add(name, run, capped=run if is_small else refused)
             # Slowly, so that the receiver has time for a 104.
             table.add(
-                f"{name} slowly", partial(run, seconds=PACE), is_capped=is_small, is_quick=not is_small or version == 8)
+                f"{name} slowly", partial(run, seconds=PACE), is_capped=is_small, is_quick=not is_small or version == 9)
             table.add(
                 f"{name} cut", partial(run, seconds=PACE, cut_at=0.6), is_capped=is_small, is_quick=not is_small,
                 is_compared=False)

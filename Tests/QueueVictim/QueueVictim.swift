@@ -43,7 +43,7 @@ import PostcardQueue
         try await queue.pause()
         try await queue.resume()
         try await queue.cancelAll()
-        try await queue.clear()
+        try await queue.clear(.ended)
         try await drain(queue)
     }
 

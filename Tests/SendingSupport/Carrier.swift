@@ -1,7 +1,7 @@
 import PostcardAsyncHTTP
 package import PostcardClient
 package import PostcardForm
-package import Testing
+import Testing
 
 /// The transports that every test of sending runs through.
 package enum Carrier: CaseIterable, Sendable, CustomTestStringConvertible {

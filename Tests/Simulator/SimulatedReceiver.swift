@@ -130,7 +130,7 @@ final class SimulatedReceiver: @unchecked Sendable {
         do {
             for file in form.files {
                 try await upload.beginFile(
-                    name: "file", filename: "a.bin", contentType: "application/octet-stream", detectedType: nil)
+                    UploadRecord.FileHeader(name: "file", filename: "a.bin", contentType: "application/octet-stream"))
                 try await send(file, pace, on: process) { try await upload.write($0) }
                 try await upload.endFile()
             }

@@ -1,5 +1,5 @@
 import Dispatch
-package import PostcardQueue
+package import PostcardFoundation
 import Synchronization
 
 /// The activities of this process, which the tests' transfer daemon grants: it suspends an app that has none.

@@ -6,6 +6,10 @@ struct DaemonCommand: Encodable {
     var number: Int?
     /// Whether the system has launched the process for the session's events.
     var isBackground: Bool?
+    /// The identifier of the session that the process connects to.
+    var session: String?
+    /// The name of the process.
+    var process: String?
     /// The description of the transfer's identifier.
     var id: String?
     /// The same of several transfers.
@@ -32,6 +36,13 @@ struct DaemonCommand: Encodable {
     /// Why the system cancels transfers or ends the session.
     var reason: String?
     var network: [String: Bool]?
+    /// What a captive portal answers.
+    var portal: String?
+    /// Whether connections can be made, and whether the system can store responses.
+    var isReachable: Bool?
+    var isStored: Bool?
+    /// The time, in seconds, if the test sets it.
+    var now: Double?
     var counter: String?
     var atLeast: Int?
     var orResting: Bool?
@@ -69,13 +80,20 @@ struct DaemonMessage: Decodable, Sendable {
     var url: String?
     var method: String?
     var code: String?
+    /// Whether the system could not store the response.
+    var isUnstored: Bool?
+    /// The system's number for why the session has ended.
+    var systemCode: Int?
     var message: String?
     /// The transfers that have not ended or whose end has not been reported. The latter are also in ``ended``.
     var transfers: [String]?
     var ended: [String]?
     var counters: [String: Int]?
     var isResting: Bool?
+    var isSettled: Bool?
+    var active: Int?
     var isRunning: Bool?
     var isConnected: Bool?
+    var waking: [String]?
     var failures: [String]?
 }

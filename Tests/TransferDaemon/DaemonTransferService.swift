@@ -24,24 +24,35 @@ package final class DaemonTransferService: TransferService {
     }
 
     private let socket: String
+    private let session: String
+    private let process: DaemonProcess?
     private let isWakeUp: Bool
     private let daemonEnded: @Sendable () -> Void
     private let woken: @Sendable () -> Void
+    private let seconds: @Sendable (Date) -> Double
     private let state = Mutex(State())
 
     /// Makes a service, which ``connect(_:)`` connects.
     ///
     /// - Parameters:
     ///   - socket: The path of the daemon's socket.
+    ///   - session: The identifier of the session. Defaults to the app's only one.
+    ///   - process: The process that has the session from now on. Defaults to `nil`: the app, until it disconnects.
     ///   - isWakeUp: Whether the system launched the process for the session's events. Defaults to `false`.
+    ///   - seconds: How long the daemon waits until a date. Defaults to ``FastTime``.
     ///   - woken: Called when the system lets the suspended process run again, because of the session's events.
     ///   - daemonEnded: Called when the daemon closes the connection.
     package init(
-        socket: String, isWakeUp: Bool = false, woken: @escaping @Sendable () -> Void = {},
+        socket: String, session: String = "app", process: DaemonProcess? = nil, isWakeUp: Bool = false,
+        seconds: @escaping @Sendable (Date) -> Double = FastTime.seconds(until:),
+        woken: @escaping @Sendable () -> Void = {},
         daemonEnded: @escaping @Sendable () -> Void = {}
     ) {
         self.socket = socket
+        self.session = session
+        self.process = process
         self.isWakeUp = isWakeUp
+        self.seconds = seconds
         self.woken = woken
         self.daemonEnded = daemonEnded
     }
@@ -78,6 +89,8 @@ package final class DaemonTransferService: TransferService {
         state.withLock { $0.connection = connection }
         var command = DaemonCommand("connect")
         command.isBackground = isWakeUp
+        command.session = session
+        command.process = process?.name ?? DaemonProcess.app
         _ = try await connection.command(command)
     }
 
@@ -101,7 +114,7 @@ package final class DaemonTransferService: TransferService {
         command.file = transfer.body.path
         command.length = transfer.length
         command.resumeData = transfer.resumeData
-        command.delay = transfer.earliestBegin.map(FastTime.seconds)
+        command.delay = transfer.earliestBegin.map(seconds)
         command.networks = [
             "cellular": transfer.networks.cellular, "expensive": transfer.networks.expensive,
             "constrained": transfer.networks.constrained,
@@ -110,7 +123,7 @@ package final class DaemonTransferService: TransferService {
             state.addresses[id] = transfer.url
             state.reported.remove(id)
         }
-        let (connection, knowsEnd) = try await session()
+        let (connection, knowsEnd) = try await currentSession()
         command.knowsEnd = knowsEnd
         _ = try await connection.command(command)
     }
@@ -132,7 +145,15 @@ package final class DaemonTransferService: TransferService {
 
     package func disconnect() async {
         guard let connection = state.withLock({ $0.connection.take() }) else { return }
+        // Like a background session, it stays with its process.
+        if let process { return process.keep(connection) }
         _ = try? await connection.command(DaemonCommand("disconnect"))
+        connection.close()
+    }
+
+    package func release() async {
+        guard let connection = state.withLock({ $0.connection.take() }) else { return }
+        _ = try? await connection.command(DaemonCommand("release"))
         connection.close()
     }
 
@@ -145,10 +166,10 @@ package final class DaemonTransferService: TransferService {
     }
 
     /// The connection. Like a background session that has ended, it is made again when it is next used.
-    private func connection() async throws -> DaemonConnection { try await session().connection }
+    private func connection() async throws -> DaemonConnection { try await currentSession().connection }
 
     /// The connection, and whether this process knew that its session has ended when it chose it.
-    private func session() async throws -> (connection: DaemonConnection, knowsEnd: Bool) {
+    private func currentSession() async throws -> (connection: DaemonConnection, knowsEnd: Bool) {
         if let reconnect = state.withLock({ $0.reconnect.take() }) {
             try await reconnect()
             state.withLock { $0.isMadeAgain = true }
@@ -172,7 +193,7 @@ package final class DaemonTransferService: TransferService {
                 state.knowsEnd = true
                 state.reconnect = { [weak self] in try await self?.makeSession(report, freshFields) }
             }
-            return report(.invalidated(SessionProblem(systemCode: nil, message.reason ?? "no reason")))
+            return report(.invalidated(SessionProblem(systemCode: message.systemCode, message.reason ?? "no reason")))
         }
         guard let name = message.id, let id = AttemptID(name) else { return }
         switch message.event {
@@ -209,6 +230,10 @@ package final class DaemonTransferService: TransferService {
 
     private func end(_ message: DaemonMessage) -> AttemptEnd {
         switch message.end {
+        case "response"
+        where message.isUnstored == true
+            && !AttemptEnd.isArrival(status: message.status, errorDomain: "NSPOSIXErrorDomain", code: 1):
+            return .failed(.connectionLost(to: URL(filePath: "/"), "the response could not be stored"))
         case "response":
             let fields = (message.fields ?? []).compactMap { field in
                 HTTPField.Name(field[0]).map { HTTPField(name: $0, value: field[1]) }
@@ -225,9 +250,11 @@ package final class DaemonTransferService: TransferService {
             let reason = message.message ?? "unknown"
             // A process that was launched later does not know the URL.
             let url = state.withLock { $0.addresses[message.id ?? ""] } ?? URL(filePath: "/")
-            return .failed(
-                message.code == "connection-failed"
-                    ? .connectionFailed(to: url, reason) : .connectionLost(to: url, reason))
+            return switch message.code {
+            case "tls": .failed(.tls(.passes, with: url, reason))
+            case "connection-failed": .failed(.connectionFailed(to: url, reason))
+            default: .failed(.connectionLost(to: url, reason))
+            }
         }
     }
 }

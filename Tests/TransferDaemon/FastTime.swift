@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 package import PostcardQueue
 
 /// Time that passes 25 times as fast as the system's, so that no test waits for a queue's delays. It is the same in all
@@ -23,5 +23,5 @@ package enum FastTime {
     private static var date: Date { Date(timeIntervalSince1970: Date().timeIntervalSince1970 * Double(factor)) }
 
     /// How many seconds it takes until a date.
-    static func seconds(until date: Date) -> Double { date.timeIntervalSince(self.date) / Double(factor) }
+    package static func seconds(until date: Date) -> Double { date.timeIntervalSince(self.date) / Double(factor) }
 }

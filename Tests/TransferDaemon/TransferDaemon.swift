@@ -47,6 +47,12 @@ package final class TransferDaemon: Sendable {
         package var respondsToLostResources = false
         /// Whether the system keeps a second name of each file instead of a copy.
         package var linksFiles = false
+        /// The share of responses of success that the system cannot store, because the device is locked.
+        package var unstored = 0.0
+        /// How long a connection may be idle.
+        package var requestTimeout = 30.0
+        /// Whether time passes only with ``TransferDaemon/setTime(_:)``, and a broken transfer is not retried.
+        package var manualTime = false
         fileprivate var seed: UInt64 = 0
 
         package init() {}
@@ -58,12 +64,20 @@ package final class TransferDaemon: Sendable {
         package let counters: [String: Int]
         /// Whether nothing happens until a test does something.
         package let isResting: Bool
+        /// Whether the model does nothing more before the servers, a process or the test do something.
+        package let isSettled: Bool
+        /// The number of transfers that are being sent.
+        package let active: Int
         /// Whether a process of the app is running.
         package let isRunning: Bool
         /// Whether a process is connected.
         package let isConnected: Bool
+        /// The sessions for which the system would wake the app.
+        package let waking: [String]
         /// The transfers that have not ended or whose end has not been reported.
         package let transfers: [String]
+        /// The transfers that have not ended.
+        package let open: Set<String>
         /// The errors of the app's processes that failed.
         package let failures: [String]
 
@@ -81,6 +95,8 @@ package final class TransferDaemon: Sendable {
         /// The sum of handedOver, started, ended and acknowledged.
         case progress
         case redirected, connects, disconnects
+        /// Connections to sessions that another process has, and sessions that were given up.
+        case refused, released
         /// Processes of the app: all, opened by the user, and launched by the system.
         case launches, opens, backgroundLaunches
         case exits, killed, forceQuits
@@ -97,6 +113,9 @@ package final class TransferDaemon: Sendable {
         case invalidated
         /// Processes that were asked for another request of a delayed transfer.
         case asked
+        /// Transfers that ended while no process had their session, that a portal answered, and whose response the
+        /// system could not store.
+        case endedUnseen, intercepted, unstored
         /// The largest number of transfers that were open at a time.
         case mostOpen
     }
@@ -115,6 +134,16 @@ package final class TransferDaemon: Sendable {
             case .insufficientResources: 2
             }
         }
+    }
+
+    /// What a captive portal answers in place of all servers.
+    package enum Portal: String, Sendable, CaseIterable {
+        /// The handshake with it fails.
+        case tls
+        /// The status 511 (Network Authentication Required).
+        case status511 = "511"
+        /// Its page, with the status 200.
+        case html
     }
 
     /// When a transfer is lost.
@@ -165,6 +194,13 @@ package final class TransferDaemon: Sendable {
     /// - Parameter isWakeUp: Whether the system launched the app for the session's events. Defaults to `false`.
     package func service(isWakeUp: Bool = false) -> DaemonTransferService {
         DaemonTransferService(socket: socket, isWakeUp: isWakeUp)
+    }
+
+    /// A process of the app or of an extension, which lives until the test ends it.
+    ///
+    /// - Parameter name: The name of the process. Defaults to the app.
+    package func process(_ name: String = DaemonProcess.app) -> DaemonProcess {
+        DaemonProcess(name, socket: socket)
     }
 
     // MARK: - The user and the system
@@ -247,6 +283,33 @@ package final class TransferDaemon: Sendable {
         try await command("network") { $0.network = ["up": isUp, "cellular": isCellular] }
     }
 
+    /// Has a captive portal answer in place of all servers.
+    ///
+    /// - Parameter portal: What it answers; `nil` if the user has signed in.
+    @discardableResult package func setPortal(_ portal: Portal?) async throws -> Status {
+        try await command("portal") { $0.portal = portal?.rawValue }
+    }
+
+    /// Lets the app run in the background that ``suspend()`` has suspended, because all its transfers have ended.
+    @discardableResult package func wake() async throws -> Status {
+        try await command("wake")
+    }
+
+    /// Sets the time, if it is manual.
+    @discardableResult package func setTime(_ seconds: Double) async throws -> Status {
+        try await command("time") { $0.now = seconds }
+    }
+
+    /// Lets connections be made or fail.
+    @discardableResult package func setServers(areReachable: Bool) async throws -> Status {
+        try await command("reach") { $0.isReachable = areReachable }
+    }
+
+    /// Lets the system store responses of success or not, as on a locked device.
+    @discardableResult package func setResponses(areStored: Bool) async throws -> Status {
+        try await command("store") { $0.isStored = areStored }
+    }
+
     // MARK: - Waiting
 
     package func status() async throws -> Status {
@@ -296,9 +359,12 @@ package final class TransferDaemon: Sendable {
         var command = DaemonCommand(name)
         fill(&command)
         let response = try await connection.command(command)
+        let ended = Set(response.ended ?? [])
         return Status(
             counters: response.counters ?? [:], isResting: response.isResting ?? false,
+            isSettled: response.isSettled ?? false, active: response.active ?? 0,
             isRunning: response.isRunning ?? false, isConnected: response.isConnected ?? false,
-            transfers: response.transfers ?? [], failures: response.failures ?? [])
+            waking: response.waking ?? [], transfers: response.transfers ?? [],
+            open: Set(response.transfers ?? []).subtracting(ended), failures: response.failures ?? [])
     }
 }

@@ -10,6 +10,8 @@ import time
 VAIN_LAUNCHES_ALLOWED = 20
 # How long activities may take to end when the app is about to be suspended. More than a busy machine needs.
 PATIENCE_FOR_ACTIVITIES = 60.0
+# The name of the app's process. Others are extensions.
+APP = "app"
 
 # The bytes of the locks of an SQLite database's read marks, in its -shm file ("WAL-mode File Format" of SQLite).
 READ_MARKS = {str(byte) for byte in range(124, 128)}
@@ -43,6 +45,7 @@ class App:
 
     def launch(self, is_background):
         now = time.monotonic()
+        names = self.sessions_with_events()
         if is_background:
             # The rate limit doubles with each launch, unless the delay has passed.
             first = self.options["rateLimit"]
@@ -58,7 +61,7 @@ class App:
         command = self.app_command + ["--launch", str(self.counters["launches"])]
         log = open(os.path.join(self.folder, "app.log"), "wb")
         self.process = subprocess.Popen(
-            command + (["--background"] if is_background else []), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            command + (["--background", "--session", names[0]] if is_background else []), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         log.close()
         if is_background:
             self.wake_up_ends = now + self.options["wakeUpBudget"]
@@ -77,15 +80,21 @@ class App:
 
     def kill(self):
         """Kills the app's process, and waits until it has ended."""
-        process, peer = self.process, self.peer
+        process = self.process
         if process:
             process.kill()
             self.changed.wait_for(lambda: self.process is not process)
             if process.returncode == -signal.SIGKILL:
                 self.count("killed")
-        if peer:
+        for peer in self.app_peers():
             peer.drop()
             self.disconnect(peer)
+        if not self.process:
+            self.is_suspended = False
+
+    def app_peers(self):
+        """The connections of the app, which has one for each of its sessions."""
+        return [peer for peer in self.peers.values() if peer.process == APP]
 
     def launch_and_kill(self):
         """Kills a process of the app. If there is none, or it ends by itself, one is launched."""
@@ -106,8 +115,11 @@ class App:
         """Opens the app. A process in the background ends first: the model does not move it to the foreground."""
         if self.hidden:
             return  # No one can open it before the device is unlocked.
-        if not self.process:
+        if not self.process and not self.is_suspended:
             return self.launch(False)
+        if not self.process_is_background:
+            for peer in self.app_peers():
+                peer.is_background = False
         if self.is_suspended:
             if not self.process_is_background:
                 self.note_user()
@@ -117,18 +129,41 @@ class App:
             self.is_open_pending = True
 
     def needs_launch(self):
-        if self.process or self.peer or not self.app_command or self.is_ended:
+        if self.process or self.app_peers() or not self.app_command or self.is_ended:
             return False
         return self.is_open_pending or self.has_events()
 
     def has_events(self):
-        """Whether the system launches or wakes the app: all transfers have ended, or one needs credentials."""
-        states = {t.state for t in self.transfers.values()}
-        return (not self.was_quit and self.vain_launches < VAIN_LAUNCHES_ALLOWED
-                and ("challenged" in states or states == {"ended"}))
+        """Whether the system launches or wakes the app."""
+        return bool(self.sessions_with_events())
+
+    def sessions_with_events(self):
+        """The sessions for which the system launches or wakes the app: all their transfers have ended, or one needs
+        credentials, and no extension is connected, which would get the events."""
+        if self.was_quit or self.vain_launches >= VAIN_LAUNCHES_ALLOWED:
+            return []
+        states = {(t.session, t.state) for t in self.transfers.values()}
+        busy = {name for name, state in states if state not in ("ended", "challenged")}
+        busy -= {name for name, state in states if state == "challenged"}
+        busy |= {peer.name for peer in self.peers.values() if peer.process != APP}
+        return sorted({name for name, _ in states} - busy)
 
     def needs_waking(self):
         return bool(self.process and self.is_suspended and self.has_events())
+
+    def is_frozen(self, peer):
+        """Whether a connection is one of an app that is suspended and part of the test's own process."""
+        return self.is_suspended and not self.process and peer.process in (APP, None)
+
+    def is_settled(self):
+        """Whether the model does nothing more before the servers, a process or the test do something."""
+        is_cut_off = self.is_unreachable or self.portal
+        return (not self.may_start and not self.is_suspending
+                and all(t.state != "active" or not is_cut_off and t.connection and not t.connection.is_broken
+                        for t in self.transfers.values())
+                and not any(t.is_asking and t.state == "waiting" and self.peer_of(t) for t in self.transfers.values())
+                and not any(peer.outbox and not peer.is_held and not self.is_frozen(peer)
+                            for peer in self.peers.values()))
 
     def is_resting(self):
         """Whether nothing happens until a test does something."""
@@ -136,7 +171,7 @@ class App:
             return False
         return (not self.needs_launch() and not self.needs_waking()
                 and all(t.state == "ended" or not self.is_allowed(t) for t in self.transfers.values())
-                and (self.is_suspended or not (self.peer and self.peer.outbox)))
+                and (self.is_suspended or not any(peer.outbox for peer in self.app_peers())))
 
     def launch_if_due(self, now):
         if not self.needs_launch() and not self.needs_waking():
@@ -176,7 +211,7 @@ class App:
 
     def begin_activity(self, peer, number):
         """Grants an activity, unless the app is about to be suspended."""
-        is_granted = not self.is_suspending
+        is_granted = not self.is_suspending and not self.is_frozen(peer)
         if is_granted:
             self.activities.add((peer, number))
         peer.write({"event": "activity", "number": number, "granted": is_granted})
@@ -191,9 +226,10 @@ class App:
 
     def suspend(self):
         """Suspends the app when its activities have ended: anywhere, as a process that has none is not asked. The
-        system ends a process that has a lock then (0xdead10cc)."""
+        system ends a process that has a lock then (0xdead10cc). An app that is part of the test's own process only gets
+        no events."""
         process = self.process
-        if not process or self.is_suspended or self.is_suspending:
+        if not (process or self.app_peers()) or self.is_suspended or self.is_suspending:
             return
         self.is_suspending = True
         try:
@@ -204,6 +240,9 @@ class App:
                 self.failures.append("An activity did not end although it had expired.")
             if self.process is not process:
                 return
+            if not process:
+                self.is_suspended = True
+                return self.count("suspended")
             if not send(process, signal.SIGSTOP):
                 return
             while not is_stopped(process.pid):
@@ -234,17 +273,22 @@ class App:
     def resume(self):
         """Lets a suspended app run again."""
         self.is_suspended = False
-        send(self.process, signal.SIGCONT)
+        if self.process:
+            send(self.process, signal.SIGCONT)
         self.changed.notify_all()
 
     def wake(self):
         """Lets a suspended app run again, because of its session's events."""
+        names = self.sessions_with_events()
         self.resume()
         self.vain_launches += 1
-        self.wake_up_ends = time.monotonic() + self.options["wakeUpBudget"]
-        if self.peer:
-            self.peer.outbox.append({"event": "woken"})
-            self.peer.outbox.append({"event": "delivered-all"})
+        if self.process:
+            self.wake_up_ends = time.monotonic() + self.options["wakeUpBudget"]
+        for peer in self.app_peers():
+            peer.is_background = True
+            if peer.name in names:
+                peer.outbox.append({"event": "woken"})
+                peer.outbox.append({"event": "delivered-all"})
         self.count("woken")
 
     def note_handled(self):

@@ -18,7 +18,9 @@ CONTENT_FIELDS = {"content-type", "content-length", "content-encoding", "content
 
 
 class Transfer:
-    def __init__(self, number, command, held_file, earliest, is_discretionary=False):
+    def __init__(self, number, session, command, held_file, earliest, is_discretionary=False):
+        # The identifier of the session that carries it.
+        self.session = session
         # The system waits for good conditions if the app was in the background.
         self.is_discretionary = is_discretionary
         # The response that asks for credentials, and the upload resource, if the server resumes the upload.
@@ -37,6 +39,7 @@ class Transfer:
         self.is_lost = False
         # The process is asked for another request before a delayed transfer begins.
         self.must_ask = (command.get("delay") or 0.0) > 0
+        self.is_asking = False
         self.events = []
 
 
@@ -107,6 +110,13 @@ class Connection:
     def close(self):
         if self.http:
             self.http.close()
+
+
+def answer_of_portal(kind, transfer):
+    """The response of a captive portal to whatever is sent. None if it does not speak TLS as the server does."""
+    fields = [("Content-Type", "text/html; charset=utf-8")]
+    status = {"511": 511, "html": 200}.get(kind)
+    return status and Response(status, fields, b"<html>Sign in</html>", transfer.url, transfer.method)
 
 
 def carry(transfer, connection, timeout, report_sent, drop_at=None, resumes=False, hold=None):

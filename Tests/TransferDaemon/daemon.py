@@ -19,11 +19,11 @@ import time
 from collections import deque
 
 sys.dont_write_bytecode = True  # The directory belongs to the package.
-from session import Session  # noqa: E402
+from session import Session, list_transfers  # noqa: E402
 
 
-# The commands of a process that has the session.
-OF_CONNECTED = ("transfers", "begin", "continue", "cancel", "pause", "acknowledge", "answer")
+# The commands of a process that has a session.
+OF_CONNECTED = ("transfers", "begin", "continue", "cancel", "pause", "acknowledge", "answer", "release")
 
 
 class Peer:
@@ -35,6 +35,8 @@ class Peer:
         # The events for a connected app. Unless the model is eager, they wait until the app asks for its transfers.
         self.outbox = deque()
         self.is_background = self.is_held = self.is_invalid = False
+        # The identifier of its session, and the process that has it.
+        self.name = self.process = None
         self.is_gone = False
 
     def drop(self):
@@ -77,7 +79,8 @@ class Peer:
         session = self.session
         while True:
             with session.changed:
-                session.changed.wait_for(lambda: self.is_gone or self.outbox and not self.is_held)
+                session.changed.wait_for(
+                    lambda: self.is_gone or self.outbox and not self.is_held and not session.is_frozen(self))
                 if self.is_gone:
                     return
                 event = self.outbox[0]
@@ -100,7 +103,9 @@ class Peer:
             if what == "end-activity":
                 return session.end_activity(self, command["activity"])
             if what == "connect":
-                session.connect(self, command["isBackground"])
+                session.connect(self, command["session"], command["process"], command["isBackground"])
+                if self.is_invalid:
+                    return {}
                 threading.Thread(target=self.deliver, daemon=True).start()
                 if not self.is_held:
                     # Eager: waiting events are delivered before the process has asked for anything, unless they are many.
@@ -108,30 +113,34 @@ class Peer:
                 return {}
             if what == "handled":
                 return session.note_handled()
-            if what in OF_CONNECTED and session.peer is not self:
+            if what in OF_CONNECTED and session.peers.get(self.name) is not self:
+                if self.is_invalid and what == "transfers":
+                    return list_transfers([])  # It may be asked before the process is notified.
                 return {"error": "The process is not connected."}
             if what == "transfers":
                 self.is_held = False
                 session.changed.notify_all()
-                return session.list_transfers()
+                return list_transfers(session.transfers_of(self.name))
             if what == "begin" and self.is_invalid:
                 if command.get("knowsEnd"):
                     # On a device this ends the app. A process cannot prevent it before it was notified.
                     session.failures.append("A transfer began in a session of which the process knows that it has ended.")
                 return {"error": "The session has ended."}
             if what == "begin":
-                return session.begin(command, self.is_background)
+                return session.begin(command, self.name, self.is_background)
             if what == "continue":
                 return session.continue_delayed(command["transfer"], command.get("fields"))
             if what == "answer":
                 return session.answer_challenge(command["transfer"])
             if what == "cancel":
-                return session.cancel([t for t in session.transfers.values() if t.id in command["ids"]])
+                return session.cancel([t for t in session.transfers_of(self.name) if t.id in command["ids"]])
             if what == "pause":
-                paused = [t for t in session.transfers.values() if t.id in command["ids"]]
+                paused = [t for t in session.transfers_of(self.name) if t.id in command["ids"]]
                 return {"resumable": session.pause(paused)}
             if what == "acknowledge":
                 return session.acknowledge(command["transfer"])
+            if what == "release":
+                return session.release(self)
             if what == "disconnect":
                 return session.disconnect(self)
             return self.control(command, what)
@@ -160,7 +169,7 @@ class Peer:
             session.cancel(list(session.transfers.values()), command["reason"])
         elif what == "begin-delayed":
             for transfer in session.transfers.values():
-                transfer.earliest = time.monotonic()
+                transfer.earliest = session.now()
             session.note_change()
         elif what == "invalidate":
             session.invalidate(command["reason"])
@@ -168,6 +177,17 @@ class Peer:
             session.lose_resources()
         elif what == "lose":
             session.lose(command.get("lost", 1.0), command["when"])
+        elif what == "portal":
+            session.portal = command.get("portal")
+        elif what == "reach":
+            session.is_unreachable = not command["isReachable"]
+        elif what == "store":
+            session.stores_nothing = not command["isStored"]
+        elif what == "time":
+            session.time = command["now"]
+            session.note_change()
+        elif what == "wake":
+            session.wake()
         elif what == "network":
             session.set_network(command["network"])
         elif what != "status":

@@ -1,4 +1,4 @@
-"""The system's state of a background session: its transfers, the waiting events, and the app's process."""
+"""The system's state of background sessions: their transfers, the waiting events, and the app's process."""
 
 import base64
 import json
@@ -10,7 +10,7 @@ import time
 from collections import Counter, deque
 
 import carrying
-from app import App
+from app import APP, App
 
 # A test can set each of them. Times are in seconds.
 DEFAULTS = {
@@ -39,8 +39,15 @@ DEFAULTS = {
     # Whether the end of a transfer that cannot be resumed is the response about its upload resource, not an error.
     "respondsToLostResources": False,
     "linksFiles": False,  # Whether it keeps a second name of the file instead of a copy.
+    # The share of responses of success that the system cannot store, because the device was locked: it reports an error
+    # with the response.
+    "unstored": 0.0,
+    # Whether time passes only when the test says so, and a broken transfer is not retried.
+    "manualTime": False,
 }
 LONGEST_RETRY_SECONDS = 0.5
+# NSURLErrorBackgroundSessionInUseByAnotherProcess
+IN_USE = -996
 
 
 class Session(App):
@@ -57,7 +64,14 @@ class Session(App):
         # What paused transfers can be resumed with, by the tokens that the app gets. Each is good for one transfer.
         self.resumable = {}
         self.network = {"up": True, "cellular": False, "expensive": False, "constrained": False}
-        self.peer = None
+        # The connection that has each session, by the session's identifier. Only one process at a time has a session.
+        self.peers = {}
+        # What a captive portal answers in place of all servers: tls, 511 or html. None without one.
+        self.portal = None
+        # Whether no connection can be made, and whether no response can be stored.
+        self.is_unreachable = self.stores_nothing = False
+        # The time if it is manual.
+        self.time = 0.0
         self.is_ended = False
         # Whether a transfer may have to start, and when the next one is due. Most changes are about neither, and looking
         # at a thousand transfers for each of them takes longer than what the test is about.
@@ -77,17 +91,20 @@ class Session(App):
             return sum(self.counters[part] for part in ("handedOver", "started", "ended", "acknowledged"))
         return self.counters[name]
 
+    def now(self):
+        return self.time if self.options["manualTime"] else time.monotonic()
+
     # Transfers
 
-    def begin(self, command, is_background):
+    def begin(self, command, name, is_background):
         """Keeps the file: from now on the app may remove it."""
         number = self.counters["handedOver"]
         held = os.path.join(self.folder, f"transfer-{number}")
         (os.link if self.options["linksFiles"] else shutil.copyfile)(command["file"], held)
-        earliest = time.monotonic() + max(0.0, command.get("delay") or 0.0)
+        earliest = self.now() + max(0.0, command.get("delay") or 0.0)
         if is_background:
             earliest = max(earliest, self.rate_until)
-        transfer = carrying.Transfer(number, command, held, earliest, is_background)
+        transfer = carrying.Transfer(number, name, command, held, earliest, is_background)
         self.transfers[number] = transfer
         if command.get("resumeData"):
             self.begin_again(transfer, command["resumeData"])
@@ -130,7 +147,7 @@ class Session(App):
             if transfer.earliest > now:
                 next_time = min(transfer.earliest, next_time or transfer.earliest)
                 continue
-            if transfer.must_ask and self.peer:
+            if transfer.must_ask and self.peer_of(transfer) and not self.is_frozen(self.peer_of(transfer)):
                 self.ask(transfer, now)
                 next_time = min(transfer.earliest, next_time or transfer.earliest)
                 continue
@@ -142,9 +159,9 @@ class Session(App):
 
     def ask(self, transfer, now):
         """Asks the process for another request, and waits a little for it."""
-        transfer.must_ask = False
+        transfer.must_ask, transfer.is_asking = False, True
         transfer.earliest = now + self.options["requestPatience"]
-        self.peer.outbox.append({"event": "will-begin", "id": transfer.id, "number": transfer.number})
+        self.peer_of(transfer).outbox.append({"event": "will-begin", "id": transfer.id, "number": transfer.number})
         self.count("asked")
 
     def continue_delayed(self, number, fields):
@@ -152,7 +169,7 @@ class Session(App):
         if transfer and transfer.state == "waiting":
             names = {name.lower() for name, _ in fields or []}
             transfer.fields = [field for field in transfer.fields if field[0].lower() not in names] + (fields or [])
-            transfer.earliest = time.monotonic()
+            transfer.earliest, transfer.is_asking = self.now(), False
             self.note_change()
 
     def start(self, transfer, now):
@@ -169,9 +186,11 @@ class Session(App):
         self.count("started")
 
     def carry(self, transfer, connection, drop_at):
-        response, broken = None, None
+        response, broken, portal = None, None, self.portal
         try:
-            response = carrying.carry(
+            if self.is_unreachable:
+                raise carrying.Broken("no connection can be made", False)
+            response = carrying.answer_of_portal(portal, transfer) if portal else carrying.carry(
                 transfer, connection, self.options["requestTimeout"],
                 lambda sent, count: self.report_sent(transfer, sent, count), drop_at, self.options["resumes"],
                 self.hold if transfer.number < self.options["holds"] else None)
@@ -181,14 +200,18 @@ class Session(App):
             if transfer.state != "active" or transfer.connection is not connection:
                 return  # It was cancelled.
             transfer.connection = None
-            if transfer.is_resuming and response is None and broken.cannot_resume:
+            if portal:
+                self.count("intercepted")
+            if portal == "tls":
+                self.end(transfer, {"end": "failed", "code": "tls", "message": "the certificate is the portal's"})
+            elif transfer.is_resuming and response is None and broken.cannot_resume:
                 self.end_lost_resource(transfer, broken)
             elif response and response.is_challenge():
                 self.challenge(transfer, response)
             elif response:
                 self.finish(transfer, response)
             else:
-                self.retry(transfer, broken, time.monotonic())
+                self.retry(transfer, broken, self.now())
 
     def hold(self, transfer, connection):
         """Stops in the middle until the transfer is cancelled."""
@@ -208,8 +231,10 @@ class Session(App):
         transfer.was_connected |= broken.connected
         if not self.is_allowed(transfer):
             # Time without a network does not count.
-            transfer.first_try = None
-        elif now + transfer.retry_delay > transfer.first_try + self.options["resourceTimeout"]:
+            transfer.first_try, transfer.earliest = None, now
+            return self.count("retried")
+        if self.options["manualTime"] or (
+                now + transfer.retry_delay > transfer.first_try + self.options["resourceTimeout"]):
             code = "connection-lost" if transfer.was_connected else "connection-failed"
             return self.end(transfer, {"end": "failed", "code": code, "message": str(broken)})
         transfer.earliest = now + transfer.retry_delay
@@ -219,8 +244,8 @@ class Session(App):
     def challenge(self, transfer, response):
         """Asks the app for credentials, for which it is launched if it does not run."""
         transfer.state, transfer.response = "challenged", response
-        if self.peer:
-            self.peer.outbox.append({"event": "challenge", "id": transfer.id, "number": transfer.number})
+        if peer := self.peer_of(transfer):
+            peer.outbox.append({"event": "challenge", "id": transfer.id, "number": transfer.number})
         self.count("challenged")
 
     def answer_challenge(self, number):
@@ -235,20 +260,26 @@ class Session(App):
             self.count("resumed")
         elif response.url != transfer.url:
             self.count("redirected")
-        for start in range(0, len(response.body), carrying.CHUNK_BYTES):
+        for start in range(0, 0 if self.stores_nothing else len(response.body), carrying.CHUNK_BYTES):
             data = base64.b64encode(response.body[start:start + carrying.CHUNK_BYTES]).decode()
             transfer.events.append({"event": "received", "id": transfer.id, "data": data})
+        is_unstored = self.stores_nothing or (
+            response.status // 100 == 2 and self.random.random() < self.options["unstored"])
+        if is_unstored:
+            self.count("unstored")
         self.end(transfer, {
             "end": "response", "status": response.status, "fields": response.fields, "url": response.url,
-            "method": response.method})
+            "method": response.method, "isUnstored": is_unstored})
 
     def end(self, transfer, end):
         if transfer.is_lost:
             return self.forget(transfer, "lost")
         transfer.state = "ended"
         transfer.events.append({"event": "ended", "id": transfer.id, "number": transfer.number, **end})
-        if self.peer:
-            self.peer.outbox.extend(self.with_duplicates(transfer.events))
+        if peer := self.peer_of(transfer):
+            peer.outbox.extend(self.with_duplicates(transfer.events))
+        else:
+            self.count("endedUnseen")
         self.count("ended")
 
     def forget(self, transfer, counter):
@@ -286,11 +317,11 @@ class Session(App):
         return {name: data for name, data in resumable.items() if data}
 
     def invalidate(self, reason):
-        """Ends the session with all that it carries, of which nothing is reported. The process must connect again."""
+        """Ends all sessions with what they carry, of which nothing is reported. The processes must connect again."""
         self.lose(1.0, "at-once")
-        if self.peer:
-            self.peer.is_invalid = True
-            self.peer.outbox.append({"event": "invalidated", "reason": reason})
+        for peer in self.peers.values():
+            peer.is_invalid = True
+            peer.outbox.append({"event": "invalidated", "reason": reason})
         self.count("invalidated")
 
     def lose(self, share, when):
@@ -327,23 +358,38 @@ class Session(App):
         """Reports progress to a connected process. The system does not store it."""
         with self.changed:
             self.counters["bytesSent"] += count
-            if self.peer and transfer.state == "active":
+            peer = self.peer_of(transfer)
+            if peer and transfer.state == "active":
                 event = {"event": "sent", "id": transfer.id, "bytes": sent}
-                self.peer.outbox.extend(self.with_duplicates([event]))
+                peer.outbox.extend(self.with_duplicates([event]))
                 self.changed.notify_all()
 
-    def connect(self, peer, is_background):
-        """Connects a process: delivers waiting events, and after a launch in the background, that these were all."""
-        if self.peer:
-            self.peer.drop()
-        if not is_background:
+    def peer_of(self, transfer):
+        """The connection that has the transfer's session, or None."""
+        return self.peers.get(transfer.session)
+
+    def transfers_of(self, name):
+        return [t for t in self.transfers.values() if t.session == name]
+
+    def connect(self, peer, name, process, is_background):
+        """Connects a process to a session: delivers waiting events, and after a launch in the background, that these
+        were all. If another process has the session, this one gets nothing of it."""
+        peer.name, peer.process = name, process
+        if earlier := self.peers.get(name):
+            if earlier.process != process:
+                peer.is_invalid = True
+                peer.write({"event": "invalidated", "systemCode": IN_USE, "reason": "in use by another process"})
+                return self.count("refused")
+            earlier.drop()
+        if not is_background and process == APP:
             self.note_user()
-        self.peer = peer
+        self.peers[name] = peer
         peer.is_background = is_background
-        waiting = [event for t in self.transfers.values() if t.state == "ended" for event in t.events]
+        transfers = self.transfers_of(name)
+        waiting = [event for t in transfers if t.state == "ended" for event in t.events]
         peer.outbox = deque(self.with_duplicates(waiting))
         peer.outbox.extend({"event": "challenge", "id": t.id, "number": t.number}
-                           for t in self.transfers.values() if t.state == "challenged")
+                           for t in transfers if t.state == "challenged")
         if is_background:
             peer.outbox.append({"event": "delivered-all"})
         eager = self.options["eager"]
@@ -358,9 +404,19 @@ class Session(App):
             self.forget(transfer, "acknowledged")
 
     def disconnect(self, peer):
-        if self.peer is peer:
-            self.peer = None
+        if self.peers.get(peer.name) is peer:
+            del self.peers[peer.name]
             self.count("disconnects")
+
+    def release(self, peer):
+        """Gives up a session of which nothing is open. Ends that the process has not asked about go to it."""
+        for transfer in self.transfers_of(peer.name):
+            if transfer.state == "ended":
+                self.forget(transfer, "acknowledged")
+            else:
+                self.failures.append("A process gave up a session that has open transfers.")
+        self.disconnect(peer)
+        self.count("released")
 
     # The end
 
@@ -373,7 +429,7 @@ class Session(App):
         """Starts transfers and launches the app when they are due, until the end."""
         with self.changed:
             while not self.is_ended:
-                now = time.monotonic()
+                now = self.now()
                 if self.may_start or self.next_start is not None and now >= self.next_start:
                     self.may_start = False
                     self.next_start = self.start_transfers(now)
@@ -381,7 +437,8 @@ class Session(App):
                          if t is not None]
                 if self.may_start:
                     continue
-                self.changed.wait(max(0.0, min(times) - time.monotonic()) if times else None)
+                is_timed = times and not self.options["manualTime"]
+                self.changed.wait(max(0.0, min(times) - time.monotonic()) if is_timed else None)
 
     def finish_all(self):
         with self.changed:
@@ -394,13 +451,17 @@ class Session(App):
         return {
             "counters": {**self.counters, "progress": self.counter("progress")},
             "isResting": self.is_resting(),
+            "isSettled": self.is_settled(),
+            "active": sum(t.state == "active" for t in self.transfers.values()),
             "isRunning": self.process is not None and not self.is_suspended,
-            "isConnected": self.peer is not None,
-            **self.list_transfers(), "failures": self.failures}
+            "isConnected": bool(self.peers),
+            "waking": self.sessions_with_events(),
+            **list_transfers(self.transfers.values()), "failures": self.failures}
 
-    def list_transfers(self):
-        transfers = self.transfers.values()
-        return {"transfers": [t.id for t in transfers], "ended": [t.id for t in transfers if t.state == "ended"]}
+
+def list_transfers(transfers):
+    """What a process gets that asks for the transfers of a session, or a test for all."""
+    return {"transfers": [t.id for t in transfers], "ended": [t.id for t in transfers if t.state == "ended"]}
 
 
 def state_of(path):

@@ -171,7 +171,7 @@ private final class FuzzedQueue: Sendable {
         try? await queue.resume(1)
         try await queue.retryAll()
         try await queue.cancelAll()
-        _ = try await queue.clear()
+        _ = try await queue.clear(.ended)
         if try await !queue.uploads().isEmpty { finding("something is left that cannot be cleared") }
     }
 

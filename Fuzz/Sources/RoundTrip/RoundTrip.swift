@@ -43,7 +43,7 @@ private func part(from input: inout Input) -> FormPart? {
     let filename = input.text()
     // A receiver keeps only the last component of a path.
     guard isCarried(filename), !filename.utf8.contains(UInt8(ascii: "/")) else { return nil }
-    return FormPart(name: name, filename: filename, content: .bytes(Data(input.shortBytes())))
+    return FormPart(name: name, filename: filename, content: .bytes(Data(input.shortBytes())), metadata: .asIs)
 }
 
 /// Whether a name comes back as it was. The percent sign is not escaped, so some names look the same.
@@ -92,7 +92,7 @@ private func content(of part: FormPart) -> [UInt8] {
     switch part.content {
     case .text(let text): Array(text.utf8)
     case .bytes(let bytes): Array(bytes)
-    case .file, .stream: []
+    case .file, .stream, .picked: []
     }
 }
 

@@ -13,7 +13,7 @@ struct EntryRow: View {
         VStack(alignment: .leading) {
             Text(upload.enqueued.formatted(date: .abbreviated, time: .shortened))
             Text(upload.text).font(.caption)
-            ForEach(upload.photos, id: \.content) { photo in
+            ForEach(upload.photos) { photo in
                 ProgressView(photo.filename ?? photo.name, value: upload.fraction(of: photo))
             }
             // Without a style, a tap anywhere in the row would press all of its buttons.

@@ -1,8 +1,6 @@
 import DiaryKit
 import Foundation
 import PhotosUI
-import PostcardClient
-import PostcardForm
 import PostcardPictures
 import PostcardQueue
 import SwiftUI

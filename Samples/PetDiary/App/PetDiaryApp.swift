@@ -10,12 +10,10 @@ struct PetDiaryApp: App {
 
     var body: some Scene {
         WindowGroup { DiaryScreen(list: list) }
-            .backgroundTask(.urlSession(DiaryQueue.Sender.app.sessionIdentifier)) { [queue = list.queue] in
-                await queue.handleEvents()
-            }
-            // What the share extension has sent, which has ended long ago.
-            .backgroundTask(.urlSession(DiaryQueue.Sender.shareExtension.sessionIdentifier)) {
-                await DiaryQueue.make(.shareExtension).handleEvents()
+            // For the app's own session, and for that of each run of the share extension.
+            .backgroundTask(.urlSession(matching: { $0.hasPrefix(DiaryQueue.sessionPrefix) })) {
+                [queue = list.queue] identifier in
+                await queue.handleEvents(forSession: identifier)
             }
     }
 }

@@ -1,7 +1,6 @@
 import DiaryKit
 import Foundation
 import PhotosUI
-import PostcardForm
 import PostcardPictures
 import SwiftUI
 

@@ -15,7 +15,7 @@ struct QueueMenu: View {
             }
             Button(DiaryText.sendFailedAgain.localized()) { list.retryAll() }
             Button(DiaryText.cancelAll.localized()) { list.cancelAll() }
-            Button(DiaryText.removeEnded.localized()) { list.clear() }
+            Button(DiaryText.removeEnded.localized()) { list.clear(.ended) }
         }
     }
 }

@@ -1,6 +1,5 @@
 import DiaryKit
 import Foundation
-import PostcardForm
 import PostcardPictures
 import PostcardQueue
 import SwiftUI
@@ -15,6 +14,8 @@ struct ShareScreen: View {
     @State private var importer = PhotoImporter()
     @State private var saving: Task<Void, Never>?
     @State private var problem: String?
+    /// Whether the entry is in the queue, although it was not handed to the system.
+    @State private var isSaved = false
 
     var body: some View {
         Form {
@@ -25,13 +26,18 @@ struct ShareScreen: View {
                     PhotoImportRow(photo: photo) { importer.cancel(photo.id) }
                 }
                 if let problem { Text(problem).foregroundStyle(.red) }
-                Button(DiaryText.send.localized()) {
-                    saving = Task { await send() }
-                }
-                .disabled(photos.isEmpty || saving != nil)
-                Button(DiaryText.cancel.localized()) {
-                    saving?.cancel()
-                    cancel()
+                if isSaved {
+                    Text(DiaryText.saved.localized())
+                    Button(DiaryText.close.localized()) { done() }
+                } else {
+                    Button(DiaryText.send.localized()) {
+                        saving = Task { await send() }
+                    }
+                    .disabled(photos.isEmpty || saving != nil)
+                    Button(DiaryText.cancel.localized()) {
+                        saving?.cancel()
+                        cancel()
+                    }
                 }
             }
         }
@@ -56,13 +62,23 @@ struct ShareScreen: View {
             for part in parts { form.append(part) }
             let queue = DiaryQueue.make(.shareExtension)
             try await queue.enqueue(form, to: url)
-            // If this fails, the entry is sent when the app runs next.
-            try? await queue.handOver()
-            done()
+            await handOver(queue)
         } catch is CancellationError {
             problem = nil
         } catch {
             problem = error.localizedDescription
+        }
+    }
+
+    /// Hands the entry to the system before the extension ends. If that fails, the entry waits for the next hand-over: by
+    /// the app, or by the next run of the extension.
+    private func handOver(_ queue: UploadQueue) async {
+        do {
+            try await queue.handOver()
+            done()
+        } catch {
+            problem = error.localizedDescription
+            isSaved = true
         }
     }
 }

@@ -1,6 +1,5 @@
 import DiaryKit
 import Foundation
-import PostcardForm
 import PostcardPictures
 import SwiftUI
 import UIKit

@@ -1,7 +1,7 @@
 import HTTPTypes
 import PostcardForm
 import PostcardFoundation
-import PostcardResumption
+import PostcardWire
 
 /// Decides what an upload does next: a state machine without its own clock, network, files or random numbers.
 ///
@@ -69,7 +69,7 @@ struct DeliveryMachine: Sendable {
     /// The settings that decide.
     struct Rules: Sendable {
         let url: URL
-        let retry: RetryPolicy
+        var retry: RetryPolicy
         var hasInterceptors = false
         var acceptedStatuses = Set(200..<300)
         var acceptsEarlyResponses = false
@@ -112,7 +112,7 @@ struct DeliveryMachine: Sendable {
     /// A form that the server keeps refusing with ever smaller limits is not prepared more often.
     static let maximumPreparations = 5
 
-    private let rules: Rules
+    private var rules: Rules
     private var state = State.ready
     private var earlierErrors: [UploadError] = []
     private var history: RetrySchedule.History
@@ -146,6 +146,8 @@ struct DeliveryMachine: Sendable {
     init(_ rules: Rules, resumption: Resumption? = nil) {
         self.rules = rules
         self.resumption = resumption
+        // However the form is sent, it is not sent twice.
+        if let resumption, !resumption.policy.retry.repeatsUnclear { self.rules.retry.repeatsUnclear = false }
         limits = rules.limits
         history = RetrySchedule.History(after: rules.delivery)
     }
@@ -232,11 +234,15 @@ extension DeliveryMachine {
                 attempt.request, resumption.policy, accepting: rules.acceptedStatuses, known)
         else { return sendWhole(attempt) }
         resumption.elapsed = elapsed
+        resumption.isUnclear = isUnclear
         if let bytes = known.appendBytes { resumption.appendSize.begin(with: bytes) }
         let action = upload.begin(&resumption, known)
-        mayResumeLater = known.support != .unsupported
+        mayResumeLater = !known.support.isUnlisted
         return carryOut(action, of: attempt, upload, resumption, elapsed: elapsed, using: &generator)
     }
+
+    /// Whether a server may have the form, and it is not sent again then.
+    private var isUnclear: Bool { !rules.retry.repeatsUnclear && history.delivery.mayHaveArrived }
 
     private mutating func sendWhole(_ attempt: UploadAttempt) -> Action {
         state = .sending(attempt, nil)
@@ -265,6 +271,7 @@ extension DeliveryMachine {
             }
         }
         resumption.elapsed = elapsed
+        resumption.isUnclear = isUnclear
         let action: ResumableUpload.Action?
         switch event {
         case .responded(let response, let url): action = upload.handle(response, from: url, &resumption)
@@ -283,15 +290,14 @@ extension DeliveryMachine {
     ) -> Action {
         self.resumption = resumption
         support = upload.support
+        if support?.isUnlisted ?? false { mayResumeLater = false }
         if let resource = upload.incompleteResource { history.ruleOut(resource) }
         state = .sending(attempt, upload)
         switch action {
         case .send(let request, let statuses):
             return send(request, accepting: statuses, isSecret: request.url != attempt.request.url)
         case .check(let readBytes): return .check(attempt.request, readBytes: readBytes)
-        case .sendWhole:
-            if upload.support == .unsupported { mayResumeLater = false }
-            return sendWhole(attempt)
+        case .sendWhole: return sendWhole(attempt)
         case .finish(let response): return verify(response, of: attempt)
         case .fail(let error): return handle(error, of: attempt, elapsed: elapsed, using: &generator)
         }
@@ -340,6 +346,7 @@ extension DeliveryMachine {
         self.resumption = resumption
         var policy = resumption.policy.retry
         policy.maximumInterceptorRetries = rules.retry.maximumInterceptorRetries
+        policy.repeatsUnclear = rules.retry.repeatsUnclear
         var counted = history
         counted.failures = resumption.failures
         return Failure(attempt: attempt, reason: reason, schedule: rules.schedule(policy), history: counted)

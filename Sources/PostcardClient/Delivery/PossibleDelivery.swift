@@ -30,11 +30,12 @@ package enum PossibleDelivery: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - failure: What the failure says by itself.
-    ///   - resource: The upload resource that the attempt sent the form to, if there was one.
+    ///   - resource: The upload resource that the attempt sent the form to, and that is still known.
     mutating func add(_ failure: UploadError.Delivery, resource: URL?) {
         switch (self, failure) {
         case (_, .accepted): self = .accepted
-        case (.responseLost, _), (.accepted, _): break
+        case (.accepted, _): break
+        case (.responseLost(let lost), _): if lost != resource { self = .responseLost(resource: nil) }
         case (_, .responseLost): self = .responseLost(resource: resource)
         case (_, .neverArrived): self = .neverArrived
         case (_, .refused): self = .refused

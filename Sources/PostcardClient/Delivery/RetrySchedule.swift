@@ -10,11 +10,14 @@ package struct RetrySchedule: Sendable {
     private let url: URL
     /// How long the upload may take as a whole; `nil` means no limit.
     private let totalTimeout: Duration?
+    /// Whether the upload can wait for another network.
+    private let isQueued: Bool
 
-    package init(_ policy: RetryPolicy, for url: URL, totalTimeout: Duration? = nil) {
+    package init(_ policy: RetryPolicy, for url: URL, totalTimeout: Duration? = nil, isQueued: Bool = false) {
         self.policy = policy
         self.url = url
         self.totalTimeout = totalTimeout
+        self.isQueued = isQueued
     }
 
     /// The attempts so far, including the latest failure.
@@ -119,6 +122,10 @@ package struct RetrySchedule: Sendable {
                 failure.pause
                 ?? policy.delay(after: history.failures, retryAfter: failure.retryAfter, using: &generator)
         }
+        // A queue knows more of its attempts, and decides itself.
+        if !isQueued, !policy.repeatsUnclear, history.delivery == .responseLost(resource: nil) {
+            return .fail(error.adding("It was not tried again, because the server may have the form."))
+        }
         guard failure.isReplayable else {
             return .fail(error.addingUnreplayable())
         }
@@ -145,7 +152,7 @@ package struct RetrySchedule: Sendable {
 
     /// Whether a failure may pass by itself.
     private func mayPass(_ failure: Failure, _ history: History) -> Bool {
-        if failure.pause != nil || policy.mayPass(failure.error) { return true }
+        if failure.pause != nil || policy.mayPass(failure.error, isQueued: isQueued) { return true }
         guard history.isInProgress(failure) else { return false }
         // Without a time, it may be a conflict that lasts: the server has the form, and does not know its key.
         return failure.retryAfter != nil || history.conflicts < policy.maximumConflicts

@@ -1,6 +1,6 @@
 import HTTPTypes
 import PostcardForm
-import PostcardResumption
+import PostcardWire
 
 extension UploadError {
     /// The limits that a refusal reports and that the form exceeds. A limit that the form keeps is not the reason.

@@ -24,6 +24,9 @@ public import PostcardFoundation
 /// let pet = try await client.upload(AddPet(name: "초코", photos: photos))
 /// ```
 ///
+/// Responses are decoded on no actor. In a project whose types are on the main actor by default, such as a new one of
+/// Xcode 26, declare a response type outside of the endpoint as `nonisolated struct`.
+///
 /// To send a form to a URL without such a type, call
 /// ``UploadClient/upload(_:to:method:headerFields:progress:)``.
 public protocol UploadEndpoint: Sendable {
@@ -56,11 +59,15 @@ public protocol UploadEndpoint: Sendable {
     /// Defaults to `nil`: as set on the client.
     var acceptsEarlyResponses: Bool? { get }
 
+    /// The decoder of the response, with the formats of dates and keys. Defaults to `nil`: the client's, see
+    /// ``ResponseOptions/decoder``.
+    var decoder: JSONDecoder? { get }
+
     /// Makes the form. Called once for each upload, so that all attempts send the same bytes with the same boundary,
     /// and on no actor.
     func form() throws -> MultipartForm
 
-    /// Decodes the response, on no actor. Defaults to decoding it as JSON.
+    /// Decodes the response, on no actor. Defaults to decoding it as JSON with ``decoder``.
     func decode(_ response: UploadResponse) throws -> Response
 }
 
@@ -81,11 +88,13 @@ extension UploadEndpoint {
 
     public var acceptsEarlyResponses: Bool? { nil }
 
-    /// Decodes the body as JSON.
+    public var decoder: JSONDecoder? { nil }
+
+    /// Decodes the body as JSON, with the endpoint's decoder or the client's.
     ///
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/decoding``.
     public func decode(_ response: UploadResponse) throws -> Response {
-        try response.decode(Response.self)
+        try response.decode(Response.self, decoder: decoder)
     }
 
     /// The URL that the form is sent to: the base URL, the path, and the query.
@@ -146,18 +155,21 @@ extension UploadClient {
     ///   - progress: Called with the progress, as by ``upload(_:to:method:headerFields:progress:)``.
     /// - Throws: What that method throws; the errors of the endpoint's ``UploadEndpoint/form()`` and
     ///   ``UploadEndpoint/decode(_:)``, unchanged.
-    @discardableResult @concurrent
+    @discardableResult
     public func upload<Endpoint: UploadEndpoint>(
-        _ endpoint: Endpoint, progress: (@Sendable (UploadProgress) -> Void)? = nil
+        _ endpoint: Endpoint, progress: ((UploadProgress) -> Void)? = nil
     ) async throws -> Endpoint.Response {
-        let response = try await perform(progress: progress) { try UploadJob(endpoint) }
-        return try endpoint.decode(response)
+        try await delivering(to: progress) { events in
+            try endpoint.decode(try await perform(reportingTo: events) { try UploadJob(endpoint) })
+        }
     }
 
     /// Sends an endpoint's form, and reports every event of the upload. Decode the response of
     /// ``UploadEvent/done(_:)`` with ``UploadEndpoint/decode(_:)``.
     public func events<Endpoint: UploadEndpoint>(of endpoint: Endpoint) -> UploadEvents {
-        UploadEvents { key, events in try await perform(under: key, reportingTo: events) { try UploadJob(endpoint) } }
+        UploadEvents(by: time.clock) { key, events in
+            try await perform(under: key, reportingTo: events) { try UploadJob(endpoint) }
+        }
     }
 }
 

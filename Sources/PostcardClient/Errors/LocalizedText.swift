@@ -84,8 +84,8 @@ extension UploadError {
             return LocalizedText(key: "UploadError.\(code).advice")
         }
         switch status {
-        case 401, 403, 413, 415, 429, 507: return LocalizedText(key: "UploadError.refused.\(status).advice")
-        case 408, 502...504: return LocalizedText(key: "UploadError.refused.busy.advice")
+        case 401, 403, 413, 415, 429, 507, 511: return LocalizedText(key: "UploadError.refused.\(status).advice")
+        case 408, 502...504, 520...527: return LocalizedText(key: "UploadError.refused.busy.advice")
         default: return LocalizedText(key: "UploadError.refused.advice")
         }
     }
@@ -105,6 +105,6 @@ extension FormError {
     }
 
     private var isAboutFile: Bool {
-        [.fileMissing, .fileNotRegular, .fileUnreadable, .fileChanged].contains(code)
+        [.fileMissing, .fileNotRegular, .fileUnreadable, .fileChanged, .metadataUnreadable].contains(code)
     }
 }

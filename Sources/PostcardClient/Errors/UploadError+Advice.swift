@@ -8,19 +8,20 @@ extension UploadError {
     public var advice: String? {
         switch code {
         case .refused:
-            response.flatMap { Self.advice(on: $0) }.map { delivery == .responseLost ? "\($0) \(Self.asking)" : $0 }
+            response.flatMap { Self.advice(on: $0) }.map { delivery == .responseLost ? "\($0) \(asking)" : $0 }
         case .connectionLost, .timedOut, .deadlinePassed:
             delivery == .responseLost
-                ? Self.asking
-                : "No server has the whole form. Send it again when the network is better, or set a retry policy."
+                ? asking
+                : "No server has the whole form. Send it again when the network is better\(unlessRetried(", or set a retry policy"))."
         case .earlyResponse:
             "The server cannot have the whole form. Check that this address receives forms. If it is meant to respond "
                 + "early, set responses.acceptsEarly."
         case .connectionFailed, .connectTimedOut:
-            "Nothing was sent. Check the address and the network; a retry policy covers short interruptions."
+            "Nothing was sent. Check the address and the network\(unlessRetried("; a retry policy covers short interruptions"))."
+        case .tls: adviceOnTLS
         case .interceptorFailed:
             delivery == .responseLost
-                ? Self.asking : "See why the interceptor fails. It may return .giveUp to have no other attempt made."
+                ? asking : "See why the interceptor fails. It may return .giveUp to have no other attempt made."
         case .form: formError?.advice
         case .formExpired:
             "Get a new form from the server that signed it, by the closure that refreshes it, or correct the clock. "
@@ -30,9 +31,28 @@ extension UploadError {
         }
     }
 
-    private static let asking =
-        "The form may have arrived. Ask the server before sending it again, or set a retry policy if the server honors "
-        + "the Idempotency-Key of retries."
+    /// Words about retries, or nothing but their number if there were some.
+    private func unlessRetried(_ words: String) -> String {
+        attempts > 1 ? ": \(attempts) attempts have failed" : words
+    }
+
+    private var asking: String {
+        "The form may have arrived. Ask the server before sending it again"
+            + unlessRetried(", or set a retry policy if the server honors the Idempotency-Key of retries") + "."
+    }
+
+    private var adviceOnTLS: String {
+        switch outlook {
+        case .passes:
+            "Nothing was sent. Check that the server expects https\(unlessRetried("; a retry policy covers broken handshakes"))."
+        case .passesElsewhere, nil:
+            "Nothing was sent. If the network asks its users to sign in, open any page in a browser; otherwise try another "
+                + "network, and check this device's clock and the server's certificate. A queue waits and tries again."
+        case .lasts:
+            "Nothing was sent, and another attempt does not help. Check which certificates the server requires, and which "
+                + "the app accepts."
+        }
+    }
 
     private static func advice(on response: UploadResponse) -> String? {
         if let advice = response.objectStoreProblem?.advice { return advice }
@@ -69,6 +89,7 @@ extension UploadError {
         case 503:
             "The server is busy or under maintenance. Try again later\(response.retryAfter().map { ", in \($0.inSeconds)" } ?? "")."
         case 507: "The server has no room for the form."
+        case 511: "The network asks its users to sign in. Open any page in a browser, sign in, and try again."
         case 500...:
             "The server failed, and not necessarily because of the form. Try again later, and report it to its operator."
         default: nil

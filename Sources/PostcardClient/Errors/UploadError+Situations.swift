@@ -1,7 +1,7 @@
 import HTTPTypes
 package import PostcardForm
 public import PostcardFoundation
-import PostcardResumption
+import PostcardWire
 
 /// A factory for each situation. The public factories are for transports.
 extension UploadError {
@@ -29,7 +29,15 @@ extension UploadError {
 
     /// The server's certificate or its encryption was not accepted.
     public static func tls(with url: URL, _ reason: String, underlyingError: (any Error)? = nil) -> UploadError {
-        UploadError(.tls, "No secure connection to \(url.address): \(reason)", underlyingError: underlyingError)
+        tls(.passesElsewhere, with: url, reason, underlyingError: underlyingError)
+    }
+
+    /// No secure connection could be made.
+    package static func tls(
+        _ outlook: Outlook, with url: URL, _ reason: String, underlyingError: (any Error)? = nil
+    ) -> UploadError {
+        UploadError(
+            .tls, "No secure connection to \(url.address): \(reason)", outlook, underlyingError: underlyingError)
     }
 
     /// An interceptor failed.
@@ -196,8 +204,8 @@ extension UploadError {
     ) -> UploadError {
         UploadError(
             .refused,
-            "\(url.address) says that it has \(offset) bytes of the form, \(contradiction). The upload starts over when "
-                + "it is sent again.", response: response)
+            "\(url.address) says that it has \(offset) bytes of the form, \(contradiction). Send the form again to start "
+                + "over.", response: response)
     }
 
     /// The server names another upload resource in its final response than in an interim one.
@@ -214,6 +222,38 @@ extension UploadError {
         return UploadError(
             .refused, "\(url.address) does not accept a form of \(length) bytes within its limits: \(limits)",
             response: response)
+    }
+
+    /// The server offers resumable uploads, but refuses to create one in any supported version of the draft.
+    static func refusedVersions(_ response: UploadResponse, by url: URL, _ numbers: [Int64]) -> UploadError {
+        let list = numbers.map { "\($0)" }.joined(separator: ", ")
+        return refused(response, by: url).adding(
+            "The server offers resumable uploads, but refuses interop versions \(list) of the draft.")
+    }
+
+    /// A response about an upload names another version of the draft than the request.
+    static func changedVersion(_ response: UploadResponse, by url: URL) -> UploadError {
+        let version = response.headerFields[.uploadDraftInteropVersion] ?? ""
+        return UploadError(
+            .refused,
+            "\(url.address) responded in another version of the resumable upload draft: \(version.withoutQuery). Send the "
+                + "form again to start over.", response: response)
+    }
+
+    /// The server does not report an upload's offset, probably because it has not ended an earlier request.
+    static func locked(_ response: UploadResponse, by url: URL) -> UploadError {
+        UploadError(
+            .refused,
+            "\(url.address) responded with \(response.statusText). It may still be busy with an earlier request of this "
+                + "upload", .passes, response: response)
+    }
+
+    /// The upload resource is gone, and may have become a form, which the client does not send again.
+    static func goneUnclear(_ refusal: UploadError) -> UploadError {
+        let message = refusal.adding("The server no longer has the upload, and may have stored the form.").message
+        return UploadError(
+            refusal.code, message, .passes, response: refusal.response, delivery: .responseLost,
+            underlyingError: refusal.underlyingError)
     }
 
     /// The server redirects to another place, and that is not followed.

@@ -45,7 +45,9 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         public static let connectTimedOut = Code(rawValue: "connect-timed-out")
         /// The upload took longer than ``UploadTimeouts/total``.
         public static let deadlinePassed = Code(rawValue: "deadline-passed")
-        /// The server's identity or its encryption was not accepted: nothing was sent.
+        /// No secure connection could be made: nothing was sent. Either the handshake broke, or the server's certificate
+        /// is not trusted, as on a network whose users must sign in first. A queue tries again, unless the server
+        /// requires a client certificate, App Transport Security forbids the connection, or the app rejected the server.
         public static let tls = Code(rawValue: "tls")
         /// The server responded with a status that is neither accepted nor a redirect that is followed;
         /// ``UploadError/response`` is the response.
@@ -107,6 +109,9 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// Whether an interceptor has decided that the form is not sent again.
     var isFinal = false
 
+    /// What another attempt may change, if the code alone does not say that.
+    package private(set) var outlook: Outlook?
+
     /// What the server said about resumption before the request failed.
     var announcement: ResumptionAnnouncement?
 
@@ -120,12 +125,23 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         self.phase = phase
         self.underlyingError = underlyingError
         delivery = code.usualDelivery
+        announcement = response?.announcement
     }
 
     /// Makes an error again that was stored.
     package init(stored code: Code, _ message: String, response: UploadResponse?, delivery: Delivery) {
         self.init(code, message, response: response)
         self.delivery = delivery
+    }
+
+    /// Makes an error of which the code does not say what another attempt may change.
+    package init(
+        _ code: Code, _ message: String, _ outlook: Outlook, response: UploadResponse? = nil,
+        delivery: Delivery = .neverArrived, underlyingError: (any Error)? = nil
+    ) {
+        self.init(code, message, response: response, underlyingError: underlyingError)
+        self.delivery = delivery
+        self.outlook = outlook
     }
 
     /// What is wrong with the form, for the code ``Code/form``.
@@ -164,11 +180,24 @@ extension UploadError {
         /// A server has refused the form: it is safe to send it again, and useless unless the reason passes.
         case refused
         /// The whole form was sent, in this attempt or an earlier one, and what became of it is not known: there was no
-        /// response, or one of 500, 502 or 504, which says that the server or a proxy does not know either. Sending it
-        /// again may store it twice, unless the server honors the `Idempotency-Key`.
+        /// response, or one which says that the server or a proxy does not know either: 500, 502, 504, or Cloudflare's
+        /// 520, 522, 524 or 527. Sending it again may store it twice, unless the server honors the `Idempotency-Key`.
         case responseLost = "response-lost"
         /// A server has accepted the form, and something failed after that. It must not be sent again.
         case accepted
+    }
+}
+
+extension UploadError {
+    /// What another attempt may change.
+    package enum Outlook: Sendable, Hashable {
+        /// The failure may pass at any time, like a connection that broke: such as a TLS handshake that broke.
+        case passes
+        /// The failure may be the network's, and pass on another one: such as a certificate that is not trusted, because
+        /// the network responds in the server's place.
+        case passesElsewhere
+        /// The failure lasts: such as a server that requires a client certificate.
+        case lasts
     }
 }
 
@@ -176,7 +205,7 @@ extension UploadResponse {
     /// What a refusal says about the form that was sent.
     var delivery: UploadError.Delivery {
         // A body that was not sent to its end is not a form to any server.
-        [500, 502, 504].contains(status.code) && !isEarly ? .responseLost : .refused
+        [500, 502, 504, 520, 522, 524, 527].contains(status.code) && !isEarly ? .responseLost : .refused
     }
 }
 

@@ -188,4 +188,26 @@ public final class UploadItem: Identifiable {
         list?.fill()
     }
 }
+
+extension UploadItem {
+    /// Makes an item for a preview of a row, or for a test. It sends nothing.
+    ///
+    /// ```swift
+    /// #Preview { Row(item: .preview(.sending, progress: .preview(0.4))) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - state: The state of the upload.
+    ///   - name: The name on the screen.
+    ///   - progress: The progress of the current attempt. Defaults to `nil`, that of an upload whose first byte was not
+    ///     sent.
+    public static func preview(
+        _ state: State = .sending, name: String = "photo.jpg", progress: UploadProgress? = nil
+    ) -> UploadItem {
+        let item = UploadItem(UploadEvents { _, _ in throw CancellationError() }, name: name)
+        item.state = state
+        item.progress = progress
+        return item
+    }
+}
 #endif

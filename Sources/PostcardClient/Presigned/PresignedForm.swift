@@ -1,5 +1,6 @@
 import PostcardForm
 public import PostcardFoundation
+import PostcardWire
 
 /// A form that a server has filled in and signed, so that an app can post a file straight to a bucket of an object store,
 /// without credentials of its own.

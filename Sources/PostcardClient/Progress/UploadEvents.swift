@@ -23,10 +23,12 @@ public struct UploadEvents: AsyncSequence, Sendable {
     typealias Upload = @Sendable (_ key: IdempotencyKey?, _ events: UploadEventQueue) async throws -> UploadResponse
 
     private let upload: Upload
+    private let clock: any UploadClock
     private var key: IdempotencyKey?
 
-    init(_ upload: @escaping Upload) {
+    init(by clock: any UploadClock = SystemClock(), _ upload: @escaping Upload) {
         self.upload = upload
+        self.clock = clock
     }
 
     /// The same events, with one `Idempotency-Key` for all iterations, so that a server that honors it can tell that
@@ -38,15 +40,15 @@ public struct UploadEvents: AsyncSequence, Sendable {
     }
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator { [upload, key] in try await upload(key, $0) }
+        Iterator(by: clock) { [upload, key] in try await upload(key, $0) }
     }
 
     /// One upload in progress.
     public struct Iterator: AsyncIteratorProtocol {
         private let run: Run
 
-        fileprivate init(_ upload: @escaping Run.Upload) {
-            run = Run(upload)
+        fileprivate init(by clock: any UploadClock, _ upload: @escaping Run.Upload) {
+            run = Run(by: clock, upload)
         }
 
         /// The next event; `nil` after `done`.
@@ -69,15 +71,20 @@ public struct UploadEvents: AsyncSequence, Sendable {
         typealias Upload = @Sendable (UploadEventQueue) async throws -> UploadResponse
 
         private let upload: Upload
-        private let queue = UploadEventQueue()
+        private let clock: any UploadClock
+        private let queue: UploadEventQueue
         private var task: Task<Void, Never>?
 
-        init(_ upload: @escaping Upload) {
+        init(by clock: any UploadClock, _ upload: @escaping Upload) {
             self.upload = upload
+            self.clock = clock
+            queue = UploadEventQueue(by: clock)
         }
 
         deinit {
-            task?.cancel()
+            guard let task else { return }
+            task.cancel()
+            clock.note(-1)
         }
 
         func next() async throws -> UploadEvent? {
@@ -94,7 +101,10 @@ public struct UploadEvents: AsyncSequence, Sendable {
 
         private func start() -> Task<Void, Never> {
             if let task { return task }
-            let started = Task { [upload, queue] in
+            // The upload is one thing to do, and the loop another, except while it waits for an event.
+            clock.note(2)
+            let started = Task { [upload, clock, queue] in
+                defer { clock.note(-1) }
                 do {
                     queue.put(.done(try await upload(queue)))
                     queue.finish()
@@ -113,7 +123,13 @@ public struct UploadEvents: AsyncSequence, Sendable {
 /// Progress replaces earlier progress that was not received yet, except milestones such as the end of a part. All other
 /// events are kept; there are a few for each attempt.
 final class UploadEventQueue: Sendable {
+    private let clock: any UploadClock
     private let state = Mutex(State())
+
+    /// - Parameter clock: The clock that passes no time while a task has events to take out.
+    init(by clock: any UploadClock) {
+        self.clock = clock
+    }
 
     private struct State {
         var events: [UploadEvent] = []
@@ -142,7 +158,9 @@ final class UploadEventQueue: Sendable {
             state.isLastReplaceable = isReplaceable
             return nil
         }
-        waiting?.resume(returning: event)
+        guard let waiting else { return }
+        clock.note(1)
+        waiting.resume(returning: event)
     }
 
     /// Says that there are no more events.
@@ -156,6 +174,7 @@ final class UploadEventQueue: Sendable {
             return waiting
         }
         guard let waiting else { return }
+        clock.note(1)
         if let error { waiting.resume(throwing: error) } else { waiting.resume(returning: nil) }
     }
 
@@ -176,12 +195,12 @@ final class UploadEventQueue: Sendable {
                     return nil
                 }
             }
-            if let result { continuation.resume(with: result) }
+            if let result { continuation.resume(with: result) } else { clock.note(-1) }
         }
     }
 
-    /// Calls a closure with all progress until the upload has ended, outside of any lock.
-    func deliver(to progress: @Sendable (UploadProgress) -> Void) async {
+    /// Calls a closure with all progress until the upload has ended, on the caller's actor and outside of any lock.
+    func deliver(to progress: (UploadProgress) -> Void) async {
         while let event = try? await next() {
             if case .sending(let step) = event { progress(step) }
         }

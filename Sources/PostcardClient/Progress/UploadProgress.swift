@@ -30,7 +30,9 @@ public struct UploadProgress: Sendable {
     let contentRanges: [Range<Int64>]
 
     /// How far one part is.
-    public struct Part: Sendable, Hashable {
+    public struct Part: Sendable, Hashable, Identifiable {
+        /// The position of the part in the form, from 0.
+        public let id: Int
         /// The name of the form's field.
         public let name: String
         /// The name of the file; `nil` for a text field.
@@ -77,7 +79,7 @@ public struct UploadProgress: Sendable {
         layouts.enumerated().map { index, part in
             let range = index < contentRanges.count ? contentRanges[index] : nil
             return Part(
-                name: part.name, filename: part.filename,
+                id: index, name: part.name, filename: part.filename,
                 bytesSent: range.map { min(max(bytesSent - $0.lowerBound, 0), $0.upperBound - $0.lowerBound) } ?? 0,
                 totalBytes: part.contentLength ?? (hasEnded(index) ? range.map { $0.upperBound - $0.lowerBound } : nil),
                 hasBegun: range.map { $0.lowerBound <= bytesSent } ?? false)
@@ -136,5 +138,39 @@ package struct SpeedMeter: Sendable {
         guard let bytesPerSecond, bytesPerSecond > 0 else { return nil }
         let seconds = Double(bytes) / bytesPerSecond
         return seconds < 31_536_000 ? .seconds(seconds) : nil
+    }
+}
+
+extension UploadProgress {
+    /// Makes a progress for a preview of a screen, or for a test.
+    ///
+    /// ```swift
+    /// #Preview { ProgressRow(progress: .preview(0.4, filenames: ["초코.jpg", "나비.jpg"])) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - fraction: The fraction of the body sent, from 0 to 1.
+    ///   - filenames: The names of the form's files, each a part of 1 MB. Defaults to one photo.
+    ///   - bytesPerSecond: The speed. Defaults to 500 kB a second; `nil` if it is not known yet.
+    ///   - attempt: The number of the attempt, from 1.
+    public static func preview(
+        _ fraction: Double = 0.4, filenames: [String] = ["photo.jpg"], bytesPerSecond: Double? = 500_000,
+        attempt: Int = 1
+    ) -> UploadProgress {
+        let size: Int64 = 1_000_000
+        let totalBytes = size * Int64(filenames.count)
+        var meter = SpeedMeter()
+        if let bytesPerSecond {
+            let now = ContinuousClock.now
+            meter.add(0, at: now)
+            meter.add(Int64(bytesPerSecond), at: now + .seconds(1))
+        }
+        return UploadProgress(
+            attempt: attempt, bytesSent: Int64(Double(totalBytes) * min(max(fraction, 0), 1)), totalBytes: totalBytes,
+            parts: filenames.map {
+                PartLayout(
+                    name: "file", filename: $0, contentType: MediaType.forExtension(of: $0), contentLength: size)
+            },
+            contentRanges: filenames.indices.map { size * Int64($0)..<size * Int64($0 + 1) }, meter: meter)
     }
 }

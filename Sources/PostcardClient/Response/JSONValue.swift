@@ -2,11 +2,17 @@ import PostcardFoundation
 
 /// A JSON value of any shape, up to 64 values deep.
 public enum JSONValue: Sendable, Hashable, Decodable {
+    /// `null`.
     case null
+    /// `true` or `false`.
     case bool(Bool)
+    /// A number, with the precision of a `Double`.
     case number(Double)
+    /// A text.
     case string(String)
+    /// Values in an order.
     case array([JSONValue])
+    /// Values by their names.
     case object([String: JSONValue])
 
     /// More would not fit on the stack of a thread.

@@ -24,6 +24,9 @@ public struct UploadResponse: Sendable {
     /// of the form.
     public package(set) var isEarly = false
 
+    /// The client's decoder; `nil` if no client has received the response.
+    var decoder: JSONDecoder?
+
     /// What the server said about resumption before this response.
     var announcement: ResumptionAnnouncement?
 

@@ -41,29 +41,16 @@ struct XMLElements: Sendable {
             rest = rest[start...]
             // No name is longer, and a text of nothing but ampersands must not be searched again and again.
             let name = rest.dropFirst().prefix(8).prefix { $0 != ";" }
-            guard name.endIndex < rest.endIndex, rest[name.endIndex] == ";", let character = character(name) else {
+            guard name.endIndex < rest.endIndex, rest[name.endIndex] == ";",
+                let character = Unicode.Scalar(xmlReference: name)
+            else {
                 result += "&"
                 rest = rest.dropFirst()
                 continue
             }
-            result.append(character)
+            result.unicodeScalars.append(character)
             rest = rest[name.endIndex...].dropFirst()
         }
         return result + rest
-    }
-
-    private static func character(_ name: Substring) -> Character? {
-        switch name {
-        case "amp": return "&"
-        case "lt": return "<"
-        case "gt": return ">"
-        case "quot": return "\""
-        case "apos": return "'"
-        default:
-            guard name.hasPrefix("#") else { return nil }
-            let digits = name.dropFirst()
-            let code = digits.hasPrefix("x") ? UInt32(digits.dropFirst(), radix: 16) : UInt32(digits)
-            return code.flatMap(Unicode.Scalar.init).map(Character.init)
-        }
     }
 }

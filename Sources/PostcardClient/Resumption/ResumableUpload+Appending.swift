@@ -1,7 +1,7 @@
 import HTTPTypes
 import PostcardForm
 import PostcardFoundation
-import PostcardResumption
+import PostcardWire
 
 // MARK: - What the server is missing
 
@@ -27,6 +27,7 @@ extension ResumableUpload {
         var fields = request.resumptionFields(for: resource, offer.version)
         fields.uploadOffset = range.lowerBound
         fields.setUploadCompleteness(isLast, in: offer.version)
+        if !range.isEmpty { fields.askForIncrementalDelivery(in: offer.version) }
         return send(
             .patch, at: resource, fields, body.slice(range, contentType: PartialUpload.mediaType), accepting: statuses)
     }
@@ -36,24 +37,27 @@ extension ResumableUpload {
         _ response: UploadResponse, to range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL,
         _ extent: Extent, _ resumption: inout Resumption
     ) -> Action {
-        resumption.noteSent(upTo: range.upperBound)
         var response = response
         let isEarly = response.isEarly
         response.bytesSent += range.lowerBound
         guard range.upperBound < length else {
             return finish(response, to: range, offer, resource, &resumption)
         }
-        if isEarly || offer.isFinal(response) {
+        if offer.isFinal(response) {
+            // The server needs no more of the form.
+            resumption.end()
+            return finish(response, from: resource)
+        }
+        if isEarly {
             // Bytes that were not sent are missing, even if the client accepts early responses to the whole form.
-            if !isEarly { resumption.end() }
             return .fail(error(.earlyResponse(response, by: resource, of: length), of: resource))
         }
-        let possible = range.lowerBound...range.upperBound
+        let possible = range.lowerBound...length
         let offset = response.headerFields.uploadOffset ?? range.upperBound
         guard possible.contains(offset) else {
             return cancel(resource, offer, because: Extent(offset: offset), isNotIn: possible, response, &resumption)
         }
-        let offer = resumption.adopt(response.headerFields, offer)
+        let offer = resumption.adopt(response, offer)
         guard offer.accepts(length) else {
             return cancel(resource, offer, then: .fail(unacceptable(response, by: resource)), &resumption)
         }
@@ -89,6 +93,8 @@ extension ResumableUpload {
         _ error: UploadError, _ range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL, _ extent: Extent,
         _ resumption: inout Resumption
     ) -> Action {
+        let offer = resumption.adopt(error.announcement?.limits, offer)
+        guard !offer.isExceeded(by: length) else { return cancel(resource, offer, then: .fail(error), &resumption) }
         guard let response = error.response, error.code == .refused else {
             if [.connectionLost, .timedOut].contains(error.code) {
                 resumption.appendSize.noteInterruption(of: range)
@@ -109,19 +115,20 @@ extension ResumableUpload {
             resumption.end()
             return .fail(error)
         }
-        let announced = resumption.adopt(response.headerFields, offer)
+        let announced = resumption.adopt(response.headerFields.uploadLimits(in: offer.version), offer)
         switch status {
         case 413: return settle(error, of: range, announced, resource, &resumption)
         case 502, 504:
             resumption.appendSize.noteInterruption(of: range)
             return .fail(error)
-        case 404 where offset == nil, 410 where offset == nil: resumption.forget()
+        case 404 where offset == nil, 410 where offset == nil:
+            if let end = forget(after: error, &resumption) { return end }
         case 409 where isConflict(response, offer): break
         // The bytes changed on the way, and the server has dropped them.
         case 400 where response.isDigestMismatch && offset != nil: break
         default: return .fail(error)
         }
-        guard announced.accepts(length) else { return sendWhole(&resumption) }
+        guard announced.accepts(length) || resumption.mustResume else { return sendWhole(&resumption) }
         return reject(error, &resumption) ?? locate(announced, &resumption)
     }
 
@@ -140,23 +147,40 @@ extension ResumableUpload {
             return reject(error, &resumption) ?? locate(offer, &resumption)
         }
         let smallest = offer.limits.minimumAppendBytes ?? 0
-        guard error.problem?["limit"] == nil, resumption.appendSize.noteRefusal(of: count, minimum: smallest) else {
-            return cancel(resource, offer, then: .fail(error), &resumption)
-        }
+        guard error.problem?["limit"] == nil else { return cancel(resource, offer, then: .fail(error), &resumption) }
+        if resumption.appendSize.noteRefusal(of: count, minimum: smallest) { return locate(offer, &resumption) }
+        guard !resumption.hasAskedForLimits else { return cancel(resource, offer, then: .fail(error), &resumption) }
+        step = .askingForLimits(offer, resource, range, error)
+        return send(.options, at: request.url, offer.version)
+    }
+
+    /// The server was asked for its limits once more ("Limits").
+    mutating func handle(
+        _ response: UploadResponse, askedForLimitsOf offer: ResumptionOffer, _ resource: URL, _ range: Range<Int64>,
+        otherwise error: UploadError, _ resumption: inout Resumption
+    ) -> Action {
+        if resumption.policy.saysNothing(response) { return .fail(refusal(response, by: request.url)) }
+        resumption.hasAskedForLimits = true
+        var limits = response.status.kind == .successful ? response.headerFields.uploadLimits(in: offer.version) : nil
+        // The lifetime is that of another upload.
+        limits?.lifetimeSeconds = nil
+        let offer = resumption.adopt(limits, offer)
+        guard offer.accepts(length), offer.limits.maximumAppendBytes ?? .max < range.upperBound - range.lowerBound
+        else { return cancel(resource, offer, then: .fail(error), &resumption) }
         return locate(offer, &resumption)
     }
 
-    /// Whether a 409 means that the append began at another offset than the server's. One that has all bytes may mean
-    /// something else by it, unless it says that the upload is not complete.
+    /// Whether a 409 means that the append began at another offset than the server's. One that has all bytes, or names
+    /// no offset, may mean something else by it, unless it says that the response is not the form's ("Retry").
     private func isConflict(_ response: UploadResponse, _ offer: ResumptionOffer) -> Bool {
-        guard let offset = response.currentOffset else { return false }
-        return offset != length || response.headerFields.uploadCompleteness(in: offer.version) == false
+        let isOfProtocol = response.headerFields.uploadCompleteness(in: offer.version) == false
+        return isOfProtocol || response.currentOffset.map { $0 != length } ?? false
     }
 
     /// Counts a rejection.
     ///
     /// - Returns: The end of the upload after too many; `nil` if the upload continues.
-    private mutating func reject(_ error: UploadError, _ resumption: inout Resumption) -> Action? {
+    mutating func reject(_ error: UploadError, _ resumption: inout Resumption) -> Action? {
         resumption.noteRejection()
         if resumption.rejections >= resumption.policy.maximumRejections {
             return .fail(

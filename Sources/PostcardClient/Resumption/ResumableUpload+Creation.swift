@@ -1,7 +1,7 @@
 import HTTPTypes
 import PostcardForm
 import PostcardFoundation
-import PostcardResumption
+import PostcardWire
 
 // MARK: - The creation of the upload resource
 
@@ -11,11 +11,13 @@ extension ResumableUpload {
 
     /// Has the server make an upload resource, with no more of the form than it wants at least.
     mutating func create(_ offer: ResumptionOffer) -> Action {
-        let content = 0..<(offer.limits.minimumAppendBytes ?? 0)
+        let minimum = offer.version.has(.emptyCreation) ? 0 : offer.limits.minimumAppendBytes ?? 0
+        let content = 0..<minimum
         step = .creating(offer, content)
         var fields = request.resumptionFields(for: request.url, offer.version)
         fields.setUploadCompleteness(false, in: offer.version)
-        fields.uploadLength = length
+        fields.setUploadLength(length, in: offer.version)
+        if !content.isEmpty { fields.askForIncrementalDelivery(in: offer.version) }
         return send(request.method, at: request.url, fields, body.slice(content))
     }
 
@@ -28,70 +30,176 @@ extension ResumableUpload {
         case 503 where Self.noRoomCodes.contains(response.problem?["code"]?.text ?? ""):
             // Room comes back: the next form asks for a resource again.
             return sendWhole(&resumption)
-        case 300... where offer.isFinal(response):
-            // The form was refused by its first bytes or by its header.
+        case _ where offer.isFinal(response):
+            // The form was refused by its first bytes or by its header, or the server needs no more of it.
             resumption.end()
-            return .fail(refusal(response, by: url))
+            return finish(response, from: url)
         case 200..<300:
-            guard !offer.isFinal(response), let resource = resource(in: response.headerFields, from: url) else { break }
-            resumption.create(resource, offer, sent: content.upperBound)
-            let offer = resumption.adopt(response.headerFields, offer)
-            if let announced = announcedResource(in: response.announcement), announced != resource {
-                let error = error(.changedLocation(response, by: url), of: url)
-                return cancel(resource, offer, then: .fail(error), &resumption)
+            if let resource = resource(in: response.headerFields[.location], from: url) {
+                return begin(with: resource, response, from: url, content, offer, &resumption)
             }
-            guard offer.accepts(length) else {
-                let isTooLarge = offer.isExceeded(by: length)
-                return cancel(
-                    resource, offer, then: isTooLarge ? .fail(unacceptable(response, by: resource)) : .sendWhole,
-                    &resumption)
-            }
-            return check(offer, resource, Extent(offset: content.upperBound), &resumption)
         case 404, 405, 501: break
+        case 400 where !response.headerFields.contains(.location) && !response.headerFields.contains(.uploadLimit):
+            if let next = resumption.noteRefusal(of: offer.version) { return create(offer, in: next, &resumption) }
+            let versions = resumption.policy.versions.compactMap(\.interopNumber)
+            return .fail(error(.refusedVersions(response, by: url, versions), of: url))
         default:
-            if response.status.kind == .serverError { note(response.announcement, content, offer, &resumption) }
-            return .fail(refusal(response, by: url))
+            return settle(refusal(response, by: url), content, offer, &resumption)
         }
-        support = .unsupported
+        support = .unlisted(inviting: nil)
         return sendWhole(&resumption)
     }
 
-    /// The creation was interrupted: the next attempt asks the upload resource if a 104 has named it.
-    mutating func handle(
-        _ error: UploadError, whileCreating offer: ResumptionOffer, with content: Range<Int64>,
-        _ resumption: inout Resumption
+    private mutating func create(
+        _ offer: ResumptionOffer, in version: ResumptionVersion, _ resumption: inout Resumption
     ) -> Action {
-        if !note(error.announcement, content, offer, &resumption), [.connectionLost, .timedOut].contains(error.code) {
-            resumption.noteLostCreation()
-        }
-        return .fail(self.error(error, of: request.url))
+        let offer = offer.inVersion(version)
+        resumption.begin(offer)
+        return create(offer)
     }
 
-    /// Records the upload resource that a 104 has named.
-    ///
-    /// - Returns: Whether there is one.
-    @discardableResult
-    private func note(
-        _ announcement: ResumptionAnnouncement?, _ content: Range<Int64>, _ offer: ResumptionOffer,
-        _ resumption: inout Resumption
-    ) -> Bool {
-        guard let announcement, let resource = announcedResource(in: announcement) else { return false }
-        resumption.create(resource, offer, sent: content.upperBound)
-        _ = resumption.adopt(announcement.headerFields, offer)
-        return true
+    /// The server has made an upload resource.
+    private mutating func begin(
+        with resource: URL, _ response: UploadResponse, from url: URL, _ content: Range<Int64>,
+        _ offer: ResumptionOffer, _ resumption: inout Resumption
+    ) -> Action {
+        var offer = offer
+        if !offer.hasVersion(of: response) {
+            // The server has its own version, whatever the request names.
+            let number = response.headerFields.interopNumber
+            guard let version = resumption.policy.versions.first(where: { $0.interopNumber == number }) else {
+                let error = error(.changedVersion(response, by: url), of: url)
+                return cancel(resource, offer, then: .fail(error), &resumption)
+            }
+            _ = resumption.noteRefusal(of: offer.version)
+            offer = offer.inVersion(version)
+        }
+        // What OPTIONS said holds for any version. The next upload begins with the one that the server accepted.
+        if !resumption.refusedVersions.isEmpty { support = .offered(offer) }
+        resumption.create(resource, offer)
+        offer = resumption.adopt(response, offer)
+        if let announced = announcedResource(in: response.announcement), announced != resource {
+            let error = error(.changedLocation(response, by: url), of: url)
+            return cancel(resource, offer, then: .fail(error), &resumption)
+        }
+        guard offer.accepts(length) else {
+            let isTooLarge = offer.isExceeded(by: length)
+            return cancel(
+                resource, offer, then: isTooLarge ? .fail(unacceptable(response, by: resource)) : .sendWhole,
+                &resumption)
+        }
+        return check(offer, resource, Extent(offset: content.upperBound), &resumption)
+    }
+
+    /// The creation was interrupted.
+    mutating func handle(
+        _ error: UploadError, creating content: Range<Int64>, _ offer: ResumptionOffer, _ resumption: inout Resumption
+    ) -> Action {
+        if [.connectionLost, .timedOut].contains(error.code), announcedResource(in: error.announcement) == nil {
+            resumption.noteLostCreation()
+        }
+        return settle(self.error(error, of: request.url), content, offer, &resumption)
+    }
+
+    /// Ends the upload with the response to the form.
+    func finish(_ response: UploadResponse, from url: URL) -> Action {
+        acceptedStatuses.contains(response.status.code) ? .finish(response) : .fail(refusal(response, by: url))
+    }
+
+    /// Decides after the request that began the upload has failed. If a 104 has named an upload resource, the request
+    /// was an append to it, unless the response ends the upload ("Retry").
+    private mutating func settle(
+        _ error: UploadError, _ range: Range<Int64>, _ offer: ResumptionOffer, _ resumption: inout Resumption
+    ) -> Action {
+        guard let resource = announcedResource(in: error.announcement) else { return .fail(error) }
+        let isEnd = error.response.map { response in
+            let completeness = response.headerFields.uploadCompleteness(in: offer.version)
+            return completeness ?? (response.status.kind == .clientError && !resumption.policy.retry.mayPass(error))
+        }
+        if isEnd ?? false { return .fail(error) }
+        resumption.create(resource, offer)
+        return settle(error, range, offer, resource, Extent(), &resumption)
     }
 
     private func announcedResource(in announcement: ResumptionAnnouncement?) -> URL? {
-        announcement.flatMap { resource(in: $0.headerFields, from: $0.url) }
+        announcement.flatMap { resource(in: $0.location, from: $0.url) }
     }
 
-    /// The upload resource in a response to the creation.
-    private func resource(in fields: HTTPFields, from url: URL) -> URL? {
-        guard let location = fields[.location],
-            let resource = URL(string: location, relativeTo: url)?.absoluteURL, resource.host() != nil,
+    /// The upload resource that a response to the creation names.
+    func resource(in location: String?, from url: URL) -> URL? {
+        guard let location, let resource = URL(string: location, relativeTo: url)?.absoluteURL, resource.host() != nil,
             // Behind a proxy that encrypts, a server may not know its own scheme.
             resource.scheme?.lowercased() == "https" || request.url.scheme?.lowercased() == "http"
         else { return nil }
         return resource
+    }
+}
+
+// MARK: - Servers without OPTIONS
+
+extension ResumableUpload {
+    /// Sends the whole form, so that a server without OPTIONS can name an upload resource in a 104. Others ignore the
+    /// fields ("Upgrading To Resumable Uploads").
+    ///
+    /// - Parameter version: The version of the draft; `nil` for an ordinary upload.
+    mutating func invite(in version: ResumptionVersion?, _ resumption: inout Resumption) -> Action {
+        support = .unlisted(inviting: version)
+        let versions = resumption.policy.invitations
+        // An earlier process may have learned of its upload resource by a 104.
+        if resumption.resource != nil { return begin(.unlisted(version ?? versions[0]), &resumption) }
+        guard let first = version else { return sendWhole(&resumption) }
+        let version = versions.drop { $0 != first }.first { !resumption.refusedVersions.contains($0) } ?? first
+        resumption.end()
+        step = .inviting(version)
+        var fields = request.headerFields
+        fields.setResumptionVersion(version)
+        fields.setUploadCompleteness(true, in: version)
+        fields.setUploadLength(length, in: version)
+        fields.askForIncrementalDelivery(in: version)
+        return send(request.method, at: request.url, fields, body, accepting: acceptedStatuses)
+    }
+
+    /// The form was accepted.
+    mutating func handle(
+        _ response: UploadResponse, from url: URL, inviting version: ResumptionVersion, _ resumption: inout Resumption
+    ) -> Action {
+        let offer = ResumptionOffer.unlisted(version)
+        let completeness = response.headerFields.uploadCompleteness(in: version)
+        let isAnswered = response.announcement?.location != nil || completeness != nil
+        support = .unlisted(inviting: isAnswered ? version : resumption.policy.invitation(after: version))
+        guard completeness == false else { return .finish(response) }
+        // The server has not noticed that these were the last bytes.
+        var error = refusal(response, by: url)
+        error.delivery = .responseLost
+        guard
+            let resource = announcedResource(in: response.announcement)
+                ?? resource(in: response.headerFields[.location], from: url)
+        else { return .fail(error.adding("The form is not complete, and the server names no address for the rest.")) }
+        resumption.create(resource, offer)
+        return reject(error, &resumption) ?? locate(resumption.adopt(response, offer), &resumption)
+    }
+
+    /// The form was refused, or the request interrupted.
+    mutating func handle(
+        _ error: UploadError, inviting version: ResumptionVersion, _ resumption: inout Resumption
+    ) -> Action {
+        let error = self.error(error, of: request.url, 0..<length)
+        let completeness = error.response?.headerFields.uploadCompleteness(in: version)
+        let next = resumption.policy.invitation(after: version)
+        if error.announcement?.location != nil || completeness != nil {
+            support = .unlisted(inviting: version)
+        } else if let response = error.response, !resumption.policy.saysNothing(response) {
+            support = .unlisted(inviting: next)
+        } else if error.response != nil || [.connectionLost, .timedOut].contains(error.code) {
+            // Nothing is known of the server, but the next attempt may find a version in which it answers in time.
+            _ = resumption.noteRefusal(of: version)
+        }
+        if error.response?.status == .badRequest, error.announcement?.location == nil, completeness != true,
+            !resumption.policy.retry.mayPass(error)
+        {
+            // It may be the version that is refused, or the draft's fields, and not the form.
+            return completeness == nil ? sendWhole(&resumption) : invite(in: next, &resumption)
+        }
+        return settle(error, 0..<length, ResumptionOffer.unlisted(version), &resumption)
     }
 }

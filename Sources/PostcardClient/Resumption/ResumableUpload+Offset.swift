@@ -1,20 +1,20 @@
 import HTTPTypes
 import PostcardForm
 import PostcardFoundation
-import PostcardResumption
+import PostcardWire
 
 // MARK: - What the server has
 
 extension ResumableUpload {
     /// Finds out how much the upload resource has; has one made if there is none.
     mutating func locate(_ offer: ResumptionOffer, _ resumption: inout Resumption) -> Action {
-        if resumption.isExpired { resumption.forget() }
+        if resumption.isExpired, !resumption.isUnclear { resumption.forget() }
         if let resource = resumption.resource {
             if resource.refusesHead { return probe(offer, resource) }
             step = .locating(offer, resource)
             return send(.head, at: resource.url, offer.version)
         }
-        return create(offer)
+        return offer.isListed ? create(offer) : invite(in: offer.version, &resumption)
     }
 
     /// The upload resource was asked how much it has.
@@ -34,10 +34,22 @@ extension ResumableUpload {
         case _ where offer.isFinal(response):
             return settle(finalRefusal: refusal(response, by: url), response, offer, resource.url, &resumption)
         case 404, 410: break
+        // The server has not noticed yet that an earlier request was interrupted.
+        case 409, 423: return .fail(error(.locked(response, by: url), of: url))
         default: return .fail(refusal(response, by: url))
         }
+        return forget(after: refusal(response, by: url), &resumption) ?? locate(offer, &resumption)
+    }
+
+    /// Forgets an upload resource that is gone.
+    ///
+    /// - Returns: The end of the attempt if the resource may have become a form that is not sent twice; `nil` if
+    ///   another resource is made.
+    mutating func forget(after error: UploadError, _ resumption: inout Resumption) -> Action? {
         resumption.forget()
-        return locate(offer, &resumption)
+        guard resumption.isUnclear else { return nil }
+        resumption.end()
+        return .fail(self.error(.goneUnclear(error), of: request.url, 0..<length))
     }
 
     /// Sends an append without content, so that the server says how much it has: 409 to an offset that is not its own
@@ -54,7 +66,7 @@ extension ResumableUpload {
         _ resource: Resumption.Resource, _ resumption: inout Resumption
     ) -> Action {
         switch response.status.code {
-        case 200..<300:
+        case 200..<300 where !offer.isFinal(response):
             return check(offer, resource, Extent(offset: offset), response, &resumption)
         case 409:
             guard let offset = response.currentOffset else { return .fail(refusal(response, by: url)) }
@@ -64,8 +76,7 @@ extension ResumableUpload {
         case _ where offer.isFinal(response):
             return check(offer, resource, Extent(offset: length, isComplete: true), response, &resumption)
         case 404, 410:
-            resumption.forget()
-            return locate(offer, &resumption)
+            return forget(after: refusal(response, by: url), &resumption) ?? locate(offer, &resumption)
         default: return .fail(refusal(response, by: url))
         }
     }
@@ -79,9 +90,13 @@ extension ResumableUpload {
         guard possible.contains(extent.offset), !extent.isComplete || extent.offset == length else {
             return cancel(resource.url, offer, because: extent, isNotIn: possible, response, &resumption)
         }
-        let offer = resumption.adopt(response.headerFields, offer)
-        guard offer.accepts(length) else {
-            return cancel(resource.url, offer, then: .fail(unacceptable(response, by: resource.url)), &resumption)
+        let offer = resumption.adopt(response, offer)
+        guard extent.isComplete || offer.accepts(length) else {
+            // What was unclear is not: the server does not have all of it.
+            let canSendWhole = resumption.isUnclear && !offer.isExceeded(by: length)
+            return cancel(
+                resource.url, offer,
+                then: canSendWhole ? .sendWhole : .fail(unacceptable(response, by: resource.url)), &resumption)
         }
         resumption.appendSize.noteOffset(extent.offset, minimum: offer.limits.minimumAppendBytes ?? 0)
         return check(offer, resource.url, extent, &resumption)
@@ -112,7 +127,7 @@ extension ResumableUpload {
     ) -> Action {
         let contradiction =
             if extent.offset > possible.upperBound {
-                "and at most \(possible.upperBound) were sent there"
+                "which has only \(length)"
             } else if extent.offset < possible.lowerBound {
                 "after it had acknowledged \(possible.lowerBound)"
             } else {
@@ -177,6 +192,14 @@ extension UploadError {
 }
 
 extension ResumptionOffer {
+    /// Whether a success names the version of the requests, or none.
+    func hasVersion(of response: UploadResponse) -> Bool {
+        guard response.status.kind == .successful, let number = version.interopNumber,
+            response.headerFields.contains(.uploadDraftInteropVersion)
+        else { return true }
+        return response.headerFields.interopNumber == number
+    }
+
     /// Whether the upload is complete after a response, so that nothing can be appended to it. The status of a response
     /// to an append is then that of the form (draft-ietf-httpbis-resumable-upload, "Upload Append").
     func isFinal(_ response: UploadResponse) -> Bool {

@@ -1,7 +1,7 @@
 import HTTPTypes
 import PostcardForm
 import PostcardFoundation
-import PostcardResumption
+import PostcardWire
 
 /// Decides what one attempt of a resumable upload does next: it finds out whether the server resumes uploads, makes or
 /// finds the upload resource, and sends what the server is missing. Like ``DeliveryMachine``, of which it is a part, it
@@ -9,7 +9,7 @@ import PostcardResumption
 ///
 /// Every step is a whole request with a final response, so that every transport can do it: the URL of the upload
 /// resource is in the response to a creation without content. A 104 (Upload Resumption Supported) that names it counts
-/// only if no such response follows.
+/// only if no such response follows. A server without OPTIONS gets the whole form, and may name the resource in a 104.
 struct ResumableUpload: Sendable {
     let request: UploadRequest
     let body: UploadBody
@@ -46,6 +46,8 @@ struct ResumableUpload: Sendable {
         ///   - others: The versions to ask for then.
         ///   - isCertain: Whether the servers' responses so far mean that it does not.
         case asking(ResumptionVersion, others: ArraySlice<ResumptionVersion>, isCertain: Bool)
+        /// The whole form is sent, and the server may name an upload resource in a 104.
+        case inviting(ResumptionVersion)
         /// The server makes an upload resource, and gets some of the form with the request if it wants to.
         case creating(ResumptionOffer, Range<Int64>)
         /// The upload resource is asked how much it has.
@@ -57,6 +59,9 @@ struct ResumableUpload: Sendable {
         case checking(ResumptionOffer, URL, Extent)
         /// A part of the form, or all the rest, is being sent.
         case appending(ResumptionOffer, URL, Extent, Range<Int64>)
+        /// The server is asked for its limits once more, because it refused an append as too large. The error is what
+        /// the attempt fails with if there is no limit that was not known.
+        case askingForLimits(ResumptionOffer, URL, Range<Int64>, UploadError)
         /// The upload is complete, and the upload resource is asked for the response to the form, which was lost. The
         /// error is what the attempt fails with if the resource does not have it.
         case fetching(ResumptionOffer, URL, UploadError)
@@ -118,13 +123,16 @@ struct ResumableUpload: Sendable {
         if let offer = resumption.offer { return begin(offer, &resumption) }
         switch known.support {
         case .offered(let offer): return begin(offer, &resumption)
-        case .unsupported: return sendWhole(&resumption)
-        case .unknown: return ask(resumption.policy.versions[...], isCertain: true, &resumption)
+        case .unlisted(let version): return invite(in: version, &resumption)
+        case .unknown:
+            let versions = resumption.policy.versions
+            let first = versions.filter { $0 == known.version }
+            return ask((first + versions.filter { $0 != known.version })[...], isCertain: true, &resumption)
         }
     }
 
     mutating func begin(_ offer: ResumptionOffer, _ resumption: inout Resumption) -> Action {
-        guard offer.accepts(length) else { return sendWhole(&resumption) }
+        guard offer.accepts(length) || resumption.mustResume else { return sendWhole(&resumption) }
         resumption.begin(offer)
         return locate(offer, &resumption)
     }
@@ -140,19 +148,35 @@ struct ResumableUpload: Sendable {
     ///   - response: The response to the latest request.
     ///   - url: The URL that responded, which is another one after a redirect.
     mutating func handle(_ response: UploadResponse, from url: URL, _ resumption: inout Resumption) -> Action {
+        if let (resource, offer) = resourceOfStep, !offer.isFinal(response), !offer.hasVersion(of: response) {
+            return cancel(resource, offer, then: .fail(error(.changedVersion(response, by: url), of: url)), &resumption)
+        }
         switch step {
+        case .inviting(let version): return handle(response, from: url, inviting: version, &resumption)
+        case .askingForLimits(let offer, let resource, let range, let error):
+            return handle(response, askedForLimitsOf: offer, resource, range, otherwise: error, &resumption)
         case .asking(let version, let others, let isCertain):
-            handle(response, from: url, askedFor: version, others, isCertain: isCertain, &resumption)
-        case .creating(let offer, let content): create(response, from: url, with: content, offer, &resumption)
-        case .locating(let offer, let resource): handle(response, from: url, offer, resource, &resumption)
+            return handle(response, from: url, askedFor: version, others, isCertain: isCertain, &resumption)
+        case .creating(let offer, let content): return create(response, from: url, with: content, offer, &resumption)
+        case .locating(let offer, let resource): return handle(response, from: url, offer, resource, &resumption)
         case .probing(let offer, let resource, let offset):
-            handle(response, from: url, afterProbing: offset, offer, resource, &resumption)
+            return handle(response, from: url, afterProbing: offset, offer, resource, &resumption)
         case .appending(let offer, let resource, let extent, let range):
-            handle(response, to: range, offer, resource, extent, &resumption)
+            return handle(response, to: range, offer, resource, extent, &resumption)
         case .fetching(let offer, _, let lost):
-            finish(response, from: url, offer, otherwise: lost, &resumption)
-        case .cancelling(let ending): end(ending, &resumption)
-        case .new, .checking: .finish(response)
+            return finish(response, from: url, offer, otherwise: lost, &resumption)
+        case .cancelling(let ending): return end(ending, &resumption)
+        case .new, .checking: return .finish(response)
+        }
+    }
+
+    /// The upload resource that is being used, and how the server resumes it; `nil` before there is one, and for the
+    /// last append: its success is that of the form, whatever version it names.
+    private var resourceOfStep: (resource: URL, offer: ResumptionOffer)? {
+        switch step {
+        case .locating(let offer, let resource), .probing(let offer, let resource, _): (resource.url, offer)
+        case .appending(let offer, let resource, _, let range) where range.upperBound < length: (resource, offer)
+        default: nil
         }
     }
 
@@ -164,11 +188,10 @@ struct ResumableUpload: Sendable {
             return sendWhole(&resumption)
         case .appending(let offer, let resource, let extent, let range):
             let status = error.response?.status.code
-            if status.map({ ![404, 409, 410].contains($0) }) ?? true { resumption.noteSent(upTo: range.upperBound) }
             if status.map({ ![404, 409, 410, 413].contains($0) }) ?? true { resumption.forgiveRejections() }
             return settle(self.error(error, of: resource, range), range, offer, resource, extent, &resumption)
-        case .creating(let offer, let content):
-            return handle(error, whileCreating: offer, with: content, &resumption)
+        case .inviting(let version): return handle(error, inviting: version, &resumption)
+        case .creating(let offer, let content): return handle(error, creating: content, offer, &resumption)
         case .fetching(_, let resource, let lost):
             return fail(afterFetching: self.error(error, of: resource), otherwise: lost, &resumption)
         case .cancelling(let ending): return end(ending, &resumption)
@@ -213,8 +236,7 @@ extension ResumableUpload {
         _ versions: ArraySlice<ResumptionVersion>, isCertain: Bool, _ resumption: inout Resumption
     ) -> Action {
         guard let version = versions.first else {
-            if isCertain { support = .unsupported }
-            return sendWhole(&resumption)
+            return isCertain ? invite(in: resumption.policy.invitations.first, &resumption) : sendWhole(&resumption)
         }
         step = .asking(version, others: versions.dropFirst(), isCertain: isCertain)
         return send(.options, at: request.url, version)
@@ -233,7 +255,7 @@ extension ResumableUpload {
             support = .offered(offer)
             return begin(offer, &resumption)
         }
-        if resumption.policy.retry.statuses.union([401, 403]).contains(response.status.code) {
+        if resumption.policy.saysNothing(response) {
             // A busy proxy or an expired token is no reason to give up what is on the server already, or to send a form
             // whole that is too large for a proxy.
             let isBusy = resumption.policy.retry.statuses.contains(response.status.code)
@@ -258,9 +280,10 @@ extension ResumableUpload {
         accepting statuses: Set<Int> = Self.anyStatus
     ) -> Action {
         do throws(UploadError) {
-            let request = try UploadRequest(
+            var request = try UploadRequest(
                 url: url, method: method, headerFields: fields, body: body,
                 maximumResponseBytes: request.maximumResponseBytes)
+            request.uploadBytes = length
             return .send(request, accepting: statuses)
         } catch {
             return .fail(error)

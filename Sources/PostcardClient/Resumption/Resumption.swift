@@ -1,6 +1,6 @@
 import HTTPTypes
 import PostcardFoundation
-import PostcardResumption
+import PostcardWire
 
 /// What a resumable upload keeps from one attempt to the next: how far it got, and how often it failed since.
 struct Resumption: Sendable {
@@ -15,6 +15,9 @@ struct Resumption: Sendable {
     /// How long the upload has taken.
     var elapsed = Duration.zero
 
+    /// Whether a server may have the whole form, and the client does not send such a form again.
+    var isUnclear = false
+
     /// The number of attempts in a row without progress.
     private(set) var failures = 0
 
@@ -26,6 +29,12 @@ struct Resumption: Sendable {
 
     /// After this many lost creations, the upload is an ordinary one: a proxy may break all resumable ones.
     static let maximumLostCreations = 2
+
+    /// The versions in which the server has not made an upload resource.
+    private(set) var refusedVersions: Set<ResumptionVersion> = []
+
+    /// Whether the server was asked for its limits because it refused an append.
+    var hasAskedForLimits = false
 
     /// Whether an attempt has failed since the upload last made progress.
     private var hasFailed = false
@@ -60,22 +69,16 @@ struct Resumption: Sendable {
             self.origin = origin
         }
 
-        /// The offsets at which the server can be. It cannot lose what it has acknowledged, or get more than was sent.
-        func possibleOffsets(of length: Int64) -> ClosedRange<Int64> {
-            let sent =
-                switch origin {
-                case .here(let maximumOffset): min(maximumOffset, length)
-                case .earlierProcess: length
-                }
-            return min(acknowledged, sent)...sent
-        }
+        /// The offsets at which the server can be. It cannot lose what it has acknowledged. It can have more than was
+        /// sent, as long as the form has it ("Offset Retrieval").
+        func possibleOffsets(of length: Int64) -> ClosedRange<Int64> { min(acknowledged, length)...length }
 
         /// The process that sent the bytes of an upload resource.
         enum Origin: Sendable, Equatable {
-            /// An earlier process. Whether the files are still the same was not checked.
+            /// The bytes were sent by an earlier process. Whether the files are still the same was not checked.
             case earlierProcess(isChecked: Bool)
-            /// This process, which has sent at most this many bytes.
-            case here(maximumOffset: Int64)
+            /// The bytes were sent by this process.
+            case here
         }
     }
 
@@ -90,6 +93,9 @@ struct Resumption: Sendable {
     }
 
     var resource: Resource? { if case .keeping(let resource, _) = server { resource } else { nil } }
+
+    /// Whether a server may have the form, and only its upload resource can tell.
+    var mustResume: Bool { isUnclear && resource != nil }
 
     /// How the server resumes uploads, if that is known.
     var offer: ResumptionOffer? {
@@ -111,13 +117,20 @@ struct Resumption: Sendable {
     /// Adopts the limits in a response of the server.
     ///
     /// - Returns: How the server resumes uploads now.
-    mutating func adopt(_ fields: HTTPFields, _ offer: ResumptionOffer) -> ResumptionOffer {
+    mutating func adopt(_ response: UploadResponse, _ offer: ResumptionOffer) -> ResumptionOffer {
+        let offer = adopt(response.announcement?.limits, offer)
+        return adopt(response.headerFields.uploadLimits(in: offer.version), offer)
+    }
+
+    /// Adopts limits.
+    ///
+    /// - Returns: How the server resumes uploads now.
+    mutating func adopt(_ limits: UploadLimits?, _ offer: ResumptionOffer) -> ResumptionOffer {
+        guard let limits else { return offer }
         var offer = offer
-        offer.adopt(fields)
+        offer.adopt(limits)
         if let resource { server = .keeping(resource, offer) }
-        if let seconds = fields.uploadLimits(in: offer.version)?.lifetimeSeconds {
-            update { [elapsed] in $0.expiry = elapsed + .seconds(seconds) }
-        }
+        if let seconds = limits.lifetimeSeconds { update { [elapsed] in $0.expiry = elapsed + .seconds(seconds) } }
         return offer
     }
 
@@ -129,9 +142,17 @@ struct Resumption: Sendable {
         server = .unknown
     }
 
-    /// Records that the server has made an upload resource, to which this many bytes were sent with the creation.
-    mutating func create(_ resource: URL, _ offer: ResumptionOffer, sent: Int64) {
-        server = .keeping(Resource(url: resource, origin: .here(maximumOffset: sent)), offer)
+    /// Records that the server has made an upload resource.
+    mutating func create(_ resource: URL, _ offer: ResumptionOffer) {
+        server = .keeping(Resource(url: resource, origin: .here), offer)
+    }
+
+    /// Records that the server has not made an upload resource in a version.
+    ///
+    /// - Returns: The version to try next; `nil` if there is none.
+    mutating func noteRefusal(of version: ResumptionVersion) -> ResumptionVersion? {
+        refusedVersions.insert(version)
+        return policy.versions.first { !refusedVersions.contains($0) }
     }
 
     /// Records that a creation was interrupted, and that no upload resource is known.
@@ -177,11 +198,6 @@ struct Resumption: Sendable {
         countedBytes = offset
         failures = 0
         hasFailed = false
-    }
-
-    /// Records that bytes up to an offset were sent, and may have been accepted.
-    mutating func noteSent(upTo offset: Int64) {
-        update { if case .here(let maximum) = $0.origin { $0.origin = .here(maximumOffset: max(maximum, offset)) } }
     }
 
     /// Records that the server has accepted what was sent, or that the request was interrupted.

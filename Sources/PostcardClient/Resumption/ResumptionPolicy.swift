@@ -1,4 +1,4 @@
-package import PostcardResumption
+package import PostcardWire
 
 /// How an interrupted upload resumes.
 ///
@@ -9,8 +9,9 @@ package import PostcardResumption
 ///
 /// A server that supports "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload) keeps what it has of a
 /// form when the connection breaks, says how much that is, and accepts the rest. An OPTIONS request finds out whether
-/// it does, at most once an hour for each address. A server that does not gets an ordinary upload, and so does a form
-/// with a stream that can be read only once or has no known length.
+/// it does, at most once an hour for each address. If the response offers nothing, the form is sent in one request that
+/// invites the server to resume it, which others ignore. A form with a stream that can be read only once or has no known
+/// length is an ordinary upload.
 ///
 /// A resumed upload is another attempt, with the same `Idempotency-Key`, and its progress continues. If a file of the
 /// form has changed in the meantime, the upload fails before another byte is sent. Interceptors adapt the request that
@@ -42,9 +43,24 @@ public struct ResumptionPolicy: Sendable {
     /// to 8,000,000 down to 125,000.
     package var cautiousAppendBytes: ClosedRange<Int64> = 125_000...8_000_000
 
-    /// The supported revisions of the draft, most preferred first. The header fields of the last revision are those of
-    /// the future standard.
-    package var versions: [ResumptionVersion] = [.interop8, .interop6]
+    /// The supported versions of the draft, most preferred first. A server that refuses one is asked in the next one. A
+    /// server without versions, as the future standard has it, answers to any of them.
+    package var versions: [ResumptionVersion] = [.interop9, .interop8, .interop6]
+
+    /// The versions in which a whole form invites a server without OPTIONS to name an upload resource, most preferred
+    /// first. The last one is none: a 104 without a version counts only if the request has none either.
+    var invitations: [ResumptionVersion] { versions.contains(.newest) ? versions : versions + [.newest] }
+
+    /// The version to invite a server in that has not answered to another one; `nil` after the last.
+    func invitation(after version: ResumptionVersion) -> ResumptionVersion? {
+        invitations.drop { $0 != version }.dropFirst().first
+    }
+
+    /// Whether a response says nothing about what the server supports: it or a proxy is busy, or the client must
+    /// authenticate.
+    func saysNothing(_ response: UploadResponse) -> Bool {
+        retry.statuses.union([401, 403]).contains(response.status.code)
+    }
 
     /// What servers have offered; copies of the policy share it.
     let offers = ResumptionOffers()

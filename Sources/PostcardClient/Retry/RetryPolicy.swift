@@ -14,22 +14,25 @@ import HTTPTypes
 /// ```
 ///
 /// Only failures that may pass are tried again: a connection that failed, broke or timed out, and the statuses listed
-/// here. A server that responds with 409 (Conflict) to a form that may have arrived may still be processing it
-/// (draft-ietf-httpapi-idempotency-key-header), and is also asked again. All attempts have the same `Idempotency-Key`,
-/// by which a server can tell that they are one upload. If the server does not honor it, a retry after a lost response
-/// may store the form twice.
+/// here. A queue also waits for a network on which the server's certificate is trusted. A server that responds with 409
+/// (Conflict) to a form that may have arrived may still be processing it (draft-ietf-httpapi-idempotency-key-header),
+/// and is also asked again. All attempts have the same `Idempotency-Key`, by which a server can tell that they are one
+/// upload. If the server does not honor it, a retry after a lost response may store the form twice, unless
+/// ``repeatsUnclear`` is `false`.
 ///
-/// Uploads in this process and in a queue follow the same rules.
+/// Apart from that, uploads in this process and in a queue follow the same rules.
 public struct RetryPolicy: Sendable, Hashable {
     /// The maximum number of attempts, including the first. 1 means that nothing is tried again.
     public var maximumAttempts: Int
 
-    /// The statuses that are tried again, because the server was busy, slow or unavailable (RFC 9110 §15.5.9 and §15.6,
-    /// RFC 6585 §4, RFC 8470 §5.2). Defaults to 408, 425, 429, 500, 502, 503 and 504.
-    public var statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
+    /// The statuses that are tried again, because the server was busy, slow or unavailable, or because the network
+    /// responded in its place (RFC 9110 §15.5.9 and §15.6, RFC 6585 §4 and §6, RFC 8470 §5.2). Defaults to 408, 425,
+    /// 429, and 500 to 599 except 501 and 505, which say what the server cannot do.
+    public var statuses = Set(500..<600).subtracting([501, 505]).union([408, 425, 429])
 
-    /// Whether a connection that failed, broke or timed out is tried again, and in a queue an upload whose interceptor
-    /// failed. Defaults to `true`.
+    /// Whether a connection that failed, broke or timed out is tried again, also if its TLS handshake broke. In a
+    /// queue, also one to a server whose certificate is not trusted, and an upload whose interceptor failed. Defaults
+    /// to `true`.
     public var retriesConnectionFailures = true
 
     /// The maximum delay before the second attempt, which doubles with each further attempt. Defaults to 0.5 seconds.
@@ -57,6 +60,18 @@ public struct RetryPolicy: Sendable, Hashable {
     /// before the upload fails. Defaults to 10. After that, the conflict is likely to last.
     public var maximumConflicts = 10
 
+    /// Whether a form is sent again that a server may have: all of it was sent, and the response was lost. Defaults to
+    /// `true`, because the server can tell by the `Idempotency-Key` that it is the same form.
+    ///
+    /// Few servers know that field. With `false` the upload fails instead, so that the app can ask its user: in a queue
+    /// with the code `unclear`, which ``PostcardClient/UploadError`` does not have: `UploadQueue.retry(_:)` sends the
+    /// form again, and `UploadQueue.confirmArrival(of:)` says that the server has it. An upload that resumes is unclear
+    /// only if the server has all of it and then forgets the upload. `false` in a ``ResumptionPolicy`` counts as well.
+    ///
+    /// In a background session, the system repeats requests by itself and does not say so: every attempt is unclear that
+    /// ended without a response.
+    public var repeatsUnclear = true
+
     /// Makes a policy with the default delays: 0.25 to 0.5 seconds, then 0.5 to 1, and so on up to half a minute.
     ///
     /// - Parameters:
@@ -81,8 +96,16 @@ public struct RetryPolicy: Sendable, Hashable {
     var isOn: Bool { maximumAttempts > 1 }
 
     /// Whether a failure may pass by itself, so that another attempt may succeed.
-    func mayPass(_ error: UploadError) -> Bool {
-        switch error.code {
+    ///
+    /// - Parameter isQueued: Whether the upload can wait for another network. Defaults to `false`.
+    func mayPass(_ error: UploadError, isQueued: Bool = false) -> Bool {
+        switch error.outlook {
+        case .passes: return retriesConnectionFailures
+        case .passesElsewhere: return isQueued && retriesConnectionFailures
+        case .lasts: return false
+        case nil: break
+        }
+        return switch error.code {
         case .connectionFailed, .connectionLost, .timedOut, .connectTimedOut, .interceptorFailed:
             retriesConnectionFailures
         case .refused:

@@ -1,3 +1,5 @@
+package import PostcardFoundation
+
 /// How uploads use the network.
 public struct NetworkOptions: Sendable {
     /// The networks that uploads may use. Defaults to all.
@@ -21,6 +23,18 @@ public struct NetworkOptions: Sendable {
     /// the header fields of the upload, without what interceptors would add. A server that does not answer within 10
     /// seconds, or refuses, is taken to have no limit until it refuses the form.
     public var asksForLimits = false
+
+    /// Whether an upload continues when the user leaves the app, for as long as the system allows: about half a minute.
+    /// Defaults to `false`: the system suspends the app after a few seconds, and the server loses the connection.
+    ///
+    /// The time includes the preparation of a form and the delays between attempts. What takes longer is suspended, and
+    /// its connection is lost when the app runs again: set ``UploadClient/retry`` too, or use a queue with a background
+    /// session, such as `UploadQueue` of `PostcardQueue`. It has no effect where the system suspends no apps, as on macOS
+    /// and Linux.
+    public var continuesInBackground = false
+
+    /// How the system is asked not to suspend the app.
+    package var activity = ExpiringActivity.shared
 
     /// Makes the defaults.
     public init() {}

@@ -1,4 +1,6 @@
-/// Which responses mean that the server has the form.
+public import PostcardFoundation
+
+/// Which responses mean that the server has the form, and how they are read.
 public struct ResponseOptions: Sendable {
     /// The statuses of success. Defaults to 200 to 299 (RFC 9110 §15.3). Any other is a redirect, or an error with the
     /// code ``UploadError/Code/refused``.
@@ -15,6 +17,16 @@ public struct ResponseOptions: Sendable {
 
     /// The maximum size of a response body, in bytes. Defaults to 16 MiB.
     public var maximumBytes = 16 << 20
+
+    /// The decoder of JSON in responses, with the formats of dates and keys. Defaults to a `JSONDecoder` without changes.
+    ///
+    /// ```swift
+    /// client.responses.decoder.keyDecodingStrategy = .convertFromSnakeCase
+    /// ```
+    ///
+    /// ``UploadResponse/decode(_:decoder:)`` and endpoints without a decoder of their own use it. It is an object: copies
+    /// of a client share it, so change it before anything is sent.
+    public var decoder = JSONDecoder()
 
     /// Compares what the server says it received with what was sent. Defaults to `nil`: nothing is compared.
     public var verification: UploadVerification?

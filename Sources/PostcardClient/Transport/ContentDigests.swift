@@ -44,7 +44,7 @@ final class ContentDigests: Sendable {
             return zip(parts, state.finished).enumerated().map { index, part in
                 SentPart(
                     index: index, name: part.0.name, filename: part.0.filename, size: part.1.size,
-                    sha256: part.1.sha256, isText: part.0.contentType == nil)
+                    sha256: part.1.sha256)
             }
         }
     }

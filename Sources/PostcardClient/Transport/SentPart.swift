@@ -15,9 +15,6 @@ public struct SentPart: Sendable, Hashable {
     /// The SHA-256 of its content, in lower-case hexadecimal.
     public let sha256: String
 
-    /// Whether the part is known to be UTF-8, because it is a text without its own Content-Type.
-    let isText: Bool
-
     /// Whether the part is a file rather than a text field.
     public var isFile: Bool { filename != nil }
 }

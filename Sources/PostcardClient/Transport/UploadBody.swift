@@ -1,6 +1,6 @@
 import Crypto
 public import PostcardForm
-import PostcardResumption
+import PostcardWire
 import Synchronization
 
 /// The body of a request: the bytes of a form, read no faster than the client's rate limit allows.
@@ -88,7 +88,7 @@ public final class UploadBody: Sendable {
     }
 
     /// Reads all bytes, one piece after the other.
-    private func readAll(_ use: (UnsafeRawBufferPointer) -> Void) async throws {
+    package func readAll(_ use: (UnsafeRawBufferPointer) -> Void) async throws {
         let reader = try reader()
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
         while try await reader.prepare() {

@@ -22,6 +22,9 @@ public struct UploadRequest: Sendable {
     /// The networks that the request may use. Transports on platforms that do not distinguish networks ignore it.
     public var networks = AllowedNetworks.all
 
+    /// The size of the whole form in bytes, for a request of a resumable upload; `nil` for any other.
+    var uploadBytes: Int64?
+
     /// The body; `nil` for a request without one, such as the GET after a 303 (See Other).
     public let body: UploadBody?
 
@@ -85,19 +88,4 @@ extension URL {
         let credentials = "\(user):\(password(percentEncoded: false) ?? "")"
         return "Basic \(Data(credentials.utf8).base64EncodedString())"
     }
-
-    /// The URL without its query, for messages: that of a presigned PUT has the signature.
-    package var withoutQuery: String { absoluteString.withoutQuery }
-
-    /// The host and port, for messages.
-    var address: String {
-        let host = host() ?? ""
-        let name = host.contains(":") ? "[\(host)]" : host
-        return "\(name):\(port ?? (scheme?.lowercased() == "https" ? 443 : 80))"
-    }
-}
-
-extension String {
-    /// An address without its query, for messages.
-    var withoutQuery: String { String(prefix { $0 != "?" }) }
 }

@@ -16,16 +16,30 @@ extension UploadError {
         // In the middle of an upload, a missing network means that its connection was lost.
         case .some(let code) where bytesSent == 0 && Self.missingNetwork.contains(code):
             self = .connectionFailed(to: url, reason, underlyingError: error)
-        case .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateUntrusted,
-            .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
-            .clientCertificateRequired, .appTransportSecurityRequiresSecureConnection:
-            self = .tls(with: url, reason, underlyingError: error)
+        // Also what the system reports if the server closes the connection without notice (-9816). In the middle of an
+        // upload, that is a lost connection.
+        case .secureConnectionFailed where bytesSent == 0:
+            self = .tls(.passes, with: url, reason, underlyingError: error)
+        case .serverCertificateHasBadDate, .serverCertificateUntrusted, .serverCertificateHasUnknownRoot,
+            .serverCertificateNotYetValid, .clientCertificateRejected:
+            self = .tls(.passesElsewhere, with: url, reason, underlyingError: error)
+        case .clientCertificateRequired, .appTransportSecurityRequiresSecureConnection:
+            self = .tls(.lasts, with: url, reason, underlyingError: error)
         case .unknown where url.scheme?.lowercased() == "https" && bytesSent == 0 && Self.isAboutEncryption(reason):
-            self = .tls(with: url, reason, underlyingError: error)
+            let outlook: Outlook = Self.isAboutCertificate(reason) ? .passesElsewhere : .passes
+            self = .tls(outlook, with: url, reason, underlyingError: error)
         case .timedOut:
             self = .timedOut(url, bytesSent == 0 ? .connecting : .sending, after: nil, underlyingError: error)
         default:
             self = .connectionLost(to: url, reason, underlyingError: error)
+        }
+    }
+
+    /// The domain and the code of the system's error, such as `NSURLErrorDomain -1005`, for logs; `nil` if there is none.
+    package var systemCode: String? {
+        underlyingError.map { error in
+            let error = error as NSError
+            return "\(error.domain) \(error.code)"
         }
     }
 
@@ -42,6 +56,12 @@ extension UploadError {
         return !lossWords.contains { text.contains($0) } && encryptionWords.contains { text.contains($0) }
     }
 
+    /// Whether a description by libcurl is about the server's certificate.
+    private static func isAboutCertificate(_ description: String) -> Bool {
+        let text = description.lowercased()
+        return certificateWords.contains { text.contains($0) }
+    }
+
     /// How libcurl describes lost connections, in words that may be part of a sentence about encryption.
     private static let lossWords = [
         "ssl_error_syscall", "unexpected eof", "connection reset", "broken pipe", "not properly terminated",
@@ -49,7 +69,7 @@ extension UploadError {
     ]
 
     /// How libcurl describes failures of the encryption, with OpenSSL or GnuTLS.
-    private static let encryptionWords = [
-        "certificate", "ssl", "tls", "handshake", "cipher", "alternative name", "ca cert", "crl", "ocsp",
-    ]
+    private static let encryptionWords = certificateWords + ["ssl", "tls", "handshake", "cipher"]
+
+    private static let certificateWords = ["certificate", "alternative name", "ca cert", "crl", "ocsp"]
 }

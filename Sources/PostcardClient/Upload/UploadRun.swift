@@ -1,26 +1,47 @@
 import HTTPTypes
 import PostcardForm
 import PostcardFoundation
-import PostcardResumption
+import PostcardWire
 
 extension UploadClient {
-    /// Performs a job, and delivers its progress from a task of the upload's own.
+    /// Performs a job, and delivers its progress on the caller's actor.
     func perform(
-        progress: (@Sendable (UploadProgress) -> Void)?, _ job: @Sendable () throws -> UploadJob
+        progress: ((UploadProgress) -> Void)?, _ job: @escaping @Sendable () throws -> UploadJob
     ) async throws -> UploadResponse {
-        guard let progress else { return try await perform(reportingTo: nil, job) }
-        let events = UploadEventQueue()
-        async let delivery: Void = events.deliver(to: progress)
-        do {
-            let response = try await perform(reportingTo: events, job)
+        try await delivering(to: progress) { try await perform(reportingTo: $0, job) }
+    }
+
+    /// Does the work of an upload on no actor, and calls a closure with its progress on the caller's actor meanwhile.
+    ///
+    /// - Parameters:
+    ///   - progress: The closure; it is not called after this method has returned.
+    ///   - work: The work, with the queue that receives all events except `done`.
+    func delivering<Value: Sendable>(
+        to progress: ((UploadProgress) -> Void)?,
+        _ work: @escaping @concurrent @Sendable (UploadEventQueue?) async throws -> Value
+    ) async throws -> Value {
+        let clock = time.clock
+        clock.note(1)
+        defer { clock.note(-1) }
+        guard let progress else { return try await work(nil) }
+        let events = UploadEventQueue(by: clock)
+        // Noted before it begins, so that no time passes meanwhile.
+        clock.note(1)
+        async let value = Self.finishing(events, by: clock, after: work)
+        await events.deliver(to: progress)
+        return try await value
+    }
+
+    /// Does some work, and says that there are no more events when it has ended.
+    @concurrent private static func finishing<Value: Sendable>(
+        _ events: UploadEventQueue, by clock: any UploadClock,
+        after work: @concurrent @Sendable (UploadEventQueue?) async throws -> Value
+    ) async throws -> Value {
+        defer {
             events.finish()
-            await delivery
-            return response
-        } catch {
-            events.finish()
-            await delivery
-            throw error
+            clock.note(-1)
         }
+        return try await work(events)
     }
 
     /// Performs a job.
@@ -33,10 +54,12 @@ extension UploadClient {
         under key: IdempotencyKey? = nil, reportingTo events: UploadEventQueue?,
         _ job: @Sendable () throws -> UploadJob
     ) async throws -> UploadResponse {
-        let now = ContinuousClock.now
+        let now = time.clock.instant
         events?.put(.preparing)
         let job = try job()
-        return try await UploadRun(self, job, under: key, since: now - job.elapsed, reportingTo: events).response()
+        let run = UploadRun(self, job, under: key, since: now - job.elapsed, reportingTo: events)
+        guard network.continuesInBackground else { return try await run.response() }
+        return try await network.activity.accompany { try await run.response() }
     }
 }
 
@@ -158,7 +181,7 @@ final class UploadRun: Sendable {
         var saved = job.resource
         var digest = BodyDigest.Announcement.none
         var isVerified = false
-        while let action = machine.handle(event, elapsed: .now - start, using: &generator) {
+        while let action = machine.handle(event, elapsed: client.time.clock.instant - start, using: &generator) {
             logFailure(machine.lastError, after: event, before: action)
             if let support = machine.support { client.resumption?.offers.note(support, for: attempt.url) }
             if let bytes = machine.passedAppendBytes {
@@ -178,7 +201,9 @@ final class UploadRun: Sendable {
                 attempt = (number, adapted.url)
                 progress?.beginAttempt(number, of: adapted.body, resumes: machine.resumption?.isInProgress ?? false)
                 event = .adapted(
-                    adapted, client.resumption?.offers.known(for: adapted.url) ?? KnownServer(support: .unsupported))
+                    adapted,
+                    client.resumption?.offers.known(for: adapted.url)
+                        ?? KnownServer(support: .unlisted(inviting: nil)))
             case .check(let request, let readBytes):
                 event = try await Self.event { try await Self.check(request, readBytes: readBytes) }
             case .send(let request, let statuses, let acceptsEarlyResponses, let isSecret):
@@ -196,7 +221,7 @@ final class UploadRun: Sendable {
             case .wait(let delay, let error, let nextAttempt):
                 log.retrying(after: delay, attempt: nextAttempt)
                 events?.put(.retrying(UploadRetry(after: error, nextAttempt: nextAttempt, delay: delay)))
-                try await ContinuousClock().sleepLong(until: .now.advanced(by: delay))
+                try await client.time.clock.sleep(until: client.time.clock.instant.advanced(by: delay))
                 event = .waited
             case .finish(var response):
                 if case .digest = digest, digest == response.headerFields.digest(.reprDigest) { isVerified = true }
@@ -335,7 +360,8 @@ extension UploadRun {
     private func sender(within total: Duration, idle: Duration? = nil, connect: Duration? = nil) -> RequestSender {
         RequestSender(
             client: client,
-            limits: RequestTimeouts.Limits(idle: idle, connect: connect, total: (total, .now.advanced(by: total))),
+            limits: RequestTimeouts.Limits(
+                idle: idle, connect: connect, total: (total, client.time.clock.instant.advanced(by: total))),
             attempt: 1, acceptsEarlyResponses: false, log: log, progress: nil)
     }
 }
@@ -447,16 +473,14 @@ extension UploadClient {
         _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         guard let total = timeouts.total else { return try await work() }
-        return try await withThrowingTaskGroup(of: Value.self) { group in
-            defer { group.cancelAll() }
-            group.addTask { try await work() }
-            group.addTask {
-                try await ContinuousClock().sleepLong(until: start.advanced(by: total))
-                throw UploadError.deadlinePassed(url, after: total, lastError: error)
-            }
-            guard let value = try await group.next() else { throw CancellationError() }
-            return value
-        }
+        let clock = time.clock
+        clock.note(1)
+        return try await until(
+            {
+                defer { clock.note(-1) }
+                try await clock.wait(until: start.advanced(by: total)) {}
+            },
+            or: UploadError.deadlinePassed(url, after: total, lastError: error), work)
     }
 }
 

@@ -1,4 +1,4 @@
-import PostcardResumption
+import PostcardWire
 
 /// A request whose content has begun and not ended.
 struct OpenRequest: Sendable {

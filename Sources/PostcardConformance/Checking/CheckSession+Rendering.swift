@@ -1,6 +1,5 @@
-import Crypto
 import HTTPTypes
-import PostcardFoundation
+import PostcardWire
 
 extension CheckSession {
     /// Fills in a request.
@@ -16,8 +15,10 @@ extension CheckSession {
             if let extent = step.delivery.pause { pause = max(try position(extent) - start, 0) }
         }
         let own = step.isAnonymous ? [] : settings.headerFields.map { (name: $0.name.rawName, value: $0.value) }
-        let fields = try step.fields.map { field in
-            (name: field.name, value: try filled(field.value, content: bytes ?? []))
+        let fields = try step.fields.compactMap { field in
+            try settings.version.field(field, of: step).map {
+                (name: $0.name, value: try filled($0.value))
+            }
         }
         let request = RenderedRequest(
             method: step.method, target: step.target == .server ? "*" : address.target, authority: address.authority,
@@ -45,24 +46,21 @@ extension CheckSession {
     }
 
     /// A value as a message shows it, if all that it names is known.
-    func shown(_ value: String) -> String { (try? filled(value, content: [])) ?? value }
+    func shown(_ value: String) -> String { (try? filled(value)) ?? value }
 
-    /// Fills in the positions and digests that a value names in braces.
-    private func filled(_ value: String, content piece: [UInt8]) throws -> String {
+    /// Fills in the positions that a value names in braces.
+    private func filled(_ value: String) throws -> String {
         guard let open = value.firstIndex(of: "{"), let close = value[open...].firstIndex(of: "}") else { return value }
         let name = String(value[value.index(after: open)..<close])
-        let rest = try filled(String(value[value.index(after: close)...]), content: piece)
-        return value[..<open] + (try text(of: name, content: piece)) + rest
+        let rest = try filled(String(value[value.index(after: close)...]))
+        return value[..<open] + (try text(of: name)) + rest
     }
 
-    private func text(of name: String, content piece: [UInt8]) throws -> String {
+    private func text(of name: String) throws -> String {
         if let extent = Extent(rawValue: name) { return String(try position(extent)) }
         switch name {
         case "type": return content.contentType
-        case "version": return String(settings.interopVersion)
-        case "digest": return ContentDigest(of: content.bytes).text
-        case "pieceDigest": return ContentDigest(of: piece).text
-        case "wrongDigest": return ContentDigest(of: content.bytes + [0]).text
+        case "version": return settings.version.interopNumber.map { String($0) } ?? ""
         case "aboveMaximum": return try above(knowledge.limits.maximumBytes, "max-size")
         case "aboveMaximumAppend": return try above(knowledge.limits.maximumAppendBytes, "max-append-size")
         default: throw CheckInterruption.unchecked("nothing is named \(name)")
@@ -85,11 +83,20 @@ extension Step.Delivery {
     }
 }
 
-/// A digest with SHA-256, as in the fields of RFC 9530.
-struct ContentDigest: Sendable {
-    let text: String
-
-    init(of bytes: [UInt8]) {
-        text = "sha-256=:\(Data(SHA256.hash(data: bytes)).base64EncodedString()):"
+extension ResumptionVersion {
+    /// A field of a step, as requests of this version have it; `nil` if they do not.
+    fileprivate func field(
+        _ field: (name: String, value: String), of step: Step
+    ) -> (name: String, value: String)? {
+        switch field.name {
+        case "Upload-Draft-Interop-Version" where self == .newest && field.value == Step.ownVersion: return nil
+        case "Upload-Length" where !has(.length): return nil
+        case "Content-Type" where step.method == "PATCH" && !has(.partialUploadType): return nil
+        case "Upload-Complete" where !has(.completeField):
+            // The opposite.
+            let digit = field.value.hasPrefix("?1") ? "?0" : field.value.hasPrefix("?0") ? "?1" : nil
+            return ("Upload-Incomplete", digit.map { $0 + field.value.dropFirst(2) } ?? field.value)
+        default: return field
+        }
     }
 }

@@ -1,5 +1,5 @@
 import HTTPTypes
-import PostcardResumption
+import PostcardWire
 
 /// One check's requests: where they go, what they contain, and what was seen.
 final class CheckSession {
@@ -20,8 +20,6 @@ final class CheckSession {
     private var connections: [ConformanceConnection] = []
     private var idle: ConformanceConnection?
     private var evidence: Evidence
-    /// The whole content's digest, as in `Repr-Digest`.
-    private let digest: ContentDigest
 
     init(
         server: ServerAddress, settings: CheckSettings, content: UploadContent, kind: UploadContent.Kind,
@@ -31,10 +29,9 @@ final class CheckSession {
         self.settings = settings
         self.content = content
         self.knowledge = knowledge
-        digest = ContentDigest(of: content.bytes)
         evidence = Evidence(
             contentBytes: content.bytes.count, conventional: knowledge.conventional[kind], limits: knowledge.limits,
-            digest: digest.text, interopVersion: settings.interopVersion)
+            version: settings.version)
     }
 
     /// The last offset that the server sent.
@@ -316,7 +313,8 @@ final class CheckSession {
 
     /// The upload resource that a final response names. That of a complete upload names its result.
     private func location(of exchange: Exchange, _ step: Step) -> String? {
-        guard let final = exchange.final, final.isSuccess, final.fields.uploadCompleteness(in: .interop8) != true,
+        guard let final = exchange.final, final.isSuccess,
+            final.fields.uploadCompleteness(in: settings.version) != true,
             step.fields.contains(where: { $0.name == "Upload-Complete" && $0.value.hasPrefix("?0") })
         else { return nil }
         return final.fields[.location]

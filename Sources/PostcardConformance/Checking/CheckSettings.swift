@@ -1,11 +1,12 @@
 package import HTTPTypes
+package import PostcardWire
 
 /// How the checks make their requests.
 package struct CheckSettings: Sendable {
     /// Fields of every request, such as `Authorization`.
     package var headerFields = HTTPFields()
-    /// The version of the draft in `Upload-Draft-Interop-Version`. The sentences are those of version 8, the default.
-    package var interopVersion = 8
+    /// The version of the draft that the requests follow and name. A server is judged by what that version asks for.
+    package var version = ResumptionVersion.latestNumbered
     /// The longest wait for a response. Defaults to 10 seconds.
     package var timeout = Duration.seconds(10)
     /// The shortest wait for an interim response that must not be sent. Defaults to a second.

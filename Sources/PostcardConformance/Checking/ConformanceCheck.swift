@@ -23,7 +23,7 @@ package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
 }
 
 /// A numbered check of one sentence of "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload, the editors'
-/// copy after revision 11, interop version 8).
+/// copy of 15 July 2026, interop version 9).
 package struct ConformanceCheck: Sendable {
     /// Stays the same when checks are added. The hundreds are the topic.
     package let number: Int

@@ -24,15 +24,15 @@ extension ConformanceSuite {
             "by sending a 2xx (Successful) response with the Upload-Complete header field set to false",
             .create(.half), .append(.half, .all).expecting(.success, .completeness(false))),
         ConformanceCheck(
-            606, "4.4.2", .must, "The server MUST record the length",
+            606, "4.4.2", .must, "The server MUST record the representation's length",
             .create(.half), .append(.half, .most).with("Upload-Length", "{all}").expecting(.success),
             .head.expecting(.success, .length(.all))),
         ConformanceCheck(
-            607, "4.4.2", .must, "The server MUST record the length",
+            607, "4.4.2", .must, "The server MUST record the representation's length",
             .create(.half), .append(.half, .half).with("Upload-Length", "{all}").expecting(.success),
             .head.expecting(.success, .length(.all))),
         ConformanceCheck(
-            608, "4.4.2", .must, "The server MUST record the length",
+            608, "4.4.2", .must, "The server MUST record the representation's length",
             .create(.half), .append(.half, .all, isComplete: true).cut(at: .most),
             .head.repeated.expecting(.success, .length(.all))),
     ]

@@ -62,6 +62,9 @@ extension ConformanceSuite {
             679, "4.4.2", .must, identificationSentence,
             .create(.half).with("Upload-Length", "{all}"),
             .append(.half, .most, isComplete: true).expecting(.whenRefused, .notComplete)),
+        ConformanceCheck(
+            680, "4.4.2", .must, conflictSentence + " and the Upload-Complete header field set to false",
+            .create(.half), .append(.half, .most).at(.most).expecting(.when(409), .completeness(false))),
     ]
 
     /// An error of the protocol that says `?1` looks like the end of the upload.
@@ -72,38 +75,32 @@ extension ConformanceSuite {
 
     private static let completeUpload: [Step] = [.create(.half), .append(.half, .all, isComplete: true)]
 
-    private static let rejection = "the server MUST NOT modify the upload resource and MUST reject the request"
-    private static let constancy = "the server MUST NOT modify the upload resource"
-    private static let inconsistency =
-        "If the client attempted to append a non-zero length document, the server MUST treat this as an inconsistent "
-        + "length failure."
+    private static let constancy = "After this point, no more representation data can be appended."
+    private static let replay =
+        "The server can choose to replay the final response to the client if the request to append to the completed upload "
+        + "is valid."
     private static let origin = "the corresponding response comes from the resource processing the representation"
 
     private static let completedChecks: [ConformanceCheck] = [
-        afterCompletion(681, .must, rejection, .append(.all, .beyond).expecting(.failure)),
-        afterCompletion(682, .must, rejection, .append(.all, .beyond, isComplete: true).expecting(.failure)),
-        afterCompletion(683, .must, rejection, .append(.all, .all).expecting(.failure)),
-        afterCompletion(684, .must, rejection, .append(.all, .all, isComplete: true).expecting(.failure)),
-        afterCompletion(685, .must, rejection, .append(.half, .all, isComplete: true).expecting(.failure)),
         afterCompletion(
-            686, .mustNot, constancy,
+            686, in: "4.1.2", .should, constancy,
             .append(.all, .beyond).ignored, .head.expecting(.whenSuccessful, .offset(.all), .completeness(true))),
         afterCompletion(
-            687, .mustNot, constancy,
+            687, in: "4.1.2", .should, constancy,
             .append(.all, .beyond, isComplete: true).chunked.ignored,
             .head.expecting(.whenSuccessful, .offset(.all), .completeness(true))),
-        afterCompletion(
-            688, .must, inconsistency,
-            .append(.all, .beyond).expecting(.refusal, .noOtherProblem(than: "inconsistent-upload-length"))),
-        afterCompletion(
-            689, .must, inconsistency,
-            .append(.all, .beyond).chunked.expecting(.refusal, .noOtherProblem(than: "inconsistent-upload-length"))),
         // A client takes a final response with ?1 for that of the resource that processed the representation.
         afterCompletion(
             690, in: "4.4.1", .should, origin,
             .append(.half, .all, isComplete: true).expecting(.whenRefused, .notComplete)),
         afterCompletion(
             691, in: "4.4.1", .should, origin, .append(.all, .beyond).expecting(.whenRefused, .notComplete)),
+        afterCompletion(
+            692, .may, replay,
+            .append(.all, .all, isComplete: true).expecting(.whenSuccessful, .completeness(true), .conventionalStatus)),
+        afterCompletion(
+            693, in: "4.4.2", .must, conflictSentence + " and the Upload-Complete header field set to false",
+            .append(.half, .all, isComplete: true).expecting(.when(409), .completeness(false), .offset(.all))),
     ]
 
     private static func afterCompletion(
@@ -115,12 +112,12 @@ extension ConformanceSuite {
     }
 
     private static let excessSentence =
-        "the server MUST prevent the offset from exceeding the upload length by rejecting the request once the offset "
-        + "exceeds the length"
+        "the server MUST prevent the offset from exceeding the representation's length by rejecting the request once the "
+        + "offset exceeds the length"
 
     private static let invalidationSentence =
-        "the server MUST prevent the offset from exceeding the upload length by … marking the upload resource invalid and "
-        + "rejecting any further interaction with it"
+        "the server MUST prevent the offset from exceeding the representation's length by … marking the upload resource "
+        + "invalid and rejecting any further interaction with it"
 
     private static let excessiveAppendChecks: [ConformanceCheck] = [
         ConformanceCheck(
@@ -151,6 +148,11 @@ extension ConformanceSuite {
             708, "4.4.2", .must, invalidationSentence,
             .create(.half).with("Upload-Length", "{most}"), .append(.half, .all).chunked.ignored,
             .append(.most, .most, isComplete: true).expecting(.refusal)),
+        ConformanceCheck(
+            709, "4.4.2", .shouldNot,
+            "The server SHOULD NOT generate a response with the 301 (Moved Permanently), 302 (Found), or 303 (See Other) "
+                + "status codes and the Upload-Complete: ?0 header field",
+            .create(.half), .append(.half, .most).expecting(.noUnsafeRedirect)),
     ]
 
     private static let malformedAppendChecks: [ConformanceCheck] = [

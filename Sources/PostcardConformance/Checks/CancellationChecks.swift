@@ -2,7 +2,8 @@ extension ConformanceSuite {
     private static let deactivation =
         "Upon receiving a DELETE request, the server SHOULD deactivate the upload resource."
     private static let redirection =
-        "The server SHOULD NOT generate a response with the 301 (Moved Permanently) and 302 (Found) status codes"
+        "The server SHOULD NOT generate a response with the 301 (Moved Permanently), 302 (Found), or 303 (See Other) status "
+        + "codes because clients might follow the redirect without preserving the DELETE method."
 
     /// Cancellation (§4.5): 721 and on.
     static let cancellationChecks: [ConformanceCheck] = [

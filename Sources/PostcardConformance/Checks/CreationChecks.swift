@@ -1,9 +1,10 @@
 import HTTPTypes
-import PostcardResumption
+import PostcardWire
 
 extension ConformanceSuite {
     /// The creation of uploads (§4.2): 401 and on.
-    static let creationChecks: [ConformanceCheck] = locationChecks + processingChecks + interruptedCreationChecks
+    static let creationChecks: [ConformanceCheck] =
+        locationChecks + processingChecks + interruptedCreationChecks + originChecks
 
     private static let locationSentence =
         "the server MUST include the Location response header field pointing to the upload resource"
@@ -39,17 +40,17 @@ extension ConformanceSuite {
             "all interim and final response messages for the same request MUST contain an identical Location value",
             .create(.all, isComplete: true).paused().announced.expecting(.success, .sameLocations)),
         ConformanceCheck(
-            411, "4.2.2", .must, "The server MUST record the length",
+            411, "4.2.2", .must, "The server MUST record the representation's length",
             .create(.half).with("Upload-Length", "{all}"), .head.expecting(.success, .length(.all))),
         ConformanceCheck(
-            412, "4.2.2", .must, "The server MUST record the length",
+            412, "4.2.2", .must, "The server MUST record the representation's length",
             .create(.none).with("Upload-Length", "{all}"), .head.expecting(.success, .length(.all))),
         ConformanceCheck(
-            413, "4.2.2", .must, "The server MUST record the length",
+            413, "4.2.2", .must, "The server MUST record the representation's length",
             .create(.all, isComplete: true).cut(at: .half).announced,
             .head.repeated.expecting(.success, .length(.all))),
         ConformanceCheck(
-            414, "4.2.2", .must, "The server MUST record the length",
+            414, "4.2.2", .must, "The server MUST record the representation's length",
             .create(.all, isComplete: true).chunked.with("Upload-Length", "{all}").cut(at: .half).announced,
             .head.repeated.expecting(.success, .length(.all))),
     ]
@@ -94,7 +95,7 @@ extension ConformanceSuite {
             "The resource targeted by this initial request is responsible for processing the representation data",
             .create(.half), .append(.half, .all, isComplete: true).expecting(.conventionalStatus)),
         ConformanceCheck(
-            428, "12.1.1", .should,
+            428, "10.1.1", .should,
             "The client can invite the server to upgrade such a request to a resumable upload by adding the "
                 + "Upload-Complete: ?1 header field to the original request.",
             .create(.all, isComplete: true).paused().expecting(.conventionalStatus)),
@@ -134,13 +135,30 @@ extension ConformanceSuite {
             .create(.all, isComplete: true).chunked.cut(at: .half).announced, .head,
             .append(.seen, .all, isComplete: true).expecting(.conventionalStatus)),
     ]
+
+    private static let originSentence =
+        "The server SHOULD include the Upload-Complete … header field in the response to indicate whether it is the result "
+        + "of processing the uploaded representation."
+
+    private static let originChecks: [ConformanceCheck] = [
+        ConformanceCheck(
+            441, "4.2.2", .should, originSentence, .create(.half).expecting(.processed, .completeness(false))),
+        ConformanceCheck(
+            442, "4.2.2", .should, originSentence,
+            .create(.all, isComplete: true).paused().expecting(.processed, .completeness(true))),
+        ConformanceCheck(
+            443, "4.2.2", .shouldNot,
+            "The server SHOULD NOT generate a response with the 301 (Moved Permanently), 302 (Found), or 303 (See Other) "
+                + "status codes and the Upload-Complete: ?0 header field",
+            .create(.half).expecting(.noUnsafeRedirect)),
+    ]
 }
 
 extension Expectation {
     /// The responses that have a Location have the same one. That of a complete upload may name its result.
-    fileprivate static let sameLocations = Expectation { exchange, _ in
+    fileprivate static let sameLocations = Expectation { exchange, evidence in
         var locations = exchange.announcements.compactMap { $0.fields[.location] }
-        if let final = exchange.final, final.fields.uploadCompleteness(in: .interop8) != true {
+        if let final = exchange.final, final.fields.uploadCompleteness(in: evidence.version) != true {
             locations += [final.fields[.location]].compactMap(\.self)
         }
         return Set(locations).count <= 1 ? .met : .failed("one Location in all responses")

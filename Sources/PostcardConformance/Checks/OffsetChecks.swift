@@ -32,7 +32,23 @@ extension ConformanceSuite {
         redirect(552, .create(.half), .append(.half, .all, isComplete: true), retrieving: .head),
         redirect(553, .create(.half), .delete.ignored, retrieving: .head),
         redirect(554, .create(.half), retrieving: .headOfUnknown),
+        row(561, .must, offsetSentence, [.create(.half)], [.success, .offset(.half)], retrieving: .get),
+        row(
+            562, .must, offsetSentence, completeUpload, [.whenSuccessful, .offset(.all)], retrieving: .get),
+        row(
+            563, .must, "MUST indicate the limits in the Upload-Limit header field", completeUpload,
+            [.whenSuccessful, .knownLimits], retrieving: .get),
+        row(
+            564, .must, "MUST indicate the limits in the Upload-Limit header field", completeUpload,
+            [.whenSuccessful, .knownLimits]),
+        row(
+            565, .should,
+            "SHOULD include the Cache-Control header field with the value no-store to prevent HTTP caching",
+            completeUpload, [.whenSuccessful, .noStore], retrieving: .get),
     ]
+
+    private static let offsetSentence = "MUST include the offset in the Upload-Offset header field"
+    private static let completeUpload: [Step] = [.create(.half), .append(.half, .all, isComplete: true)]
 
     private static func row(
         _ number: Int, _ level: RequirementLevel, _ sentence: String, _ steps: [Step], _ expectations: [Expectation],
@@ -49,14 +65,16 @@ extension ConformanceSuite {
         _ number: Int, _ steps: Step..., expecting expectations: Expectation...
     ) -> ConformanceCheck {
         row(
-            number, .must, "MUST include the offset in the Upload-Offset header field", steps, expectations)
+            number, .must, offsetSentence, steps, expectations)
     }
 
     private static func completeness(
         _ number: Int, _ steps: Step..., expecting expectations: Expectation...
     ) -> ConformanceCheck {
         row(
-            number, .must, "MUST include the completeness state in the Upload-Complete header field", steps,
+            number, .must,
+            "MUST include the Upload-Complete header field … indicating whether a final response was produced from processing "
+                + "the uploaded representation", steps,
             expectations)
     }
 
@@ -65,7 +83,8 @@ extension ConformanceSuite {
     ) -> ConformanceCheck {
         row(
             number, .must,
-            "MUST include the length in the Upload-Length header field, unless the client has not supplied one", steps,
+            "MUST include the representation's length in the Upload-Length header field, unless the client has not supplied "
+                + "the representation's length", steps,
             expectations)
     }
 
@@ -84,7 +103,8 @@ extension ConformanceSuite {
     private static func redirect(_ number: Int, _ steps: Step..., retrieving head: Step) -> ConformanceCheck {
         row(
             number, .shouldNot,
-            "The resource SHOULD NOT generate a response with the 301 (Moved Permanently) and 302 (Found) status codes",
+            "The server SHOULD NOT generate a response with the 301 (Moved Permanently), 302 (Found), or 303 (See Other) "
+                + "status codes because clients might follow the redirect without preserving the HEAD method.",
             steps, [.noUnsafeRedirect], retrieving: head)
     }
 }

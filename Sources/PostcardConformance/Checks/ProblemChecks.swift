@@ -1,9 +1,9 @@
-import PostcardResumption
+import PostcardWire
 
 extension ConformanceSuite {
     private static let membersSentence = "A response using this problem type SHOULD populate both members"
 
-    /// The media type, problem types, content codings and transfer codings (§6 to §9): 901 and on.
+    /// The media type, problem types, content codings and transfer codings, and incremental delivery (§6 to §9, §11): 901 and on.
     static let problemChecks: [ConformanceCheck] = [
         ConformanceCheck(
             901, "6", .should, "There is no minimum block size and the block might be empty.",
@@ -37,19 +37,15 @@ extension ConformanceSuite {
             914, "4.4.2", .may, "The response can use the problem type",
             .create(.half), .append(.half, .most).at(.most).expecting(.whenProblem("mismatching-upload-offset"))),
         ConformanceCheck(
-            915, "7.2", .may, "to indicate that the upload has already been completed and cannot be modified",
-            .create(.half), .append(.half, .all, isComplete: true),
-            .append(.all, .all).expecting(.whenProblem("completed-upload"), .refusal)),
-        ConformanceCheck(
-            916, "7.3", .may, "to indicate that the request includes inconsistent upload length values",
+            916, "7.2", .may, "to indicate that the request includes inconsistent length values",
             .create(.all, isComplete: true).with("Upload-Length", "{half}").expecting(
                 .whenProblem("inconsistent-upload-length"), .refusal)),
         ConformanceCheck(
-            917, "7.3", .may, "to indicate that the request includes inconsistent upload length values",
+            917, "7.2", .may, "to indicate that the request includes inconsistent length values",
             .create(.half).with("Upload-Length", "{all}"),
             .append(.half, .most, isComplete: true).expecting(.whenProblem("inconsistent-upload-length"), .refusal)),
         ConformanceCheck(
-            918, "7.3", .may, "to indicate that the request includes inconsistent upload length values",
+            918, "7.2", .may, "to indicate that the request includes inconsistent length values",
             .create(.half), .append(.half, .all, isComplete: true),
             .append(.all, .beyond).expecting(.whenProblem("inconsistent-upload-length"), .refusal)),
         ConformanceCheck(
@@ -72,5 +68,10 @@ extension ConformanceSuite {
             932, "9", .should,
             "a server is responsible for transfer decoding the message before computing the upload offset",
             .create(.half), .append(.half, .most).chunked.expecting(.success), .head.expecting(.offset(.most))),
+        ConformanceCheck(
+            951, "11", .should, "Clients can use the Incremental header field",
+            .create(.half).with("Incremental", "?1").expecting(.success),
+            .append(.half, .most).with("Incremental", "?1").expecting(.success),
+            .head.expecting(.success, .offset(.most))),
     ]
 }

@@ -70,16 +70,17 @@ extension ConformanceSuite {
             242, "4.1.2", .should, "Upload-Complete is an Item Structured Header Field",
             .create(.half), .append(.half, .all).with("Upload-Complete", "?1;note=1").expecting(.completeness(true))),
         ConformanceCheck(
-            243, "4.1.2", .should, "An upload is incomplete until it is explicitly marked as completed by the client.",
+            243, "4.1.2", .should,
+            "An upload is incomplete until it is explicitly marked as completed by the client or the server.",
             .create(.half), .append(.half, .all).expecting(.success, .notComplete),
             .head.expecting(.success, .completeness(false))),
         ConformanceCheck(
             244, "4.1.2", .should,
-            "included the Upload-Complete header field with a true value and the request content was fully processed",
+            "includes the Upload-Complete header field with a true value and the request content was fully processed",
             .create(.half), .append(.half, .all, isComplete: true),
             .head.expecting(.whenSuccessful, .completeness(true))),
         ConformanceCheck(
-            245, "4.1.2", .should, "After this point, no representation data can be appended anymore.",
+            245, "4.1.2", .should, "After this point, no more representation data can be appended.",
             .create(.half), .append(.half, .all, isComplete: true), .append(.all, .beyond).ignored,
             .head.expecting(.whenSuccessful, .offset(.all))),
     ]
@@ -118,19 +119,23 @@ extension ConformanceSuite {
             .create(.half),
             .append(.half, .all, isComplete: true).with("Upload-Length", "{beyond}").expecting(.refusal)),
         ConformanceCheck(
-            264, "4.1.3", .must, "If multiple requests include indicators, their indicated values MUST match.",
+            264, "4.1.3", .must,
+            "The representation's length, if known, MUST stay consistent across subsequent requests.",
             .create(.half).with("Upload-Length", "{all}"),
             .append(.half, .most).with("Upload-Length", "{beyond}").expecting(.refusal)),
         ConformanceCheck(
-            265, "4.1.3", .must, "If multiple requests include indicators, their indicated values MUST match.",
+            265, "4.1.3", .must,
+            "The representation's length, if known, MUST stay consistent across subsequent requests.",
             .create(.half).with("Upload-Length", "{all}"),
             .append(.half, .most, isComplete: true).expecting(.refusal, .notComplete)),
         ConformanceCheck(
-            266, "4.1.3", .must, "If multiple requests include indicators, their indicated values MUST match.",
+            266, "4.1.3", .must,
+            "The representation's length, if known, MUST stay consistent across subsequent requests.",
             .create(.half), .append(.half, .most).with("Upload-Length", "{all}"),
             .append(.most, .all).with("Upload-Length", "{beyond}").expecting(.refusal)),
         ConformanceCheck(
-            267, "4.1.3", .should, "The length is then the sum of the current offset … and the Content-Length",
+            267, "4.1.3", .should,
+            "The representation's length is then the sum of the current offset … and the request content's length",
             .create(.half).with("Upload-Length", "{all}"),
             .append(.half, .all, isComplete: true).with("Upload-Length", "{all}").expecting(.success)),
         ConformanceCheck(
@@ -138,7 +143,8 @@ extension ConformanceSuite {
             .create(.half).with("Upload-Length", "{all}"), .append(.half, .all).expecting(.success, .notComplete),
             .head.expecting(.success, .completeness(false), .offset(.all), .length(.all))),
         ConformanceCheck(
-            269, "4.1.3", .should, "The server might not know the length until the upload is complete.",
+            269, "4.1.3", .should,
+            "The representation's length will, however, be known at the latest when the client completes the upload",
             .create(.half), .head.expecting(.success),
             .append(.half, .all, isComplete: true).chunked.expecting(.success, .completeness(true))),
     ]

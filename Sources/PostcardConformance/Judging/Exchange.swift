@@ -1,5 +1,5 @@
 import HTTPTypes
-import PostcardResumption
+import PostcardWire
 
 /// A request and the responses to it.
 struct Exchange: Sendable {
@@ -26,22 +26,14 @@ struct Exchange: Sendable {
     }
 
     private static let shown: Set<HTTPField.Name> = [
-        .uploadOffset, .uploadComplete, .uploadLength, .uploadLimit, .uploadDraftInteropVersion, .acceptPatch,
-        .location, .cacheControl, .contentDigest, .reprDigest,
+        .uploadOffset, .uploadComplete, .uploadIncomplete, .uploadLength, .uploadLimit, .uploadDraftInteropVersion,
+        .location, .cacheControl,
     ]
 
     private static func describe(_ response: RawResponse) -> String {
         let fields = response.fields.filter { shown.contains($0.name) }.map { "\($0.name): \($0.value.prefix(100))" }
         return fields.isEmpty ? "\(response.status)" : "\(response.status) (\(fields.joined(separator: "; ")))"
     }
-}
-
-extension HTTPField.Name {
-    static let contentDigest = name("Content-Digest")
-    static let reprDigest = name("Repr-Digest")
-
-    /// All these names are tokens (RFC 9110 §5.1).
-    private static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
 }
 
 /// What the checks know of the server, and of the requests before the request that is judged.
@@ -56,10 +48,8 @@ struct Evidence: Sendable {
     var seenOffset: Int64?
     /// The earlier requests of the same check.
     var earlier: [Exchange] = []
-    /// The digest of the whole content, as in `Repr-Digest`.
-    var digest: String
-    /// The version of the draft in the check's requests.
-    var interopVersion: Int
+    /// The version of the draft that the check's requests follow.
+    var version: ResumptionVersion
 
     func position(_ extent: Extent) -> Int64? {
         extent.position(in: contentBytes, seen: seenOffset).map { Int64($0) }

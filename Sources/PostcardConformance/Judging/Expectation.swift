@@ -1,5 +1,5 @@
 import HTTPTypes
-import PostcardResumption
+import PostcardWire
 
 /// What a check expects of a request's responses.
 struct Expectation: Sendable {
@@ -37,7 +37,9 @@ struct Expectation: Sendable {
         final("the status \(status)") { response, _ in response.status == status }
     }
 
-    static let noUnsafeRedirect = final("neither 301 nor 302") { response, _ in ![301, 302].contains(response.status) }
+    static let noUnsafeRedirect = final("none of 301, 302 and 303") { response, _ in
+        ![301, 302, 303].contains(response.status)
+    }
 
     /// The sentence is about requests that the server processes, and nothing can be seen where it refuses one.
     static let processed = Expectation { exchange, _ in
@@ -116,20 +118,32 @@ struct Expectation: Sendable {
     }
 
     static func completeness(_ isComplete: Bool) -> Expectation {
-        final("Upload-Complete: \(isComplete ? "?1" : "?0")") { response, _ in
-            response.fields.uploadCompleteness(in: .interop8) == isComplete
+        stated(.uploadComplete, "Upload-Complete: \(isComplete ? "?1" : "?0")") { response, evidence in
+            response.fields.uploadCompleteness(in: evidence.version) == isComplete
         }
     }
 
-    static let notComplete = final("a response without Upload-Complete: ?1") { response, _ in
-        response.fields.uploadCompleteness(in: .interop8) != true
+    static let notComplete = final("a response without Upload-Complete: ?1") { response, evidence in
+        response.fields.uploadCompleteness(in: evidence.version) != true
     }
 
     static func length(_ extent: Extent) -> Expectation {
+        stated(.uploadLength, "an Upload-Length of the content's \(extent.rawValue)") { response, evidence in
+            response.fields.uploadLength == evidence.position(extent)
+        }
+    }
+
+    /// A field that HEAD and GET need not have since revision 13: only a wrong one is a violation.
+    private static func stated(
+        _ name: HTTPField.Name, _ expected: String, _ isMet: @escaping @Sendable (RawResponse, Evidence) -> Bool
+    ) -> Expectation {
         Expectation { exchange, evidence in
-            let position = evidence.position(extent)
-            return exchange.final?.fields.uploadLength == position
-                ? .met : .failed("Upload-Length: \(position.map { "\($0)" } ?? "")")
+            guard let response = exchange.final else { return .failed(expected) }
+            let isOptional = evidence.version >= .interop9 && ["HEAD", "GET"].contains(exchange.method)
+            if isOptional, response.isSuccess, !response.fields.contains(name) {
+                return .notApplicable("the response has no \(name), which later revisions do not ask for")
+            }
+            return isMet(response, evidence) ? .met : .failed(expected)
         }
     }
 
@@ -138,25 +152,11 @@ struct Expectation: Sendable {
         return directives.split(separator: ",").contains { $0.split(separator: " ") == ["no-store"] }
     }
 
-    static let acceptsPartialUploads = final("application/partial-upload in Accept-Patch") { response, _ in
-        response.fields[values: .acceptPatch].joined(separator: ",").split(separator: ",").contains { type in
-            type.prefix { $0 != ";" }.lowercased().split(separator: " ") == ["application/partial-upload"]
-        }
-    }
-
-    /// The digest of the whole content with SHA-256 (RFC 9530).
-    static let digest = Expectation { exchange, evidence in
-        guard let value = exchange.final?.fields[.reprDigest] else {
-            return .notApplicable("the response has no Repr-Digest")
-        }
-        return value.contains(evidence.digest) ? .met : .failed("Repr-Digest: \(evidence.digest)")
-    }
-
     // MARK: - Limits
 
     /// Limits that a client can read.
-    static let readableLimits = final("an Upload-Limit that is a dictionary of integers") { response, _ in
-        response.fields.uploadLimits(in: .interop8) != nil
+    static let readableLimits = final("an Upload-Limit that is a dictionary of integers") { response, evidence in
+        response.fields.uploadLimits(in: evidence.version) != nil
     }
 
     static let whenLimited = when("the response has no Upload-Limit") { $0.fields.contains(.uploadLimit) }
@@ -164,7 +164,7 @@ struct Expectation: Sendable {
     /// The limits, if other responses of the server have some.
     static let knownLimits = Expectation { exchange, evidence in
         guard !evidence.limits.areEmpty else { return .notApplicable("the server announces no limits") }
-        return exchange.final?.fields.uploadLimits(in: .interop8) != nil ? .met : .failed("Upload-Limit")
+        return exchange.final?.fields.uploadLimits(in: evidence.version) != nil ? .met : .failed("Upload-Limit")
     }
 
     /// The limits do not become narrower than those of the check's first response.
@@ -172,8 +172,10 @@ struct Expectation: Sendable {
         _ name: String, _ isKept: @escaping @Sendable (_ before: UploadLimits, _ now: UploadLimits) -> Bool?
     ) -> Expectation {
         Expectation { exchange, evidence in
-            let first = evidence.earlier.lazy.compactMap { $0.final?.fields.uploadLimits(in: .interop8) }.first
-            guard let first, let now = exchange.final?.fields.uploadLimits(in: .interop8),
+            let first = evidence.earlier.lazy.compactMap {
+                $0.final?.fields.uploadLimits(in: evidence.version)
+            }.first
+            guard let first, let now = exchange.final?.fields.uploadLimits(in: evidence.version),
                 let isKept = isKept(first, now)
             else { return .notApplicable("the server does not announce \(name) twice") }
             return isKept ? .met : .failed("\(name) no narrower than in the first response")

@@ -22,14 +22,6 @@ private struct Problem {
 extension Expectation {
     private static func uri(_ name: String) -> String { "https://iana.org/assignments/http-problem-types#\(name)" }
 
-    /// No other problem type than that which the draft has for this, if the response is a problem of one of the draft's types.
-    static func noOtherProblem(than name: String) -> Expectation {
-        Expectation { exchange, _ in
-            guard let type = Problem(exchange.final)?.type, type.hasPrefix(uri("")) else { return .met }
-            return type == uri(name) ? .met : .failed("the problem \(name): \(type)")
-        }
-    }
-
     /// The check is not applicable unless the response is a problem of a type.
     static func whenProblem(_ name: String) -> Expectation {
         Expectation { exchange, _ in

@@ -85,6 +85,8 @@ struct Step: Sendable {
 
     /// Retrieves the offset (§4.3).
     static let head = Step("HEAD", .upload)
+    /// Retrieves the offset by the other method (§4.3).
+    static let get = Step("GET", .upload)
     /// Cancels the upload (§4.5).
     static let delete = Step("DELETE", .upload)
     /// Asks for support and limits (§4.1.4).

@@ -13,10 +13,22 @@ struct ContentChecks {
     /// Whether the body ended inside the content.
     let isCutOff: Bool
 
+    /// What happened to the file's bytes. A description in its place is another finding.
+    private let damage: FileDamage?
+
+    init(header: HeaderReading, content: PartContent, offset: Int64, partIndex: Int, isCutOff: Bool) {
+        self.header = header
+        self.content = content
+        self.offset = offset
+        self.partIndex = partIndex
+        self.isCutOff = isCutOff
+        damage = content.file.damage(isWhole: !isCutOff)
+    }
+
     var findings: [Finding] {
         let type = type ?? HeaderChecks(header: header, partIndex: partIndex).mediaType
-        var found = [value, mojibake, base64, type, filename, textWithFilename, notUTF8, location].compactMap(\.self)
-        if !isCutOff { found += [empty, extraLineBreak, truncated].compactMap(\.self) }
+        var found = [value, mojibake, damaged, type, filename, textWithFilename, notUTF8, location].compactMap { $0 }
+        if !isCutOff { found += [empty, extraLineBreak].compactMap({ $0 }) }
         return found
     }
 
@@ -30,7 +42,10 @@ struct ContentChecks {
 
     /// The media type that the header announces, without parameters.
     private var announced: String? {
-        header.contentType?.prefix { $0 != ";" && $0 != " " && $0 != "\t" }.lowercased()
+        header.contentType.map { type in
+            let essence = type.utf8.prefix { $0 != .semicolon && !$0.isBlank }
+            return String(streamSafe: essence.map { $0.asciiLowercased })
+        }
     }
 
     private var detected: MediaType? { MediaType.forFirstBytes(content.start) }
@@ -52,7 +67,9 @@ struct ContentChecks {
 
 extension ContentChecks {
     private var value: Finding? {
-        guard !header.isFile, announced != "application/json", let text = content.text,
+        let isInPlaceOfFile =
+            content.file.promisesBinary && detected == nil && damage.map { $0.cause == .text } ?? true
+        guard !header.isFile || isInPlaceOfFile, announced != "application/json", let text = content.text,
             let code = TextValue.code(of: text, named: header.name)
         else {
             return nil
@@ -83,21 +100,23 @@ extension ContentChecks {
     }
 
     private var notUTF8: Finding? {
-        guard !header.isFile, header.contentType == nil || announced == "text/plain",
-            header.contentType?.lowercased().contains("charset") != true, !content.isUTF8, detected == nil
-        else { return nil }
-        return finding(
-            .textNotUTF8, at: offset + Int64(content.validUTF8Count), length: 1, "The text is not in UTF-8.")
+        // Another charset may be named for it, which few receivers read.
+        guard !header.isFile, let malformed, fileWithoutFilename == nil else { return nil }
+        return finding(.textNotUTF8, at: offset + malformed, length: 1, "The text is not in UTF-8.")
     }
 
+    /// The offset in the content of the first bytes that are not UTF-8.
+    private var malformed: Int64? { content.firstMalformed(isWhole: !isCutOff) }
+
     private var textWithFilename: Finding? {
-        guard let filename = header.filename, !filename.isEmpty, !filename.contains("."), content.size > 0,
-            content.size <= 200, header.contentType == nil || announced == "text/plain", let text = content.text,
+        guard let filename = header.filename, !filename.isEmpty, content.size > 0, content.size <= 200,
+            !filename.utf8.contains(UInt8(ascii: ".")), header.contentType == nil || announced == "text/plain",
+            let text = content.text,
             text.unicodeScalars.allSatisfy({ $0.value >= 0x20 || $0 == "\n" || $0 == "\r" || $0 == "\t" })
         else { return nil }
         return finding(
             .textWithFilename, at: header.filenameValue?.offset, length: filename.utf8.count,
-            "A short text has the filename \(filename.debugDescription), which makes a file of it.")
+            "A short text has the filename \(filename.quoted), which makes a file of it.")
     }
 }
 
@@ -105,19 +124,18 @@ extension ContentChecks {
 
 extension ContentChecks {
     private var type: Finding? {
-        guard let field = header.contentTypeField, let announcedPicture, content.size > 0, base64 == nil else {
-            return nil
-        }
+        guard let field = header.contentTypeField, let announcedPicture, content.size > 0 else { return nil }
+        if let damage, damage.cause != .cut, damage.cause != .text { return nil }
         if let detected {
             guard detected != announcedPicture, !Self.areAlike(detected, announcedPicture) else { return nil }
             return finding(
                 .contentContradictsType, at: field.offset, length: field.bytes.count,
                 "The Content-Type is \(announced ?? "") and the bytes are \(detected).",
-                edits: [Edit(at: field.offset, length: Int64(field.essence.count), detected.value.utf8)])
+                // A word that is no type and contradicts the bytes may stand for any.
+                edits: field.essence.contains(.slash)
+                    ? [Edit(at: field.offset, length: Int64(field.essence.count), detected.value.utf8)] : nil)
         }
-        guard content.start.count >= 16,
-            content.start.prefix(64).allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 10 || $0 == 13 || $0 == 9 })
-        else { return nil }
+        guard damage?.cause == .text, content.size >= 16, value == nil else { return nil }
         return finding(
             .contentContradictsType, at: field.offset, length: field.bytes.count,
             "The Content-Type is \(announced ?? "") and the content is text.")
@@ -145,57 +163,37 @@ extension ContentChecks {
         let isAnnounced = announced.map { type in
             ["image/", "video/", "audio/"].contains { type.hasPrefix($0) }
                 || ["application/octet-stream", "application/pdf", "application/zip"].contains(type)
+                || (malformed != nil && !type.hasPrefix("text/"))
         }
         guard isPicture || isAnnounced == true else { return nil }
         // As a text field it is read as UTF-8, and bytes that are not are replaced.
         return finding(
             .fileWithoutFilename, at: header.offset,
             "The part is a file by its \(isAnnounced == true ? "type" : "content") and has no filename."
-        ).weighing(content.isUTF8 ? .warning : .error)
+        ).weighing(malformed == nil ? .warning : .error)
     }
 }
 
 // MARK: - Bytes
 
 extension ContentChecks {
-    private var base64: Finding? {
-        guard content.size >= 64 else { return nil }
-        let text = content.start.prefix(256)
-        let isDataURL = text.starts(with: "data:".utf8) && text.prefix(64).contains(UInt8(ascii: ";"))
-        let isKnown = Self.base64Starts.contains { text.starts(with: $0.utf8) } || isBoxInBase64(text)
-        let isText = text.allSatisfy { byte in
-            byte.isLetter || byte.isDigit
-                || [.slash, .equals, .carriageReturn, .lineFeed, UInt8(ascii: "+")].contains(byte)
-        }
-        guard isDataURL || (isText && (isKnown || announcedPicture != nil)) else { return nil }
-        return finding(
-            .base64Content, length: Int(min(content.size, 64)),
-            isDataURL ? "The content is a data: URL, not bytes." : "The content is base64 text, not bytes.")
-    }
-
-    /// What JPEG, PNG, GIF, WebP and PDF begin with in base64.
-    private static let base64Starts = ["/9j/", "iVBORw0KGgo", "R0lGOD", "UklGR", "JVBERi0"]
-
-    /// What HEIC begins with: the length of a box, whose two last digits may be any, and its type, `ftyp`.
-    private func isBoxInBase64(_ text: ArraySlice<UInt8>) -> Bool {
-        text.starts(with: "AAAA".utf8) && text.dropFirst(6).starts(with: "Z0eX".utf8)
+    private var damaged: Finding? {
+        guard let damage, value == nil else { return nil }
+        let place = offset + damage.offset
+        // With a Content-Type it is that which is contradicted.
+        if damage.cause == .text, announcedPicture != nil || content.size < 16 { return nil }
+        let found = finding(damage.code, at: place, length: damage.length, damage.message)
+        return damage.isProven ? found : found.weighing(.warning)
     }
 
     private var empty: Finding? {
         guard let filename = header.filename, !filename.isEmpty, content.size == 0 else { return nil }
-        return finding(.emptyFile, "The file \(filename.debugDescription) has no bytes.")
+        return finding(.emptyFile, "The file \(filename.quoted) has no bytes.")
     }
 
     /// How long the line break is that follows the picture's end.
     var lineBreakBehindPicture: Int? {
-        let end: Int64
-        if let known = content.picture.end {
-            end = known
-        } else if detected == .gif, content.tail.suffix(3).elementsEqual([0x3B, 0x0D, 0x0A]) {
-            end = content.size - 2
-        } else {
-            return nil
-        }
+        guard let end = content.picture.end, damage == nil else { return nil }
         let excess = content.size - end
         if excess == 2, content.tail.suffix(2).elementsEqual("\r\n".utf8) { return 2 }
         return excess == 1 && content.tail.last == .lineFeed ? 1 : nil
@@ -208,13 +206,6 @@ extension ContentChecks {
             .extraLineBreakBeforeDelimiter, at: place, length: length,
             "The picture has ended, and a line break follows it that is part of the file.",
             edits: [Edit(at: place, length: Int64(length), [])])
-    }
-
-    private var truncated: Finding? {
-        guard content.picture.isCut(at: content.size) else { return nil }
-        return finding(
-            .truncatedPicture, at: offset + content.size,
-            "The picture breaks off after \(content.size) bytes, before its format ends.")
     }
 
     private var location: Finding? {
@@ -231,15 +222,26 @@ struct PartContent: Sendable {
     private(set) var start: [UInt8] = []
     /// The last bytes.
     private(set) var tail: [UInt8] = []
-    private(set) var picture = ArrivingPicture()
+    private(set) var file: FileDamageDetector
     private var hash = SHA256()
+    /// Whether the content may be a text, which is read to its end.
+    private let mayBeText: Bool
+    private var decoder = UTF8Decoder()
+    private var malformed: Int64?
     /// How many of the first bytes are kept.
     private let sample: Int
 
-    /// - Parameter isPolicy: Whether it is the policy of a form for an object store, which is read whole.
-    init(isPolicy: Bool = false) {
+    /// - Parameters:
+    ///   - contentType: The declared type; `nil` if there is none.
+    ///   - filename: `nil` if there is none.
+    ///   - isPolicy: Whether it is the policy of a form for an object store, which is read whole.
+    init(contentType: String?, filename: String?, isPolicy: Bool = false) {
+        file = FileDamageDetector(contentType: contentType, filename: filename)
         sample = isPolicy ? Self.policySample : Self.textSample
+        mayBeText = filename == nil
     }
+
+    var picture: ArrivingPicture { file.picture }
 
     /// Enough to distinguish text from other bytes.
     static let textSample = 4 << 10
@@ -247,15 +249,27 @@ struct PartContent: Sendable {
     private static let policySample = 64 << 10
     private static let tailBytes = 8
 
+    /// Whether the content seems to be whole without a line break behind it: a picture with its end, or a line of text.
+    /// Of a text with several lines, the last line may be cut off.
+    var seemsWhole: Bool {
+        switch MediaType.forFirstBytes(start) {
+        case .jpeg?: tail.suffix(2).elementsEqual(PictureEnd.jpeg)
+        case .png?: tail.elementsEqual(PictureEnd.png)
+        default: !start.contains(.lineFeed)
+        }
+    }
+
     var sha256: String { hash.finalize().hexadecimal }
 
     mutating func read(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty else { return }
+        if mayBeText, malformed == nil { decode(bytes) }
         size += Int64(bytes.count)
         hash.update(bufferPointer: bytes)
         start += bytes.prefix(max(sample - start.count, 0))
-        picture.read(bytes)
-        tail += bytes.suffix(Self.tailBytes)
+        file.read(bytes)
+        // Not `suffix` alone: that of a sequence would read all bytes.
+        tail += UnsafeRawBufferPointer(rebasing: bytes.suffix(Self.tailBytes))
         tail.removeFirst(max(tail.count - Self.tailBytes, 0))
     }
 
@@ -273,18 +287,27 @@ struct PartContent: Sendable {
         return beginning.map { String($0[..<($0.lastIndex { $0.isASCII && $0.isWhitespace } ?? $0.endIndex)]) }
     }
 
-    /// How many of the first bytes are UTF-8.
-    var validUTF8Count: Int {
-        var iterator = start.makeIterator()
-        var parser = Unicode.UTF8.ForwardParser()
-        var count = 0
-        while case .valid(let scalar) = parser.parseScalar(from: &iterator) { count += scalar.count }
-        return count
+    private mutating func decode(_ bytes: UnsafeRawBufferPointer) {
+        let start = bytes.prefix(decoder.missing).count
+        let cut = bytes[start...].suffix(3).lastIndex { $0 >= 0xC0 } ?? bytes.endIndex
+        decode(bytes, in: 0..<start)
+        guard malformed == nil else { return }
+        // The library reads whole characters at once, and does not say where the first is that is none.
+        let isValid = String(validating: bytes[start..<cut], as: UTF8.self) != nil
+        decode(bytes, in: isValid ? cut..<bytes.endIndex : start..<bytes.endIndex)
     }
 
-    /// Whether the first bytes are UTF-8, a character that is cut off at their end aside.
-    var isUTF8: Bool {
-        if isWhole { return String(validating: start, as: UTF8.self) != nil }
-        return (0...3).contains { String(validating: start.dropLast($0), as: UTF8.self) != nil }
+    private mutating func decode(_ bytes: UnsafeRawBufferPointer, in range: Range<Int>) {
+        for index in range {
+            guard case .malformed(let before) = decoder.decode(bytes[index]) else { continue }
+            return malformed = size + Int64(index - before)
+        }
+    }
+
+    /// The offset of the first bytes of a part without a filename that are not UTF-8; `nil` if all are.
+    ///
+    /// - Parameter isWhole: Whether a character that is cut off at the end is malformed.
+    func firstMalformed(isWhole: Bool) -> Int64? {
+        malformed ?? (isWhole && decoder.pending > 0 ? size - Int64(decoder.pending) : nil)
     }
 }

@@ -16,8 +16,7 @@ struct ContentTypeReading {
     ///   - offset: Its offset in the head.
     init(_ bytes: [UInt8], at offset: Int64) {
         let value = String(streamSafe: bytes)
-        let lowercase = value.lowercased()
-        isMultipart = lowercase.contains("multipart/form-data")
+        isMultipart = Self.namesForm(bytes)
         var read: String?
         do {
             read = try FormParser(contentType: value).boundary
@@ -50,25 +49,29 @@ struct ContentTypeReading {
 
     /// Two values in one field, as appending to a header makes them.
     private mutating func noteSeveral(_ value: String, at offset: Int64, length: Int) {
-        guard problem != nil, isMultipart, value.contains(",") else { return }
-        let types = value.split(separator: ",").filter { piece in
-            let trimmed = piece.drop { $0 == " " }.prefix { $0 != ";" && $0 != " " }
-            return trimmed.contains("/") && (try? MediaType(String(trimmed))) != nil
+        guard problem != nil, isMultipart, value.utf8.contains(UInt8(ascii: ",")) else { return }
+        let types = value.utf8.split(separator: UInt8(ascii: ",")).filter { piece in
+            let trimmed = piece.drop { $0 == .space }.prefix { $0 != .semicolon && $0 != .space }
+            return trimmed.contains(.slash) && (try? MediaType(String(Substring(trimmed)))) != nil
         }
         guard types.count > 1 else { return }
         findings.append(
             Finding(
                 .duplicateContentType, in: .head, at: offset, length: length,
-                "The Content-Type has \(types.count) values in one field: \(value.debugDescription)."))
-        if let multipart = types.first(where: { $0.lowercased().contains("multipart/form-data") }),
-            let range = Self.boundary(in: Array(multipart.utf8))
+                "The Content-Type has \(types.count) values in one field: \(value.quoted)."))
+        if let multipart = types.first(where: Self.namesForm).map(Array.init),
+            let range = Self.boundary(in: multipart)
         {
-            boundary = Array(Array(multipart.utf8)[range.value])
+            boundary = Array(multipart[range.value])
         }
     }
 
+    private static func namesForm(_ bytes: some Sequence<UInt8>) -> Bool {
+        bytes.map { $0.asciiLowercased }.contains("multipart/form-data".utf8)
+    }
+
     private static func boundary(in bytes: [UInt8]) -> (value: Range<Int>, isQuoted: Bool)? {
-        let lowercase = bytes.map(\.asciiLowercased)
+        let lowercase = bytes.map { $0.asciiLowercased }
         guard let found = ByteSearch("boundary".utf8).firstIndex(in: lowercase, from: 0, end: bytes.count) else {
             return nil
         }
@@ -90,19 +93,17 @@ struct ContentTypeReading {
 extension ContentTypeReading {
     /// How the boundary that is named differs from the one that the body uses.
     static func difference(_ announced: [UInt8], _ used: [UInt8]) -> FormProblem.Code {
-        let one = String(streamSafe: announced)
-        let other = String(streamSafe: used)
-        func without(_ characters: String, _ text: String) -> String { text.filter { !characters.contains($0) } }
-        func trimmed(_ text: String) -> Substring {
-            var text = text[...]
-            while text.first == "-" { text.removeFirst() }
-            while text.last == "-" { text.removeLast() }
-            return text
+        func without(_ characters: String, _ text: [UInt8]) -> [UInt8] {
+            text.filter { !characters.utf8.contains($0) }
         }
-        if trimmed(one) == trimmed(other) { return .boundaryWithDashes }
-        if without("\"'", one) == without("\"'", other) { return .boundaryQuotes }
-        if without(" \t", one) == without(" \t", other) { return .boundarySpaces }
-        if one.lowercased() == other.lowercased() { return .boundaryCase }
+        func trimmed(_ text: [UInt8]) -> ArraySlice<UInt8> {
+            let end = text.lastIndex { $0 != .dash } ?? -1
+            return text[...end].drop { $0 == .dash }
+        }
+        if trimmed(announced) == trimmed(used) { return .boundaryWithDashes }
+        if without("\"'", announced) == without("\"'", used) { return .boundaryQuotes }
+        if without(" \t", announced) == without(" \t", used) { return .boundarySpaces }
+        if announced.isEqualIgnoringCase(used) { return .boundaryCase }
         return .boundaryMismatch
     }
 }

@@ -7,7 +7,7 @@ struct HeaderChecks {
     let partIndex: Int
 
     var findings: [Finding] {
-        [control, mojibake, path, emptyFilename].compactMap(\.self)
+        [control, mojibake, path, emptyFilename].compactMap { $0 }
     }
 
     private func finding(
@@ -44,7 +44,7 @@ struct HeaderChecks {
             }
             return finding(
                 .mojibake, at: value,
-                "The \(what) is UTF-8 read as Latin-1: \(text.debugDescription) was \(meant.debugDescription).")
+                "The \(what) is UTF-8 read as Latin-1: \(text.quoted) was \(meant.quoted).")
         }
         return nil
     }
@@ -81,23 +81,37 @@ struct HeaderChecks {
     var mediaType: Finding? {
         guard let field = header.contentTypeField else { return nil }
         let text = String(streamSafe: field.bytes)
-        let essence = String(streamSafe: field.essence).lowercased()
+        let essence = Self.essence(of: field)
         let edits = Self.registered(essence).map {
             [Edit(at: field.offset, length: Int64(field.essence.count), $0.utf8)]
         }
-        if let registered = Self.misspellings[essence] {
+        if edits != nil, let registered = Self.misspellings[essence] {
             return finding(
                 .misspelledMediaType, at: field,
-                "The media type \(essence.debugDescription) is not registered; it is \(registered).", edits: edits)
+                "The media type \(essence.quoted) is not registered; it is \(registered).", edits: edits)
         }
         guard (try? MediaType(text)) == nil else { return nil }
         return finding(
-            .malformedMediaType, at: field, "The Content-Type \(text.debugDescription) is not a media type.",
+            .malformedMediaType, at: field, "The Content-Type \(text.quoted) is not a media type.",
             edits: edits)
+    }
+
+    /// The media type that a header announces, well or badly spelled.
+    static func meantType(of header: HeaderReading) -> String? {
+        header.contentTypeField.map { field in
+            let essence = essence(of: field)
+            return registered(essence) ?? essence
+        }
+    }
+
+    private static func essence(of field: HeaderReading.Located) -> String {
+        String(streamSafe: field.essence.map { $0.asciiLowercased })
     }
 
     /// The registered type that a misspelling, or a filename's extension in place of a type, means.
     static func registered(_ essence: String) -> String? {
+        // Longer than any of them, and not ASCII as they are: such a text would take long to look up.
+        guard essence.utf8.count <= 64, essence.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         if let registered = misspellings[essence] { return registered }
         return essence.isEmpty || essence.contains("/") ? nil : MediaType.forExtension(of: ".\(essence)")?.value
     }

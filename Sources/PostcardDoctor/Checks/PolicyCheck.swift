@@ -9,20 +9,25 @@ struct PolicyCheck {
     /// The parts before the file, which are all that the store reads.
     private let fields: Range<Int>
     private let policy: Int
+    /// The first field of each name, in lower case.
+    private let places: [[UInt8]: Int]
 
     /// - Parameter parts: All parts of the form.
     /// - Returns: `nil` if the form has no policy where an object store reads it.
     init?(_ parts: [Explanation.Part]) {
         let file = parts.firstIndex { $0.filename != nil }
         fields = 0..<(file ?? parts.count)
-        let names = parts[fields].map { $0.name.lowercased() }
+        let names = parts[fields].map { $0.name.utf8 }
         // Insurers have forms with a policy too.
-        guard let policy = names.firstIndex(of: "policy"),
-            names.contains("signature") || names.contains("x-amz-signature")
+        guard let policy = names.firstIndex(where: { $0.isEqualIgnoringCase("policy") }),
+            names.contains(where: { $0.isEqualIgnoringCase("signature") || $0.isEqualIgnoringCase("x-amz-signature") })
         else { return nil }
         self.parts = parts
         self.file = file
         self.policy = policy
+        var places: [[UInt8]: Int] = [:]
+        for index in fields.reversed() { places[Self.lowercased(parts[index].name)] = index }
+        self.places = places
     }
 
     /// - Parameter now: The time.
@@ -57,8 +62,10 @@ struct PolicyCheck {
     }
 
     private func part(named name: String) -> Int {
-        fields.first { parts[$0].name.lowercased() == name.lowercased() } ?? policy
+        places[Self.lowercased(name)] ?? policy
     }
+
+    private static func lowercased(_ name: String) -> [UInt8] { name.utf8.map { $0.asciiLowercased } }
 
     /// Whether the value of the field was kept: it is short, and in UTF-8.
     private func isKnown(_ name: String) -> Bool { parts[part(named: name)].text != nil }

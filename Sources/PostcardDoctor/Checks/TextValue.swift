@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// Recognizes values of text fields that no one would have typed.
 enum TextValue {
@@ -25,11 +26,15 @@ enum TextValue {
     /// The path or address of a file on the sender's device.
     private static func isPath(_ text: String) -> Bool {
         guard text.utf8.count <= 1024, text.utf8.allSatisfy({ $0 >= 0x20 }) else { return false }
-        let starts = ["file://", "blob:", "content://", "ph://", "assets-library://", "/private/var/", "/var/mobile/"]
+        let starts = [
+            "file://", "blob:", "content://", "ph://", "assets-library://", "/private/var/", "/var/mobile/", "File: '",
+        ]
         if starts.contains(where: text.hasPrefix) { return true }
         guard MediaType.forExtension(of: text) != nil else { return false }
         let isDrive = text.dropFirst().hasPrefix(":\\") && text.utf8.first?.isLetter == true
         let folders = ["/Users/", "/home/", "/tmp/", "/var/", "/data/user/", "/storage/", "/sdcard/", "~/"]
+        // A share of a network.
+        if text.hasPrefix("\\\\") { return true }
         // curl's @ names no file in --form-string, nor in other programs.
         return isDrive || folders.contains(where: text.hasPrefix) || (text.hasPrefix("@") && !text.contains(" "))
     }
@@ -68,14 +73,30 @@ enum TextValue {
         return isTypeName && inside.utf8.dropFirst(type.count).first == .space
     }
 
-    /// What Swift prints of `Data`, and Python of bytes.
+    /// What Swift prints of `Data`, Python of bytes, JavaScript of a `Blob` and PHP of a stream, and what many languages
+    /// print of a picture's bytes.
     private static func isBytes(_ text: String) -> Bool {
-        if text.hasSuffix(" bytes"), text.utf8.dropLast(6).allSatisfy(\.isDigit), text.utf8.count > 6 { return true }
+        if text.hasPrefix("Blob {") || text.hasPrefix("File {") || text.hasPrefix("bytearray(b") { return true }
+        if text.hasPrefix("Resource id #") { return true }
+        let isList = text.utf8.first.map { $0.isDigit || "[(-".utf8.contains($0) } == true
+        if isList, text.utf8.count > 20 {
+            let numbers = text.utf8.prefix(64).split { !$0.isDigit && $0 != .dash }.prefix(3)
+            if firstBytes.contains(numbers.map { String(Substring($0)) }) { return true }
+        }
+        if text.hasSuffix(" bytes"), text.utf8.dropLast(6).allSatisfy({ $0.isDigit }), text.utf8.count > 6 {
+            return true
+        }
         return ["'", "\""].contains { text.hasPrefix("b\($0)") && text.hasSuffix($0) } && text.contains("\\x")
     }
 
+    /// The first bytes of PNG, JPEG and GIF, as numbers with and without a sign.
+    private static let firstBytes: Set<[String]> = [
+        ["137", "80", "78"], ["-119", "80", "78"], ["255", "216", "255"], ["-1", "-40", "-1"], ["71", "73", "70"],
+    ]
+
     /// Such as `[B@1b6d3586` and `com.example.Photo@1b6d3586`.
     private static func isJavaObject(_ text: String) -> Bool {
+        guard text.utf8.contains(UInt8(ascii: "@")) else { return false }
         let pieces = text.split(separator: "@", omittingEmptySubsequences: false)
         guard pieces.count == 2, (5...8).contains(pieces[1].utf8.count),
             pieces[1].utf8.allSatisfy({ $0.hexadecimalValue != nil })
@@ -86,7 +107,9 @@ enum TextValue {
 
     /// Such as `Place(city: "Jeju", visits: 3)`.
     private static func isStructure(_ text: String) -> Bool {
-        guard let open = text.firstIndex(of: "("), text.hasSuffix(")"), open > text.startIndex else { return false }
+        guard text.hasSuffix(")"), let open = text.utf8.firstIndex(of: UInt8(ascii: "(")), open > text.startIndex else {
+            return false
+        }
         let type = text[..<open]
         guard type.first?.isUppercase == true, type.utf8.allSatisfy({ $0.isTokenCharacter }) else { return false }
         let inside = text[text.index(after: open)...]
@@ -109,7 +132,7 @@ enum TextValue {
         if isSingle, last.count == 1 || isNameOfMany(name) { return false }
         if last.contains(".") || groups.count > 2 || last.count == 3 {
             let whole = last.prefix { $0 != "." }
-            return (1...3).contains(first.count) && first.utf8.allSatisfy(\.isDigit)
+            return (1...3).contains(first.count) && first.utf8.allSatisfy { $0.isDigit }
                 && groups.dropFirst().dropLast().allSatisfy { $0.count == 3 } && whole.count == 3
         }
         let thousands = first.split(separator: ".", omittingEmptySubsequences: false)
@@ -124,23 +147,26 @@ enum TextValue {
 
     /// `2026-11-21 11:04:10 +0000`, `21.11.2026`, `11/21/26`, `Nov 21, 2026`.
     private static func isDateForPeople(_ text: String) -> Bool {
-        guard (6...64).contains(text.utf8.count) else { return false }
-        let shape = String(
-            decoding: text.utf8.prefix(25).map { $0.isDigit ? UInt8(ascii: "9") : $0 }, as: UTF8.self)
-        if shape == "9999-99-99 99:99:99 +9999" || shape == "9999-99-99 99:99:99 -9999" { return true }
-        for separator in ["/", "."] {
+        guard (6...64).contains(text.utf8.count), text.utf8.contains(where: { $0.isDigit }) else { return false }
+        let shape = text.utf8.prefix(25).map { $0.isDigit ? UInt8(ascii: "9") : $0 }
+        if ["+", "-"].contains(where: { shape.elementsEqual("9999-99-99 99:99:99 \($0)9999".utf8) }) { return true }
+        for separator in [UInt8.slash, UInt8(ascii: ".")] {
             let pieces = shape.split(separator: separator, omittingEmptySubsequences: false)
-            if pieces.count == 3, ["9", "99"].contains(pieces[0]), ["9", "99"].contains(pieces[1]),
-                pieces[2] == "9999" || (pieces[2] == "99" && separator == "/")
+            guard pieces.count == 3 else { continue }
+            let numbers = pieces.map { String(streamSafe: $0) }
+            if ["9", "99"].contains(numbers[0]), ["9", "99"].contains(numbers[1]),
+                numbers[2] == "9999" || (numbers[2] == "99" && separator == .slash)
             {
                 return true
             }
         }
+        let name = String(text.drop { $0 == " " || $0 == "," }.prefix(3))
+        guard days.contains(name) || months.contains(name) else { return false }
         let words = text.split(whereSeparator: { $0 == " " || $0 == "," })
         guard words.count >= 3 else { return false }
-        if days.contains(String(words[0].prefix(3))), months.contains(String(words[1].prefix(3))) { return true }
-        return months.contains(String(words[0].prefix(3))) && words[1].allSatisfy(\.isNumber)
-            && words[2].count == 4 && words[2].allSatisfy(\.isNumber)
+        if days.contains(name), months.contains(String(words[1].prefix(3))) { return true }
+        return months.contains(name) && words[1].allSatisfy { $0.isNumber }
+            && words[2].count == 4 && words[2].allSatisfy({ $0.isNumber })
     }
 
     private static let months: Set<String> = [

@@ -6,7 +6,9 @@ extension FormProblem.Code {
         .blankBeforeColon, .unescapedQuote, .unquotedValue, .quotesInName, .controlInName, .mojibake,
         .fileWithoutFilename, .emptyFilename, .pathInFilename, .textWithFilename, .malformedMediaType,
         .misspelledMediaType, .contentContradictsType, .extensionContradictsType, .emptyFile, .truncatedPicture,
-        .base64Content, .optionalDescription, .nullText, .objectDescription, .pathInsteadOfFile, .surprisingNumber,
+        .base64Content, .hexadecimalContent, .escapedContent, .fileDecodedAsText, .convertedLineBreaks,
+        .extraLineBreakBeforeContent, .optionalDescription, .nullText, .objectDescription, .pathInsteadOfFile,
+        .surprisingNumber,
         .surprisingDate,
         .textNotUTF8, .repeatedFilename, .repeatedContent, .locationInPhoto, .noParts, .fieldsAfterFile,
         .overCommonDefaults, .refusedByServer,
@@ -112,15 +114,6 @@ extension FormProblem.Code {
         example: "Content-Type: image/jpg", fix: "Write the registered name, such as image/jpeg.",
         swift: "MediaType.jpeg")
 
-    /// A part's first bytes are those of another type.
-    public static let contentContradictsType = Self(
-        "content-contradicts-type", severity: .warning, .parts, "The bytes have another type than announced",
-        cause: "An iPhone's photo is HEIC, whatever its name. Servers that check the bytes refuse it, and the "
-            + "others store a picture that cannot be opened.",
-        example: "Content-Type: image/jpeg, and the content begins with ftypheic",
-        fix: "Announce the type that the bytes have, or convert them.",
-        swift: #"photo.jpegData(compressionQuality: 0.9)  // or announce image/heic"#)
-
     /// A filename's extension is that of another type.
     public static let extensionContradictsType = Self(
         "extension-contradicts-type", severity: .warning, .parts, "The filename's extension belongs to another type",
@@ -135,21 +128,6 @@ extension FormProblem.Code {
             + "nothing.",
         example: #"filename="photo.jpg"\r\n\r\n\r\n--XX"#,
         fix: "Check the file's size before sending it.")
-
-    /// A picture ends before its format does.
-    public static let truncatedPicture = Self(
-        "truncated-picture", severity: .warning, .parts, "A picture is cut off",
-        cause: "The picture's format has an end, and the bytes stop before it. It appears cut in half, or not at "
-            + "all.",
-        example: "A JPEG without FF D9 at its end", fix: "Send the whole file.")
-
-    /// The content is base64 text instead of bytes.
-    public static let base64Content = Self(
-        "base64-content", severity: .warning, .parts, "The content is base64 text instead of bytes",
-        cause: "A multipart body carries bytes as they are. No server decodes base64 here, so it stores text as a "
-            + "picture.",
-        example: #"Content-Type: image/jpeg\r\n\r\n/9j/4AAQSkZJRg…"#,
-        fix: "Send the bytes themselves.", swift: "body.append(photo)  // not photo.base64EncodedString()")
 
     /// A value is what Swift prints of an optional.
     public static let optionalDescription = Self(
@@ -205,8 +183,9 @@ extension FormProblem.Code {
     public static let textNotUTF8 = Self(
         "text-not-utf-8", severity: .warning, .parts, "A text is not in UTF-8",
         cause: "Servers and browsers read texts in forms as UTF-8 (RFC 7578 §5.1), and replace other bytes with "
-            + "question marks. A few refuse them.",
-        example: #"caf\xE9"#, fix: "Write texts in UTF-8.", swift: "Data(text.utf8)")
+            + "question marks, whatever charset is named for them. A few refuse them. If the bytes are no text, the part "
+            + "is a file and needs a filename.",
+        example: #"caf\xE9"#, fix: "Write texts in UTF-8, and give other bytes a filename.", swift: "Data(text.utf8)")
 
     /// Several files have the same filename.
     public static let repeatedFilename = Self(

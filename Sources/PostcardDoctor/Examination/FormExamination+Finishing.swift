@@ -46,8 +46,8 @@ extension FormExamination {
         return Finding(
             .wrongCloseDelimiter, at: buffer.offset(of: boundary.startIndex), length: boundary.count,
             part: openPart.index,
-            "The last line closes a form with the boundary \(found.debugDescription), and this one's is "
-                + "\(used.debugDescription).",
+            "The last line closes a form with the boundary \(found.quoted), and this one's is "
+                + "\(used.quoted).",
             fix: "Close the form with its first boundary.")
     }
 
@@ -66,7 +66,9 @@ extension FormExamination {
             let seemsClosed = content.tail.dropLast(endsInLineBreak ? 2 : 0).suffix(2).allSatisfy { $0 == .dash }
             // A last LF may be the content's, or a line break that lost its CR.
             let endsInLineFeed = !endsInLineBreak && content.tail.last == .lineFeed
-            let isCertain = !(seemsClosed && content.size > 1) && !endsInLineFeed
+            let isCertain =
+                !(seemsClosed && content.size > 1) && !endsInLineFeed && content.tail.last != .carriageReturn
+                && !part.hidden.holdsClose && (endsInLineBreak || content.seemsWhole)
             add(
                 Finding(
                     .missingCloseDelimiter, at: bodySize, part: part.index,
@@ -127,6 +129,7 @@ extension FormExamination {
             add(Finding(.noParts, at: 0, "The form is closed before its first part."))
         }
         noteTrailingLineBreaks()
+        for code in frame.doubtful { findings.leave(code) }
         noteRepetitions()
         noteOrder()
         for finding in PolicyCheck(parts)?.findings(at: Date()) ?? [] { add(finding) }
@@ -140,29 +143,32 @@ extension FormExamination {
         let code = FormProblem.Code.extraLineBreakBeforeDelimiter
         // Texts may be meant to end this way, but a picture is not.
         let isSettled = findings.holds(code)
+        let isCertain = isSettled && !trailingLineBreaks.holdsUnknown
+        if !isCertain { findings.leave(code) }
         let places = trailingLineBreaks.places(besidesPicture: isSettled)
         for place in places {
             let finding = Finding(
                 code, at: place.offset, length: 2, part: place.part,
                 "The content ends in a line break, as each part's before the last does.",
-                edits: isSettled ? [Edit(at: place.offset, length: 2, [])] : nil)
+                edits: isCertain ? [Edit(at: place.offset, length: 2, [])] : nil)
             add(isSettled ? finding : finding.weighing(.warning))
         }
     }
 
     private mutating func noteRepetitions() {
-        var filenames: [String: Int] = [:]
+        var filenames: [[UInt8]: Int] = [:]
         var digests: [String: Int] = [:]
         for (index, part) in parts.enumerated() {
             guard let filename = part.filename else { continue }
             if !filename.isEmpty {
-                if let first = filenames[filename] {
+                let bytes = Array(filename.utf8)
+                if let first = filenames[bytes] {
                     add(
                         Finding(
                             .repeatedFilename, at: part.offset, part: index,
-                            "The file has the filename of part \(first): \(filename.debugDescription)."))
+                            "The file has the filename of part \(first): \(filename.quoted)."))
                 } else {
-                    filenames[filename] = index
+                    filenames[bytes] = index
                 }
             }
             guard part.size > 0 else { continue }
@@ -179,14 +185,15 @@ extension FormExamination {
 
     /// S3 reads fields only up to the file. A form with S3's policy is for S3.
     private mutating func noteOrder() {
-        let names = parts.map { $0.name.lowercased() }
-        guard names.contains("key"), names.contains("policy") || names.contains(where: { $0.hasPrefix("x-amz-") }),
+        let names = parts.lazy.map { $0.name.utf8 }
+        guard names.contains(where: { $0.isEqualIgnoringCase("key") }),
+            names.contains(where: { $0.isEqualIgnoringCase("policy") || $0.prefix(6).isEqualIgnoringCase("x-amz-") }),
             let late = ServerProfile.fieldAfterFile(parts)
         else { return }
         add(
             Finding(
                 .fieldsAfterFile, at: parts[late].offset, part: late,
-                "The field \(parts[late].name.debugDescription) follows the file, where S3 does not read it."))
+                "The field \(parts[late].name.quoted) follows the file, where S3 does not read it."))
     }
 }
 
@@ -194,6 +201,9 @@ extension FormExamination {
 struct TrailingLineBreaks: Sendable {
     private var places: [(offset: Int64, part: Int)] = []
     private var count = 0
+    private var pictures = 0
+    /// Whether a picture whose end is not known ends so too, and it does not show that the line break is not its own.
+    private(set) var holdsUnknown = false
     private var endsLast = false
     private var holdsFile = false
 
@@ -205,8 +215,14 @@ struct TrailingLineBreaks: Sendable {
         if part.header.isFile { holdsFile = true }
         let content = part.content
         endsLast = content.tail.suffix(2).elementsEqual("\r\n".utf8)
-        guard endsLast, !isPicture, !content.picture.hasEnd, places.count < Self.maximum else {
-            if isPicture { endsLast = true }
+        guard !isPicture else {
+            pictures += 1
+            endsLast = true
+            return
+        }
+        guard endsLast, places.count < Self.maximum else { return }
+        guard !content.picture.hasEnd else {
+            holdsUnknown = true
             return
         }
         places.append((part.offset + content.size - 2, part.index))
@@ -214,7 +230,8 @@ struct TrailingLineBreaks: Sendable {
 
     /// - Parameter besidesPicture: Whether a picture was found to end so, which decides it.
     func places(besidesPicture: Bool) -> [(offset: Int64, part: Int)] {
-        if besidesPicture { return places }
+        // Where one of the others does not end so, each is by itself.
+        if besidesPicture { return places.count + pictures == count ? places : [] }
         // All of them, or all but the last: a single text may be meant to end this way, and text files all do.
         let isEach = count >= 3 && (places.count == count ? !holdsFile : places.count == count - 1 && !endsLast)
         return isEach ? places : []
@@ -248,14 +265,15 @@ extension FormExamination {
         guard let format, announced?.problem != nil || announced?.boundary != format.boundary, foreignClose == nil
         else { return nil }
         // With another boundary, the parts in the content may be those that were meant.
-        if announced?.boundary != format.boundary, findings.holds(.partInContent) { return nil }
+        let holdsPart = findings.holds(.partInContent) || openPart?.hidden.isEmpty == false
+        if announced?.boundary != format.boundary, holdsPart { return nil }
         let fixed = "multipart/form-data; boundary=\(Self.parameterValue(format.boundary))"
         return format.isBoundaryCertain && (try? FormParser(contentType: fixed)) != nil ? fixed : nil
     }
 
     private static func parameterValue(_ boundary: [UInt8]) -> String {
         let text = String(streamSafe: boundary)
-        return boundary.allSatisfy(\.isTokenCharacter) ? text : "\"\(text)\""
+        return boundary.allSatisfy { $0.isTokenCharacter } ? text : "\"\(text)\""
     }
 
     /// What is wrong with the Content-Type, by itself and against the body.
@@ -291,7 +309,7 @@ extension FormExamination {
             return finding.saying("\(finding.message) The body is a form all the same.")
         case .missingBoundary:
             let used = String(streamSafe: format.boundary)
-            return finding.saying("\(finding.message) The body uses \(used.debugDescription).")
+            return finding.saying("\(finding.message) The body uses \(used.quoted).")
         default:
             return finding
         }
@@ -310,7 +328,10 @@ extension FormExamination {
         add(
             Finding(
                 code, in: .head, at: contentType.offset + Int64(place), length: boundary.count,
-                "The Content-Type names the boundary \(named.debugDescription), and the body uses \(used.debugDescription).",
+                "The Content-Type names the boundary \(named.quoted), and the body uses \(used.quoted).",
+                fix: code == .boundaryWithDashes && used.count > named.count
+                    ? "Name \(used.quoted) in the Content-Type, or begin each delimiter of the body with two dashes and "
+                        + "\(named.quoted), and no more." : nil,
                 edits: cause == nil ? edits : edits.map { _ in [] }),
             under: cause)
     }
@@ -327,7 +348,7 @@ extension FormExamination {
             .boundaryMismatch, .boundaryWithDashes, .boundaryQuotes, .boundarySpaces, .boundaryCase,
             .delimiterWithoutDashes,
         ]
-        let causes = boundaryCodes + BodyKind.allCases.map(\.code)
+        let causes = boundaryCodes + BodyKind.allCases.map { $0.code }
         if problem.code == .delimiterNotFound, let cause = causes.first(where: { findings.holds($0) }) {
             var finding = Finding(problem)
             if findings.fixes(cause) { finding.edits = [] }

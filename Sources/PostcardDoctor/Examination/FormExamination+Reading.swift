@@ -101,7 +101,8 @@ extension FormExamination {
             if examinedLines > Self.maximumExaminedLines { return true }
             switch line {
             case .content:
-                break
+                // Without its dashes, it is no delimiter by itself.
+                if format.dashes == 0, buffer.lineBreak(before: found) != nil { noteLookalike(at: found, format) }
             case .lookalike:
                 noteLookalike(at: found, format)
             case .heldByContent:
@@ -113,7 +114,7 @@ extension FormExamination {
             from = found + 1
             searched = from
         }
-        if buffer.isLast, openPart != nil, let close = Self.closeWithOtherDashes(buffer, format, openPart?.index),
+        if buffer.isLast, let openPart, let close = Self.closeWithOtherDashes(buffer, format, openPart),
             close.start >= position
         {
             take(close.delimiter, at: close.start, format)
@@ -142,24 +143,15 @@ extension FormExamination {
     private mutating func take(_ range: Range<Int>, _ format: DelimiterFormat) {
         guard let openPart, !range.isEmpty else { return }
         buffer.bytes.withUnsafeBytes { self.openPart?.content.read(UnsafeRawBufferPointer(rebasing: $0[range])) }
-        for line in format.hiddenParts.lines(in: buffer, range) {
-            let offset = buffer.offset(of: line.start)
-            guard offset > openPart.offset || (offset == openPart.offset && !line.isBare) else { continue }
-            add(
-                Finding(
-                    .partInContent, at: offset, part: openPart.index,
-                    line.isDelimiter
-                        ? "A line of the content differs from a delimiter only in its dashes or blanks: receivers read "
-                            + "it and what follows as content."
-                        : "A line of the content begins a part's header, and no delimiter is before it: receivers read "
-                            + "the part as content."))
-        }
+        noteHiddenParts(in: range, format, openPart)
     }
 
     private mutating func noteLookalike(at index: Int, _ format: DelimiterFormat) {
-        guard let openPart, format.dashes == 2 else { return }
+        guard let openPart else { return }
+        if buffer.holds("--", at: index + format.delimiter.count) { self.openPart?.hidden.holdsClose = true }
         let lineEnd = buffer.lineEnd(from: index, limit: index + Excerpt.reach)
         let holdsPart = buffer.beginsPart(behind: lineEnd)
+        guard format.dashes == 2 || holdsPart else { return }
         add(
             Finding(
                 holdsPart ? .partInContent : .delimiterInContent, at: buffer.offset(of: index),
@@ -180,7 +172,7 @@ extension FormExamination {
 
     /// The last line, if it is the close delimiter with other dashes before its boundary.
     private static func closeWithOtherDashes(
-        _ buffer: BodyBuffer, _ format: DelimiterFormat, _ partIndex: Int?
+        _ buffer: BodyBuffer, _ format: DelimiterFormat, _ part: OpenPart
     ) -> (start: Int, delimiter: DelimiterLine.Delimiter)? {
         guard format.dashes == 2, let line = buffer.lastLine else { return nil }
         let text = buffer.bytes[line]
@@ -188,7 +180,7 @@ extension FormExamination {
         guard dashes != 2, text.count == dashes + format.boundary.count + 2,
             text.suffix(format.boundary.count + 2).elementsEqual(format.boundary + [.dash, .dash])
         else { return nil }
-        let reader = DelimiterReader(buffer: buffer, format: format, partIndex: partIndex)
+        let reader = DelimiterReader(buffer: buffer, format: format, partIndex: part.index)
         let before = buffer.lineBreak(before: line.lowerBound)
         let contentEnd = line.lowerBound - (before?.length ?? 0)
         let offset = buffer.offset(of: line.lowerBound)
@@ -198,14 +190,16 @@ extension FormExamination {
         if line.upperBound == buffer.count { edits.append(Edit(at: buffer.offset(of: buffer.count), "\r\n".utf8)) }
         var findings = [
             Finding(
-                .wrongCloseDelimiter, at: offset, length: line.count, part: partIndex,
+                .wrongCloseDelimiter, at: offset, length: line.count, part: part.index,
                 "The last delimiter has \(dashes == 0 ? "no dashes" : dashes == 1 ? "one dash" : "\(dashes) dashes") "
                     + "before its boundary: it is content.",
-                edits: edits)
+                // Without a line break of its own it may be the content.
+                edits: offset == part.offset ? nil : edits)
         ]
         if let before, before != .crlf { findings.append(reader.bareLineBreak(before, at: contentEnd)) }
         return (
-            line.lowerBound, .init(contentEnd: contentEnd, next: buffer.count, isClose: true, findings: findings)
+            line.lowerBound,
+            .init(contentEnd: contentEnd, next: buffer.count, isClose: true, before: before, findings: findings)
         )
     }
 
@@ -217,6 +211,7 @@ extension FormExamination {
         } else {
             take(position..<max(delimiter.contentEnd, position), format)
             closePart(isCutOff: false)
+            frame.take(delimiter, format)
         }
         for var finding in delimiter.findings {
             // Without the preamble, the delimiter begins the body.
@@ -311,10 +306,13 @@ extension FormExamination {
         for finding in HeaderChecks(header: header, partIndex: partCount).findings { add(finding) }
         let range = max(start - Excerpt.reach, 0)..<min(position + Excerpt.reach, buffer.count)
         // A form has one policy. Of further ones, no more is kept than of other texts.
-        let isPolicy = !hasPolicy && !header.isFile && header.name.lowercased() == "policy"
+        let isPolicy = !hasPolicy && !header.isFile && header.name.utf8.isEqualIgnoringCase("policy")
         hasPolicy = hasPolicy || isPolicy
+        let content = PartContent(
+            contentType: HeaderChecks.meantType(of: header), filename: header.filename, isPolicy: isPolicy)
+        frame.take(lines, header)
         openPart = OpenPart(
-            index: partCount, header: header, offset: offset, content: PartContent(isPolicy: isPolicy),
+            index: partCount, header: header, offset: offset, content: content,
             opening: Excerpt(offset: buffer.offset(of: range.lowerBound), bytes: Array(buffer.bytes[range])))
         partCount += 1
     }
@@ -325,6 +323,8 @@ extension FormExamination {
         let checks = ContentChecks(
             header: part.header, content: part.content, offset: part.offset, partIndex: part.index, isCutOff: isCutOff)
         for finding in checks.findings { add(finding) }
+        for finding in part.hidden.findings(isCutOff: isCutOff) { add(finding) }
+        if part.content.size > 0 { frame.takeContent() }
         if !isCutOff { trailingLineBreaks.take(part, isPicture: checks.lineBreakBehindPicture != nil) }
         openPart = nil
         guard parts.count == part.index, parts.count < Self.maximumDescribedParts else { return }

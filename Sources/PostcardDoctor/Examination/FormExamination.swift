@@ -28,6 +28,7 @@ public struct FormExamination: Sendable {
     var openPart: OpenPart?
     /// Whether there was a field `policy`.
     var hasPolicy = false
+    var frame = FrameEvidence()
     /// The parts other than pictures that end in CRLF, as each but the last does if a form has one CRLF too many.
     var trailingLineBreaks = TrailingLineBreaks()
     private(set) var bodySize: Int64 = 0
@@ -91,6 +92,7 @@ public struct FormExamination: Sendable {
         let header: HeaderReading
         let offset: Int64
         var content: PartContent
+        var hidden = HiddenForms()
         /// The header and the content's beginning, for the excerpts of what is found at the content's end.
         let opening: Excerpt
     }
@@ -209,7 +211,7 @@ public struct FormExamination: Sendable {
         noteHead()
         var explanation = Explanation(boundary: usedBoundary, parts: [], findings: findings.sorted)
         // Half a request is not worth fixing.
-        explanation.findings = explanation.findings.map(\.withoutEdits)
+        explanation.findings = explanation.findings.map { $0.withoutEdits }
         return explanation
     }
 

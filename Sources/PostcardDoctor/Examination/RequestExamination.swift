@@ -146,7 +146,14 @@ public struct RequestExamination: Sendable {
         let mismatch = FormProblem.Code.contentLengthMismatch
         if !form.isClosed, let index = explanation.findings.firstIndex(where: { $0.code == mismatch }) {
             explanation.findings[index].edits = nil
+            if framing.isWhole == false {
+                explanation.findings[index] = explanation.findings[index].advising(
+                    "If the length is right, the body was cut off on its way: send all of it. Otherwise let the library "
+                        + "that sends the body count it, or count its bytes, not its characters.")
+            }
         }
+        // A delimiter at the end of a body that was cut off may be any.
+        if framing.isWhole != true { explanation.leaveLastDelimiter(unlessLengthIs: head.contentLength) }
         explanation.subordinateMismatch(to: head.contentLength)
         let missing = FormProblem.Code.missingContentType
         guard let index = explanation.findings.firstIndex(where: { $0.code == missing && $0.edits == nil }),
@@ -156,6 +163,12 @@ public struct RequestExamination: Sendable {
             in: .head, at: Int64(head.end), "Content-Type: multipart/form-data; boundary=\(boundary)\r\n".utf8)
         explanation.findings[index].edits = [edit]
         explanation.edits.append(edit)
+    }
+}
+
+extension RequestHead {
+    fileprivate var announcesForm: Bool {
+        all("content-type").first?.value.utf8.prefix(10).map { $0.asciiLowercased } == Array("multipart/".utf8)
     }
 }
 
@@ -174,14 +187,22 @@ extension RequestExamination.Framing {
         switch self {
         case .chunks(let body):
             if let problem = body.problem { return Finding(problem) }
+            if body.length == 0, head.announcesForm {
+                return .bodyNotSent("The first chunk is the last one, and the Content-Type announces a form.")
+            }
             return !body.isExcessBlank ? .bytesBehindLastChunk(of: body) : nil
         case .end(let received, let contentLength):
             guard let contentLength else {
                 let isMissing = received > 0 && !head.isFramed && head.all("content-length").isEmpty
                 return isMissing ? .missingLength(head) : nil
             }
+            if contentLength == 0, received == 0, head.announcesForm {
+                return .bodyNotSent("The Content-Length is 0, and the Content-Type announces a form.")
+            }
             guard received != contentLength else { return nil }
-            guard received > 0 else { return .bodyNotSent(contentLength) }
+            guard received > 0 else {
+                return .bodyNotSent("The Content-Length is \(contentLength), and no byte of the body follows the head.")
+            }
             let difference =
                 received > contentLength
                 ? "\(received - contentLength) more" : "\(contentLength - received) fewer"
@@ -203,10 +224,7 @@ extension Finding {
             "The head has neither a Content-Length nor a Transfer-Encoding: servers read no body.", edits: [])
     }
 
-    fileprivate static func bodyNotSent(_ contentLength: Int64) -> Finding {
-        Finding(
-            .bodyNotSent, at: 0, "The Content-Length is \(contentLength), and no byte of the body follows the head.")
-    }
+    fileprivate static func bodyNotSent(_ message: String) -> Finding { Finding(.bodyNotSent, at: 0, message) }
 
     fileprivate static func bytesBehindLastChunk(of body: ChunkedBody) -> Finding {
         Finding(

@@ -5,7 +5,7 @@ extension Explanation {
     /// boundary and lengths of curl's own. `nil` if there are no parts, or too many to describe, or if curl's arguments
     /// cannot say a name.
     package var curl: CurlCommand? {
-        guard !parts.isEmpty, parts.count == partCount, !parts.contains(where: { $0.name.contains("=") })
+        guard !parts.isEmpty, parts.count == partCount, !parts.contains(where: { $0.name.utf8.contains(.equals) })
         else { return nil }
         let method = head.flatMap { $0.methodWithoutContent == nil ? $0.method : nil }
         var command = CurlCommand(url: url, method: method ?? "POST")
@@ -17,16 +17,18 @@ extension Explanation {
     /// The parts as the servers accept them: with the fields before the file for an object store, the names that it wants,
     /// and brackets for lists in PHP.
     private var acceptedParts: [CurlCommand.Part] {
-        let unnamed = Set(problems.filter { $0.code == .fileWithoutFilename }.compactMap(\.partIndex))
-        let counts = Dictionary(parts.map { (Array($0.name.utf8), 1) }, uniquingKeysWith: +)
+        let quoted = Set(problems.filter { $0.code == .quotesInName }.compactMap { $0.partIndex })
+        let unnamed = Set(problems.filter { $0.code == .fileWithoutFilename }.compactMap { $0.partIndex })
+        var counts: [[UInt8]: Int] = [:]
+        if needs.bracketsForLists { for part in parts { counts[Array(part.name.utf8), default: 0] += 1 } }
         var fields: [CurlCommand.Part] = []
         var files: [CurlCommand.Part] = []
         let isOrdered =
             needs.fieldsFirst || findings.contains { $0.code == .fieldsAfterFile }
         for (index, part) in parts.enumerated() {
-            var name = part.name
+            var name = quoted.contains(index) ? DispositionReading.withoutForeignQuotes(part.name) : part.name
             if needs.bracketsForLists, counts[Array(name.utf8), default: 0] > 1,
-                !name.hasSuffix("[]")
+                !name.utf8.suffix(2).elementsEqual("[]".utf8)
             {
                 name += "[]"
             }
@@ -35,11 +37,12 @@ extension Explanation {
                 continue
             }
             if let only = needs.fileName { name = only }
-            let filename = part.filename ?? "\(part.name).\(part.fileExtension)"
+            var filename = part.filename ?? "\(part.name).\(part.fileExtension)"
+            if quoted.contains(index) { filename = DispositionReading.withoutForeignQuotes(filename) }
             let file = CurlCommand.Part.file(name: name, filename: filename, contentType: part.contentType)
             if isOrdered { files.append(file) } else { fields.append(file) }
         }
-        for needed in needs.fields where !parts.contains(where: { $0.name.lowercased() == needed }) {
+        for needed in needs.fields where !parts.contains(where: { $0.name.utf8.isEqualIgnoringCase(needed) }) {
             // The store puts the file's name there.
             fields.append(.text(name: needed, value: "${filename}", contentType: nil))
         }
@@ -81,14 +84,18 @@ extension Explanation {
     /// A path and a query in which every byte that a URL cannot have is percent-encoded (RFC 3986 §3.3 and §3.4).
     private static func escaped(_ target: Substring) -> String {
         let bytes = Array(target.utf8)
-        return bytes.indices.map { index in
-            let byte = bytes[index]
-            let isEscape = bytes[index...].dropFirst().prefix(2).count { $0.hexadecimalValue != nil } == 2
-            return isLetterOrDigit(byte) || "-._~!$&'()*+,;=:@/?[]{}".utf8.contains(byte)
-                || byte == UInt8(ascii: "%") && isEscape
-                ? String(Unicode.Scalar(byte))
-                : "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-        }.joined()
+        var escaped: [UInt8] = []
+        for (index, byte) in bytes.enumerated() {
+            if isLetterOrDigit(byte) || "-._~!$&'()*+,;=:@/?[]{}".utf8.contains(byte)
+                || byte == .percent && bytes[(index + 1)...].prefix(2).count(where: { $0.hexadecimalValue != nil }) == 2
+            {
+                escaped.append(byte)
+            } else {
+                escaped.append(.percent)
+                escaped += [byte].hexadecimal.uppercased().utf8
+            }
+        }
+        return String(decoding: escaped, as: UTF8.self)
     }
 
     private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
@@ -99,8 +106,9 @@ extension Explanation {
 extension Explanation.Part {
     /// The extension of a file of the part's type, such as `png`.
     fileprivate var fileExtension: String {
-        let subtype = contentType?.split(separator: ";").first?.split(separator: "/").last?.lowercased() ?? ""
-        guard !subtype.isEmpty, subtype.utf8.allSatisfy({ $0.isLetter || $0.isDigit }) else { return "bin" }
-        return subtype == "jpeg" ? "jpg" : subtype
+        let subtype = contentType?.utf8.split(separator: .semicolon).first?.split(separator: .slash).last
+        guard let subtype, subtype.allSatisfy({ $0.isLetter || $0.isDigit }) else { return "bin" }
+        let name = String(decoding: subtype.map { $0.asciiLowercased }, as: UTF8.self)
+        return name == "jpeg" ? "jpg" : name
     }
 }

@@ -5,7 +5,7 @@ public import PostcardForm
 /// A finding is a root cause. Its ``consequences`` follow from it, or repeat it elsewhere.
 public struct Finding: Sendable, Hashable {
     /// What an offset counts from.
-    public enum Place: String, Sendable, Hashable, Codable {
+    public enum Place: String, Sendable, Hashable {
         /// The offset counts from the first byte of the request line, or of the Content-Type's value if there is only
         /// that.
         case head
@@ -32,7 +32,7 @@ public struct Finding: Sendable, Hashable {
     public let message: String
 
     /// What to write instead, in a sentence.
-    public let fix: String
+    public internal(set) var fix: String
 
     /// The bytes around the offset; `nil` if there are none to show.
     public internal(set) var excerpt: Excerpt?
@@ -91,6 +91,13 @@ public struct Finding: Sendable, Hashable {
 }
 
 extension Finding {
+    /// The same finding with another fix.
+    func advising(_ fix: String) -> Finding {
+        var finding = self
+        finding.fix = fix
+        return finding
+    }
+
     /// The same finding with another message.
     func saying(_ message: String) -> Finding {
         Finding(code, in: place, at: offset, length: length, part: partIndex, message, fix: fix, edits: edits)

@@ -5,8 +5,9 @@ struct FindingList: Sendable {
     private(set) var roots: [Finding] = []
     private(set) var omitted = 0
 
+    private var found: [(code: FormProblem.Code, edit: Edit)] = []
     /// The edits that are certain, in the order in which they were found.
-    private(set) var edits: [Edit] = []
+    var edits: [Edit] { found.map { $0.edit } }
     private(set) var areEditsComplete = true
 
     private var rootByCode: [FormProblem.Code: Int] = [:]
@@ -18,8 +19,8 @@ struct FindingList: Sendable {
     /// - Parameter cause: The code of the finding that causes this one, which becomes its consequence.
     mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         if let edits = finding.edits {
-            if self.edits.count + edits.count <= Self.maximumEdits {
-                self.edits += edits
+            if found.count + edits.count <= Self.maximumEdits {
+                found += edits.map { (finding.code, $0) }
             } else {
                 areEditsComplete = false
             }
@@ -61,6 +62,12 @@ struct FindingList: Sendable {
         if let root = rootByCode[code] { roots[root] = roots[root].weighing(severity) }
     }
 
+    /// Leaves each problem of a kind to the sender, because of what was found elsewhere.
+    mutating func leave(_ code: FormProblem.Code) {
+        found.removeAll { $0.code == code }
+        for index in roots.indices { roots[index].leave(code) }
+    }
+
     func holds(_ code: FormProblem.Code) -> Bool { rootByCode[code] != nil }
 
     /// Whether edits fix a root cause, and so its consequences.
@@ -77,7 +84,7 @@ struct FindingList: Sendable {
             if one.place != other.place { return one.place == .head }
             if one.isAboutFraming != other.isAboutFraming { return one.isAboutFraming }
             return one.offset == other.offset ? left.offset < right.offset : one.offset < other.offset
-        }.map(\.element)
+        }.map { $0.element }
     }
 }
 
@@ -100,9 +107,16 @@ extension Finding {
     var withoutEdits: Finding {
         var finding = self
         finding.edits = nil
-        finding.consequences = consequences.map(\.withoutEdits)
-        finding.unkept = unkept.map(\.withoutEdits)
+        finding.consequences = consequences.map { $0.withoutEdits }
+        finding.unkept = unkept.map { $0.withoutEdits }
         return finding
+    }
+
+    /// Removes the edits of the problems of a kind.
+    fileprivate mutating func leave(_ code: FormProblem.Code) {
+        if self.code == code { edits = nil }
+        for index in consequences.indices { consequences[index].leave(code) }
+        for index in unkept.indices { unkept[index].leave(code) }
     }
 
     /// Adds a consequence, and those like it that it counts.

@@ -87,7 +87,7 @@ public struct RequestFixer: Sendable {
         var edits = headEdits
         let lengths = head.all("content-length")
         let replaced = lengths + head.all("transfer-encoding")
-        let touched = Set(edits.map(\.offset))
+        let touched = Set(edits.map { $0.offset })
         let line = Array("Content-Length: \(fixedBodySize)\r\n".utf8)
         var isWritten = false
         for field in replaced.sorted(by: { $0.line.lowerBound < $1.line.lowerBound })
@@ -122,7 +122,7 @@ extension Explanation {
         let sorted = edits.enumerated().sorted {
             ($0.element.offset, min($0.element.length, 1), $0.offset)
                 < ($1.element.offset, min($1.element.length, 1), $1.offset)
-        }.map(\.element)
+        }.map { $0.element }
         var kept: [Edit] = []
         var end: Int64 = 0
         for edit in sorted where edit.offset >= end {
@@ -135,6 +135,16 @@ extension Explanation {
     /// The size of the fixed body, in bytes.
     fileprivate var fixedBodySize: Int64 {
         orderedEdits(.body).reduce(bodySize) { $0 - $1.length + Int64($1.replacement.count) }
+    }
+
+    /// Leaves a last delimiter without dashes to the sender, unless closing the form gives its body the right length.
+    mutating func leaveLastDelimiter(unlessLengthIs contentLength: Int64?) {
+        guard contentLength != fixedBodySize,
+            let index = findings.firstIndex(where: { $0.code == .wrongCloseDelimiter && $0.length == 0 }),
+            let removed = findings[index].edits
+        else { return }
+        edits.removeAll { removed.contains($0) }
+        findings[index].edits = nil
     }
 
     /// Makes a wrong Content-Length that fits the fixed body the consequence of the finding whose edits make it fit.
@@ -185,9 +195,9 @@ extension Explanation {
     /// again.
     package func outcome(reading fixed: Explanation) -> (fixed: [Finding], left: [Finding]) {
         let left = unfixable
-        let known = Set(left.map(\.code))
+        let known = Set(left.lazy.filter { $0.severity == .error }.map { $0.code })
         let new = fixed.findings.filter { $0.severity == .error && !known.contains($0.code) }
-        let again = Set(new.map(\.code))
-        return (fixable.filter { !again.contains($0.code) }, left + new)
+        let again = Set(new.map { $0.code })
+        return (fixable.filter { !again.contains($0.code) }, left.filter { !again.contains($0.code) } + new)
     }
 }

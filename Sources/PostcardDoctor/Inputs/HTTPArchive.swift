@@ -16,13 +16,16 @@ struct HTTPArchive {
                 case .notJSON: "It is not JSON."
                 case .tooDeep: "Its arrays and objects are nested more than \(JSON.maximumDepth) levels deep."
                 }
-            throw .malformedArchive(reason, error)
+            throw .malformedArchive(reason)
         }
-        do {
-            let log = try Element(json, path: []).member("log")
-            entries = try log.member("entries").elements.map { Entry(request: try Request($0.member("request"))) }
+        do throws(Element.Mismatch) {
+            var entries: [Entry] = []
+            for entry in try Element(json, path: []).member("log").member("entries").elements {
+                entries.append(Entry(request: try Request(entry.member("request"))))
+            }
+            self.entries = entries
         } catch {
-            throw .malformedArchive("\(error)", error)
+            throw .malformedArchive(error.description)
         }
     }
 
@@ -158,7 +161,7 @@ extension HTTPArchive.Entry {
     var hasBody: Bool { request.postData != nil }
 
     var isMultipart: Bool {
-        (request.values(of: "content-type") + [request.postData?.mimeType].compactMap(\.self)).contains(
+        (request.values(of: "content-type") + [request.postData?.mimeType].compactMap { $0 }).contains(
             where: HTTPArchive.isMultipart)
     }
 
@@ -210,7 +213,7 @@ extension HTTPArchive {
     }
 
     fileprivate static func isMultipart(_ type: [UInt8]) -> Bool {
-        String(streamSafe: type).lowercased().contains("multipart/")
+        type.map { $0.asciiLowercased }.contains("multipart/".utf8)
     }
 }
 
@@ -224,7 +227,7 @@ extension HTTPArchive.Request {
     }
 
     fileprivate func values(of name: String) -> [[UInt8]] {
-        headers.filter { $0.name.isEqualIgnoringCase(name) }.map(\.value)
+        headers.filter { $0.name.isEqualIgnoringCase(name) }.map { $0.value }
     }
 
     /// The part of the URL for the request line, without blanks and line breaks.
@@ -308,7 +311,7 @@ extension HTTPArchive.Request {
 
     /// The size of the body by the archive, in bytes; -1 if its recorder did not know it.
     private var sizes: [Int] {
-        [bodySize, values(of: "content-length").first.flatMap { Int(String(streamSafe: $0)) }].compactMap(\.self)
+        [bodySize, values(of: "content-length").first.flatMap { Int(String(streamSafe: $0)) }].compactMap { $0 }
     }
 
     /// The message about a body without recorded bytes; `nil` if the request had no body.

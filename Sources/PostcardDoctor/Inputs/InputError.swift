@@ -59,10 +59,8 @@ extension InputError {
     private static let export =
         "Send the form again and export that request alone, or record it with curl --trace FILE."
 
-    static func malformedArchive(_ reason: String, _ error: any Error) -> InputError {
-        InputError(
-            .malformedArchive, "The input begins as JSON and is not a HAR file. \(reason)", advice: export,
-            underlyingError: error)
+    static func malformedArchive(_ reason: String) -> InputError {
+        InputError(.malformedArchive, "The input begins as JSON and is not a HAR file. \(reason)", advice: export)
     }
 
     static func malformedCopy(_ reason: String) -> InputError {

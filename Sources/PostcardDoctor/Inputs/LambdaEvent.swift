@@ -46,7 +46,7 @@ extension JSON {
     var stringMembers: [HTTPArchive.Header] {
         guard case .object(let members) = self else { return [] }
         return members.sorted { $0.name.lexicographicallyPrecedes($1.name) }.flatMap { member in
-            (member.value.elements ?? [member.value]).compactMap(\.string).map { (member.name, $0) }
+            (member.value.elements ?? [member.value]).compactMap { $0.string }.map { (member.name, $0) }
         }
     }
 }

@@ -190,7 +190,7 @@ package struct RequestInput: Sendable {
     /// Pictures are no longer recognized, and different names and contents may have become the same.
     private static let codesOfReplacedBytes: Set<FormProblem.Code> = [
         .contentContradictsType, .truncatedPicture, .textWithFilename, .contradictingFilenames, .repeatedFilename,
-        .repeatedContent, .textNotUTF8,
+        .repeatedContent, .textNotUTF8, .fileDecodedAsText, .convertedLineBreaks,
     ]
 
     /// Reads the next bytes of the input.
@@ -270,7 +270,7 @@ package struct RequestInput: Sendable {
                 if hasFiles { archiveRemarks.append(Self.leftOut) }
                 if recording.missingBody != nil { recording.missingBody = Self.madeLater }
             }
-            archiveRemarks += [recording.remark].compactMap(\.self)
+            archiveRemarks += [recording.remark].compactMap { $0 }
             missingBody = recording.missingBody
             scheme = recording.origin.scheme
             authority = recording.origin.authority
@@ -292,7 +292,7 @@ package struct RequestInput: Sendable {
             } catch {
                 guard let event = LambdaEvent(archive) else { throw error }
                 archiveFormat = .lambdaEvent
-                archiveRemarks = [event.remark].compactMap(\.self)
+                archiveRemarks = [event.remark].compactMap { $0 }
                 return event.entry
             }
             return try file.choose(entry).entry

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 
 /// Reads raw requests that follow each other, in chunks of any size, and returns the bytes of one of them.
 ///

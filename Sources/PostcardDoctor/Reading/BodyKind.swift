@@ -29,7 +29,8 @@ enum BodyKind: CaseIterable {
         guard start.starts(with: "--".utf8), Self.holds("form-data", start), !Self.holds("%0a", start),
             !line.contains(where: { $0 == .lineFeed || $0 == .carriageReturn })
         else { return nil }
-        self = Self.holds(#"\n"#, start) ? .escapedLineBreaks : .withoutLineBreaks
+        let isEscaped = [#"\n"#, #"\u000a"#, #"\x0a"#].contains { Self.holds($0, start) }
+        self = isEscaped ? .escapedLineBreaks : .withoutLineBreaks
     }
 
     /// Recognizes the kind by the body's first bytes.
@@ -85,11 +86,11 @@ enum BodyKind: CaseIterable {
     }
 
     private static func begins(_ text: ArraySlice<UInt8>, with lowercase: String) -> Bool {
-        text.prefix(lowercase.utf8.count).map(\.asciiLowercased).elementsEqual(lowercase.utf8)
+        text.prefix(lowercase.utf8.count).map { $0.asciiLowercased }.elementsEqual(lowercase.utf8)
     }
 
     private static func holds(_ lowercase: String, _ text: ArraySlice<UInt8>) -> Bool {
-        let bytes = text.map(\.asciiLowercased)
+        let bytes = text.map { $0.asciiLowercased }
         return ByteSearch(lowercase.utf8).firstIndex(in: bytes, from: 0, end: bytes.count) != nil
     }
 }

@@ -16,7 +16,7 @@ struct DelimiterFormat: Sendable {
     var delimiter: [UInt8] { search.needle }
 
     /// Whether every server reads the boundary the same way.
-    var isBoundaryCertain: Bool { boundary.allSatisfy(\.isBoundaryCharacter) && boundary.count <= 70 }
+    var isBoundaryCertain: Bool { boundary.allSatisfy { $0.isBoundaryCharacter } && boundary.count <= 70 }
 
     init(boundary: some Sequence<UInt8>, dashes: Int = 2, lineBreak: LineBreak = .crlf) {
         self.boundary = Array(boundary)
@@ -125,36 +125,6 @@ struct DelimiterFormat: Sendable {
     }
 }
 
-extension BodyBuffer {
-    /// Whether a field of a part's header begins here.
-    func beginsHeader(at index: Int) -> Bool {
-        holds("content-disposition", at: index) || holds("content-type", at: index)
-            || holds("content-transfer-encoding", at: index) || holds("content-length", at: index)
-    }
-
-    /// Whether a line ends here and a part's header begins on the next line, or after one blank line.
-    func beginsPart(behind index: Int) -> Bool { header(behind: index) != nil }
-
-    /// Whether the line begins with more dashes than a delimiter has.
-    func followsDashes(_ index: Int) -> Bool {
-        var start = index
-        while let byte = self[start - 1], byte == .dash { start -= 1 }
-        countSteps(index - start)
-        return start < index && (start == 0 || lineBreak(before: start) != nil)
-    }
-
-    /// Whether a dash comes before an index, or only dashes and blanks on its line.
-    func isIndented(_ index: Int) -> Bool {
-        if self[index - 1] == .dash { return true }
-        guard self[index - 1]?.isBlank == true, let start = lineStart(before: index, atMost: 64) else { return false }
-        return bytes[start..<index].allSatisfy { $0 == .dash || $0.isBlank }
-    }
-
-    func holdsByteOrderMark(before index: Int) -> Bool {
-        index == 3 && offset == 0 && holds([0xEF, 0xBB, 0xBF], at: 0)
-    }
-}
-
 /// The meaning of bytes that look like a delimiter.
 enum DelimiterLine {
     /// Content.
@@ -172,6 +142,8 @@ enum DelimiterLine {
         /// delimiter.
         let next: Int
         let isClose: Bool
+        /// The line break before it; `nil` if there is none.
+        var before: LineBreak?
         var findings: [Finding] = []
     }
 }
@@ -207,7 +179,10 @@ struct DelimiterReader {
         if let before, before != .crlf {
             var finding = bareLineBreak(before, at: contentEnd)
             // Where no other line ends in CR, it may be the content's last byte.
-            if before == .cr, before != format.lineBreak { finding.edits = nil }
+            let isDoubtful =
+                before == .cr
+                ? format.lineBreak != .cr && !buffer.endsPicture(at: contentEnd) : buffer.endsInStrayByte(contentEnd)
+            if isDoubtful { finding.edits = nil }
             findings.append(finding)
         } else if before == nil, !isAtStart {
             findings.append(
@@ -217,10 +192,17 @@ struct DelimiterReader {
                         ? "The close delimiter does not begin a line: there is no CRLF between the content and it."
                         : "The delimiter does not begin a line: servers read it, and the part after it, as content."))
         }
-        if format.dashes + dashes < 2 { findings.append(missingDashes(at: start, format.dashes + dashes)) }
+        if format.dashes + dashes < 2 {
+            var finding = missingDashes(at: start, format.dashes + dashes)
+            // A line break comes before a delimiter. A content may be the boundary itself.
+            if isAtStart, partIndex != nil { finding.edits = nil }
+            findings.append(finding)
+        }
         ending.findings = findings + ending.findings
         return .delimiter(
-            .init(contentEnd: contentEnd, next: ending.next, isClose: ending.isClose, findings: ending.findings))
+            .init(
+                contentEnd: contentEnd, next: ending.next, isClose: ending.isClose, before: before,
+                findings: ending.findings))
     }
 
     /// The first delimiter, if it differs from the others in the dashes or blanks before its boundary.
@@ -333,7 +315,7 @@ struct DelimiterReader {
         while let last = dashes.last, last.isBlank || last == .carriageReturn || last == .lineFeed {
             dashes.removeLast()
         }
-        let typographic: [[UInt8]] = [[], [.dash], Array("–".utf8), Array("—".utf8), Array("−".utf8), Array("——".utf8)]
+        let typographic = HiddenParts.typographicDashes + [[], [.dash], Array("——".utf8)]
         return typographic.contains(dashes) ? dashes.count : nil
     }
 
@@ -353,7 +335,8 @@ struct DelimiterReader {
         return Finding(
             .missingLineBreakBeforeDelimiter, at: offset, part: partIndex, message,
             // Dashes and blanks before it may be the content's or its own.
-            edits: format.dashes < 2 || buffer.isIndented(index) ? nil : [Edit(at: offset, "\r\n".utf8)])
+            edits: format.dashes < 2 || buffer.isIndented(index) || buffer.endsInStrayByte(index)
+                ? nil : [Edit(at: offset, "\r\n".utf8)])
     }
 
     private func missingDashes(at index: Int, _ count: Int) -> Finding {

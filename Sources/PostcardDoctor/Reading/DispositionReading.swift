@@ -3,9 +3,11 @@ import PostcardFoundation
 
 /// A Content-Disposition as it was meant, even if it is malformed.
 struct DispositionReading {
-    /// The range before the first semicolon.
+    /// The range before the first semicolon, or before the first parameter.
     private(set) var type: Range<Int>
     private(set) var parameters: [Parameter] = []
+    /// Whether the parameters are all that the value has.
+    private var isRead = true
 
     struct Parameter {
         let name: String
@@ -13,13 +15,19 @@ struct DispositionReading {
         let value: Range<Int>
         let isQuoted: Bool
         let fault: Fault?
+        /// The range in which the fault shows.
+        let mark: Range<Int>
         /// The range of the value with its quotes, if they are not ASCII double quotes; `nil` if there are none.
         var foreignQuotes: Range<Int>?
     }
 
-    /// What is wrong with a value, and can be fixed.
+    /// What is wrong with a value.
     enum Fault {
         case unescapedQuote, unquoted, unclosed, blanksAroundEquals
+        /// The name is followed by a colon instead of an equals sign.
+        case colon
+        /// The semicolon before the parameter is missing, or is a comma.
+        case comma, noSemicolon
     }
 
     /// - Parameters:
@@ -32,32 +40,58 @@ struct DispositionReading {
         var end = index
         while end > range.lowerBound, bytes[end - 1].isBlank { end -= 1 }
         type = range.lowerBound..<end
-        if Array(bytes[type]).contains(.equals) {
-            type = range.lowerBound..<range.lowerBound
-            index = range.lowerBound
+        if Array(bytes[type]).contains(where: { $0 == .equals || $0 == .quote }) {
+            // The semicolon behind the type is missing, or the type itself is.
+            let word = bytes[type].prefix { $0.isTokenCharacter }.endIndex
+            let isParameter = Self.beginsParameter(bytes, at: range.lowerBound, end: range.upperBound)
+            index = isParameter ? range.lowerBound : word
+            type = range.lowerBound..<index
         }
         while index < range.upperBound, parameters.count < 16,
             let parameter = Self.parameter(in: bytes, at: &index, end: range.upperBound)
         {
             parameters.append(parameter)
         }
+        isRead = bytes[index..<range.upperBound].allSatisfy { $0.isBlank || $0 == .semicolon }
     }
 
     func parameter(_ name: String) -> Parameter? { parameters.first { $0.name == name } }
 
+    /// Whether every value that is put right can only have been meant so.
+    func isCertain(_ bytes: [UInt8]) -> Bool {
+        isRead && parameters.allSatisfy { $0.fault == nil && $0.foreignQuotes == nil || $0.hasCertainExtent(in: bytes) }
+    }
+
     private static func parameter(in bytes: [UInt8], at index: inout Int, end: Int) -> Parameter? {
-        while index < end, bytes[index].isBlank || bytes[index] == .semicolon { index += 1 }
+        let before = index
+        while index < end, bytes[index].isBlank || bytes[index] == .semicolon || bytes[index] == .comma { index += 1 }
         let start = index
+        var fault: Fault?
+        var mark: Range<Int>?
+        if before > 0, !bytes[before..<start].contains(.semicolon) {
+            if let comma = bytes[before..<start].firstIndex(of: .comma) {
+                (fault, mark) = (.comma, comma..<(comma + 1))
+            } else if start > before {
+                (fault, mark) = (.noSemicolon, before..<start)
+            }
+        }
         while index < end, bytes[index].isTokenCharacter { index += 1 }
-        let name = String(streamSafe: bytes[start..<index].map(\.asciiLowercased))
+        let name = String(streamSafe: bytes[start..<index].map { $0.asciiLowercased })
         let beforeBlanks = index
         while index < end, bytes[index].isBlank { index += 1 }
-        guard !name.isEmpty, index < end, bytes[index] == .equals else { return nil }
-        var fault: Fault? = index > beforeBlanks ? .blanksAroundEquals : nil
+        guard !name.isEmpty, index < end, bytes[index] == .equals || bytes[index] == .colon else { return nil }
+        let sign = index
         index += 1
-        while index < end, bytes[index].isBlank {
-            index += 1
-            fault = .blanksAroundEquals
+        while index < end, bytes[index].isBlank { index += 1 }
+        if let close = missingQuote(in: bytes, from: index, end: end, of: name) {
+            defer { index = close }
+            let value = (index + 1)..<close
+            return Parameter(name: name, value: value, isQuoted: true, fault: .unclosed, mark: close..<(close + 1))
+        }
+        if bytes[sign] == .colon {
+            (fault, mark) = (.colon, sign..<(sign + 1))
+        } else if sign > beforeBlanks || (index > sign + 1 && fault == nil) {
+            (fault, mark) = (.blanksAroundEquals, (sign > beforeBlanks ? beforeBlanks : sign + 1)..<index)
         }
         let valueEnd = Self.valueEnd(in: bytes, from: index, end: end)
         defer { index = valueEnd }
@@ -67,40 +101,81 @@ struct DispositionReading {
             let needsQuotes = bytes[index..<last].contains { $0.isBlank || $0 == .semicolon || $0 == .quote }
             let whole = index..<last
             let inside = insideForeignQuotes(bytes, whole)
+            if needsQuotes { (fault, mark) = (.unquoted, nil) }
+            let value = inside ?? whole
             return Parameter(
-                name: name, value: inside ?? whole, isQuoted: false, fault: needsQuotes ? .unquoted : fault,
+                name: name, value: value, isQuoted: false, fault: fault, mark: mark ?? value,
                 foreignQuotes: inside.map { _ in whole })
         }
         guard last - 1 > index, bytes[last - 1] == .quote else {
-            return Parameter(name: name, value: (index + 1)..<last, isQuoted: true, fault: .unclosed)
+            let value = (index + 1)..<last
+            return Parameter(name: name, value: value, isQuoted: true, fault: .unclosed, mark: value)
         }
         let value = (index + 1)..<(last - 1)
-        if holdsUnescapedQuote(bytes, in: value) { fault = .unescapedQuote }
-        return Parameter(name: name, value: value, isQuoted: true, fault: fault)
+        if holdsUnescapedQuote(bytes, in: value) { (fault, mark) = (.unescapedQuote, nil) }
+        return Parameter(name: name, value: value, isQuoted: true, fault: fault, mark: mark ?? value)
+    }
+
+    /// The semicolon before which a quoted value was to be closed: the first quote behind the value's own is that of
+    /// another parameter, and it has its pair.
+    ///
+    /// - Parameter name: The name of the parameter that the value is of. A form has no two of it.
+    private static func missingQuote(in bytes: [UInt8], from start: Int, end: Int, of name: String) -> Int? {
+        guard start < end, bytes[start] == .quote,
+            let quote = bytes[(start + 1)..<end].firstIndex(of: .quote),
+            let semicolon = bytes[start..<quote].lastIndex(of: .semicolon),
+            bytes[(quote + 1)..<end].count(where: { $0 == .quote }) % 2 == 1
+        else { return nil }
+        let next = bytes[(semicolon + 1)..<quote].drop { $0.isBlank }
+        let other = next.prefix { $0.isTokenCharacter }
+        let isBegun = bytes[other.endIndex..<quote].allSatisfy { $0.isBlank || $0 == .equals }
+        guard isBegun, beginsName(bytes, at: next.startIndex, end: end), !other.isEqualIgnoringCase(name) else {
+            return nil
+        }
+        return semicolon
     }
 
     /// The end of the value: a semicolon that another parameter follows, or the end of the bytes.
     private static func valueEnd(in bytes: [UInt8], from start: Int, end: Int) -> Int {
         let isQuoted = start < end && bytes[start] == .quote
         var index = isQuoted ? start + 1 : start
+        // Whether a quote comes before the index, with nothing but blanks between them.
+        var isBehindQuote = false
         while index < end {
-            guard bytes[index] == .semicolon, !isQuoted || endsInQuote(bytes, before: index, from: start + 1) else {
+            let isSeparator =
+                switch bytes[index] {
+                case .semicolon: !isQuoted || isBehindQuote
+                case .comma, .space, .tab: isBehindQuote
+                default: false
+                }
+            guard isSeparator else {
+                if !bytes[index].isBlank { isBehindQuote = isQuoted && bytes[index] == .quote }
                 index += 1
                 continue
             }
+            let isSemicolon = bytes[index] == .semicolon
             // Several semicolons in a row are skipped together.
             var next = index
-            while next < end, bytes[next].isBlank || bytes[next] == .semicolon { next += 1 }
-            if beginsParameter(bytes, at: next, end: end) { return index }
-            index = next
+            while next < end,
+                bytes[next].isBlank || bytes[next] == .semicolon || (!isSemicolon && bytes[next] == .comma)
+            {
+                next += 1
+            }
+            let isEnd = isSemicolon || bytes[index..<next].contains(.semicolon)
+            if isEnd ? beginsParameter(bytes, at: next, end: end) : beginsName(bytes, at: next, end: end) {
+                return index
+            }
+            index = max(next, index + 1)
+            isBehindQuote = false
         }
         return end
     }
 
-    private static func endsInQuote(_ bytes: [UInt8], before index: Int, from start: Int) -> Bool {
-        var last = index
-        while last > start, bytes[last - 1].isBlank { last -= 1 }
-        return last > start && bytes[last - 1] == .quote
+    /// Whether a parameter that parts have begins here: a value may hold others after a comma or a blank.
+    private static func beginsName(_ bytes: [UInt8], at start: Int, end: Int) -> Bool {
+        let name = bytes[start..<end].prefix { $0.isTokenCharacter }
+        let isKnown = ["name", "filename", "filename*"].contains { name.isEqualIgnoringCase($0) }
+        return isKnown && beginsParameter(bytes, at: start, end: end)
     }
 
     private static func beginsParameter(_ bytes: [UInt8], at start: Int, end: Int) -> Bool {
@@ -109,7 +184,8 @@ struct DispositionReading {
         while index < end, bytes[index].isTokenCharacter { index += 1 }
         guard index > start else { return false }
         while index < end, bytes[index].isBlank { index += 1 }
-        return index < end && bytes[index] == .equals
+        guard index < end else { return false }
+        return bytes[index] == .equals || (bytes[index] == .colon && index + 1 < end && bytes[index + 1] == .quote)
     }
 
     /// The range between single or typographic quotes.
@@ -121,6 +197,12 @@ struct DispositionReading {
         else { return nil }
         let inside = (range.lowerBound + open)..<(range.upperBound - close.utf8.count)
         return inside.isEmpty ? nil : inside
+    }
+
+    /// A name without the single or typographic quotes around it.
+    static func withoutForeignQuotes(_ name: String) -> String {
+        let bytes = Array(name.utf8)
+        return insideForeignQuotes(bytes, 0..<bytes.count).map { String(streamSafe: bytes[$0]) } ?? name
     }
 
     private static let openingQuotes = ["'", "`", "“", "”", "„", "‘", "’", "‚", "«", "»", "＂"]
@@ -171,5 +253,22 @@ struct DispositionReading {
         // The value ends in a backslash, which would escape the closing quote.
         if isEscaped { result.append(.backslash) }
         return result + [.quote]
+    }
+}
+
+extension DispositionReading.Parameter {
+    /// Whether a value that is put right ends where it was meant to: nothing in it may be its own end, another
+    /// parameter, or another field.
+    func hasCertainExtent(in bytes: [UInt8]) -> Bool {
+        let text = bytes[value]
+        let isPlain = text.allSatisfy { byte in
+            byte >= .space && byte != 0x7F && ![.semicolon, .equals, .colon].contains(byte)
+        }
+        guard isPlain, String(validating: text, as: UTF8.self) != nil else { return false }
+        switch fault {
+        case .unescapedQuote: return text.first != .quote && text.last != .quote
+        case .unquoted, .unclosed, nil: return !text.contains(.quote)
+        case .blanksAroundEquals, .colon, .comma, .noSemicolon: return true
+        }
     }
 }

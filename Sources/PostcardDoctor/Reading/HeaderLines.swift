@@ -8,6 +8,8 @@ struct HeaderLines {
     /// The index at which the content begins.
     private(set) var contentStart = 0
     private(set) var end = End.blankLine
+    /// Whether the blank line is of a line break that other lines do not end in.
+    private(set) var isBlankLineOther = false
     private(set) var findings: [Finding] = []
     /// The first line that is a field of no part's header, and so may be the content's, if no blank line follows.
     private var otherField: Int?
@@ -56,6 +58,7 @@ struct HeaderLines {
                     let next = index + lineBreak.length
                     if !lines.isEmpty || !buffer.beginsHeader(at: next) {
                         note(lineBreak, at: index, buffer, partIndex)
+                        isBlankLineOther = lineBreak != .crlf && lineBreak != format.lineBreak
                         finish(.blankLine, at: next, buffer)
                         return
                     }
@@ -68,6 +71,10 @@ struct HeaderLines {
                     continue
                 }
             }
+            if !lines.isEmpty, let next = noteBlanks(at: index, buffer, format, partIndex) {
+                finish(.blankLine, at: next, buffer)
+                return
+            }
             // A line that is no field is only looked at as far as it can belong to a header.
             let isField = buffer.isField(index..<buffer.count)
             let limit = isField ? start + Self.maximumBytes : index + Self.maximumOtherBytes
@@ -75,7 +82,7 @@ struct HeaderLines {
                 from: index, endingAtCarriageReturn: format.lineBreak == .cr, limit: limit + 1)
             if end == buffer.count, !buffer.isLast, end - start <= Self.maximumBytes { return nil }
             guard isField || belongs(index..<end, in: buffer, format) else {
-                findings.append(missingBlankLine(at: index, buffer, partIndex))
+                findings.append(missingBlankLine(at: index, buffer, format, partIndex))
                 finish(.content, at: index, buffer)
                 return
             }
@@ -87,8 +94,9 @@ struct HeaderLines {
                 finish(end - start > Self.maximumBytes ? .limit : .body, at: end, buffer)
                 return
             }
-            note(lineBreak, at: end, buffer, partIndex)
             index = end + lineBreak.length
+            let isFolded = buffer[index]?.isBlank == true && buffer.endOfBlankLine(at: index) == nil
+            note(lineBreak, at: end, buffer, partIndex, isFolded: isFolded)
         }
     }
 
@@ -96,16 +104,45 @@ struct HeaderLines {
         self.end = end
         contentStart = index
         let isEnded = if case .blankLine = end { true } else { false }
-        guard let doubtful = [isEnded ? nil : otherField, otherLine].compactMap(\.self).min() else { return }
+        guard let doubtful = [isEnded ? nil : otherField, otherLine].compactMap({ $0 }).min() else { return }
         // What may be content is not changed.
         for index in findings.indices where findings[index].offset >= buffer.offset(of: doubtful) {
             findings[index].edits = nil
         }
     }
 
-    private mutating func note(_ lineBreak: LineBreak, at index: Int, _ buffer: BodyBuffer, _ partIndex: Int) {
+    /// - Parameter isFolded: Whether the next line continues the field, and a blank takes the place of the line break.
+    private mutating func note(
+        _ lineBreak: LineBreak, at index: Int, _ buffer: BodyBuffer, _ partIndex: Int, isFolded: Bool = false
+    ) {
         guard lineBreak != .crlf else { return }
-        findings.append(.bareLineBreak(lineBreak, at: buffer.offset(of: index), part: partIndex))
+        var finding = Finding.bareLineBreak(lineBreak, at: buffer.offset(of: index), part: partIndex)
+        if isFolded { finding.edits = [] }
+        findings.append(finding)
+    }
+
+    /// Notes a line of blanks, which is the blank line with something in it.
+    ///
+    /// - Returns: The index of the next line; `nil` if the line has more than blanks.
+    private mutating func noteBlanks(
+        at index: Int, _ buffer: BodyBuffer, _ format: DelimiterFormat, _ partIndex: Int
+    ) -> Int? {
+        guard let end = buffer.endOfBlankLine(at: index), let lineBreak = buffer.lineBreak(at: end) else { return nil }
+        let next = end + lineBreak.length
+        let offset = buffer.offset(of: index)
+        // A field or a blank line may end the header only after it.
+        var isCertain = !buffer.isField(next..<buffer.count)
+        if let second = buffer.lineBreak(at: next) {
+            isCertain = buffer.holds(format.delimiter, at: next + second.length)
+        }
+        findings.append(
+            Finding(
+                .missingBlankLine, at: offset, length: end - index, part: partIndex,
+                "The line between the part's header and its content is not blank: it holds \(end - index) blanks.",
+                fix: "Write CRLF twice, with nothing in between.",
+                edits: isCertain ? [Edit(at: offset, length: Int64(end - index), [])] : nil))
+        note(lineBreak, at: end, buffer, partIndex)
+        return next
     }
 
     private mutating func noteDelimiter(at index: Int, from start: Int, _ buffer: BodyBuffer, _ partIndex: Int) {
@@ -118,12 +155,14 @@ struct HeaderLines {
                 edits: [Edit(at: offset, "\r\n\r\n".utf8)]))
     }
 
-    private func missingBlankLine(at index: Int, _ buffer: BodyBuffer, _ partIndex: Int) -> Finding {
+    private func missingBlankLine(
+        at index: Int, _ buffer: BodyBuffer, _ format: DelimiterFormat, _ partIndex: Int
+    ) -> Finding {
         let offset = buffer.offset(of: index)
         return Finding(
             .missingBlankLine, at: offset, part: partIndex,
             "The content follows the part's header at once: the blank line between them is missing.",
-            edits: [Edit(at: offset, "\r\n".utf8)])
+            edits: buffer.mayBelongToHeader(at: index, format) ? nil : [Edit(at: offset, "\r\n".utf8)])
     }
 
     /// Whether a malformed line is part of the header, and not the first line of the content.
@@ -177,6 +216,69 @@ extension BodyBuffer {
         return true
     }
 
+    /// The end of a line that has blanks and nothing else; `nil` if it is no such line.
+    fileprivate func endOfBlankLine(at index: Int) -> Int? {
+        let end = skippingBlanks(from: index)
+        return end > index && lineBreak(at: end) != nil ? end : nil
+    }
+
+    /// Whether what seems to be the content, because no blank line is before it, may be a damaged line of the header: a
+    /// field with a wrong byte in its name, or a blank line with one in it.
+    fileprivate func mayBelongToHeader(at index: Int, _ format: DelimiterFormat) -> Bool {
+        if self[index] == .carriageReturn { return true }
+        if let byte = self[index], let lineBreak = lineBreak(at: index + 1),
+            lineBreak == .lf || !(byte.isLetter || byte.isDigit),
+            !holds(format.delimiter, at: index + 1 + lineBreak.length)
+        {
+            return true
+        }
+        return Self.fields.contains { name in
+            holdsPiece(of: name, near: index)
+                && [0, 1, -1].contains { difference in
+                    let found = bytes[index..<min(index + name.count + difference, count)]
+                    return Self.distance(found.map { $0.asciiLowercased }, name) <= 2
+                }
+        }
+    }
+
+    /// Whether a third of a name is at an index or up to two bytes from its place: two wrong bytes leave one as it was.
+    /// Comparing more takes a hundred times as long.
+    private func holdsPiece(of name: [UInt8], near index: Int) -> Bool {
+        let length = name.count / 3
+        countSteps(15)
+        return (0..<3).contains { third in
+            let piece = name[(third * length)..<((third + 1) * length)]
+            return (-2...2).contains { shift in
+                let start = index + third * length + shift
+                guard start >= index, start + length <= count else { return false }
+                return bytes[start..<(start + length)].lazy.map { $0.asciiLowercased }.elementsEqual(piece)
+            }
+        }
+    }
+
+    private static let fields = [
+        "content-type", "content-length", "content-disposition", "content-transfer-encoding",
+    ].map { Array($0.utf8) }
+
+    /// How many bytes are inserted, removed or changed between two texts; a large number if they are more than three.
+    private static func distance(_ one: [UInt8], _ other: [UInt8]) -> Int {
+        let (most, many) = (3, 99)
+        countSteps((2 * most + 1) * one.count)
+        var row = (0...other.count).map { $0 <= most ? $0 : many }
+        for (index, byte) in one.enumerated() {
+            let low = max(index - most, 0)
+            guard low < other.count else { return many }
+            var diagonal = row[low]
+            row[low] = low == 0 ? index + 1 : many
+            for place in low...min(index + most, other.count - 1) {
+                let changed = diagonal + (byte == other[place] ? 0 : 1)
+                diagonal = row[place + 1]
+                row[place + 1] = min(changed, diagonal + 1, row[place] + 1)
+            }
+        }
+        return row[other.count]
+    }
+
     /// Longer than the name of any field.
     private static let maximumNameBytes = 100
 
@@ -184,7 +286,7 @@ extension BodyBuffer {
     private static let maximumLines = 16
 
     /// Whether a line looks like part of a header, even if it is malformed.
-    private func isLikeHeader(_ line: Range<Int>) -> Bool {
+    func isLikeHeader(_ line: Range<Int>) -> Bool {
         beginsHeader(at: line.lowerBound) || line.contains { holds("form-data", at: $0) }
     }
 
@@ -193,164 +295,5 @@ extension BodyBuffer {
         if self[index] == .dash, self[index + 1] == .dash { return true }
         let padded = skippingBlanks(from: index)
         return lineBreak(at: padded) != nil || (isLast && padded == count)
-    }
-}
-
-/// A part's header in well-formed lines, with the offset of each byte in the body.
-///
-/// Its problems are fixed here one by one, so that the parser can find the next one.
-struct HeaderText {
-    private(set) var bytes: [UInt8] = []
-    /// The offset of each byte in the body, and one more for the end.
-    private var places: [Int64] = []
-    /// The offset of the header, even if bytes are removed from it.
-    let start: Int64
-
-    init(_ lines: HeaderLines, in buffer: BodyBuffer) {
-        start = buffer.offset(of: lines.lines.first?.lowerBound ?? lines.contentStart)
-        for line in lines.lines {
-            bytes += buffer.bytes[line]
-            places += line.lazy.map { buffer.offset(of: $0) }
-            bytes += "\r\n".utf8
-            places += [buffer.offset(of: line.upperBound), buffer.offset(of: line.upperBound)]
-        }
-        places.append(buffer.offset(of: lines.lines.last?.upperBound ?? lines.contentStart))
-    }
-
-    /// The offset of a byte in the body.
-    func offset(of index: Int) -> Int64 { places[min(max(index, 0), places.count - 1)] }
-
-    /// The edit of the body that corresponds to ``replace(_:with:)``.
-    func edit(_ range: Range<Int>, with replacement: [UInt8]) -> Edit {
-        let start = offset(of: range.lowerBound)
-        return Edit(at: start, length: offset(of: range.upperBound) - start, replacement)
-    }
-
-    mutating func replace(_ range: Range<Int>, with replacement: [UInt8]) {
-        let place = offset(of: range.lowerBound)
-        countSteps(bytes.count)
-        bytes.replaceSubrange(range, with: replacement)
-        places.replaceSubrange(range, with: repeatElement(place, count: replacement.count))
-    }
-
-    /// Separates the combining marks of which there are too many in a row.
-    ///
-    /// - Returns: `false` if there are none.
-    mutating func separateCombiningMarks() -> Bool {
-        countSteps(bytes.count)
-        let excesses = CombiningMarks.excesses(in: bytes)
-        var separated: [UInt8] = []
-        var separatedPlaces: [Int64] = []
-        var start = 0
-        for end in excesses + [bytes.count] {
-            separated += bytes[start..<end]
-            separatedPlaces += places[start..<end]
-            guard end < bytes.count else { break }
-            separated += CombiningMarks.separator
-            separatedPlaces += repeatElement(places[end], count: CombiningMarks.separator.count)
-            start = end
-        }
-        bytes = separated
-        places = separatedPlaces + [places[places.count - 1]]
-        return !excesses.isEmpty
-    }
-
-    /// The fields, each with its folded lines.
-    var fields: [Field] {
-        countSteps(bytes.count)
-        var fields: [Field] = []
-        var start = 0
-        while start < bytes.count {
-            let end = lineEnd(from: start)
-            defer { start = end + 2 }
-            if bytes[start].isBlank, !fields.isEmpty {
-                fields[fields.count - 1].value = fields[fields.count - 1].value.lowerBound..<end
-                continue
-            }
-            guard let colon = bytes[start..<end].firstIndex(of: .colon) else {
-                fields.append(Field(line: start, name: start..<start, value: start..<end))
-                continue
-            }
-            var value = colon + 1
-            while value < end, bytes[value].isBlank { value += 1 }
-            fields.append(Field(line: start, name: start..<colon, value: value..<end))
-        }
-        return fields
-    }
-
-    /// The indices of the lines that begin with a blank, and so continue the field before them.
-    var foldedLines: [Int] {
-        countSteps(bytes.count)
-        var folded: [Int] = []
-        var start = lineEnd(from: 0) + 2
-        while start < bytes.count {
-            if bytes[start].isBlank { folded.append(start) }
-            start = lineEnd(from: start) + 2
-        }
-        return folded
-    }
-
-    /// The header with spaces for the line breaks within fields, so that all other bytes keep their index.
-    var unfoldedBytes: [UInt8] {
-        var unfolded = bytes
-        for line in foldedLines { unfolded.replaceSubrange((line - 2)..<line, with: [.space, .space]) }
-        return unfolded
-    }
-
-    struct Field {
-        let line: Int
-        let name: Range<Int>
-        var value: Range<Int>
-    }
-
-    func field(_ lowercase: String) -> Field? {
-        fields.first { isNamed($0, lowercase) }
-    }
-
-    func isNamed(_ field: Field, _ lowercase: String) -> Bool {
-        var name = bytes[field.name]
-        while let last = name.last, last.isBlank { name.removeLast() }
-        return name.isEqualIgnoringCase(lowercase)
-    }
-
-    /// The end of the line at an index.
-    func lineEnd(from index: Int) -> Int {
-        var end = index
-        while end + 1 < bytes.count, bytes[end] != .carriageReturn || bytes[end + 1] != .lineFeed { end += 1 }
-        return end
-    }
-
-    func text(_ range: Range<Int>) -> String {
-        var bytes = self.bytes[range]
-        while let last = bytes.last, last.isBlank { bytes.removeLast() }
-        return String(streamSafe: bytes)
-    }
-
-    /// Parses the header with the receiver's parser.
-    ///
-    /// - Throws: ``FormProblem`` whose offset is an index of ``bytes``.
-    func parsed() throws(FormProblem) -> PartHeader? {
-        countSteps(bytes.count)
-        return try Self.parsed(bytes)
-    }
-
-    /// Parses the lines of a header with the receiver's parser.
-    ///
-    /// - Throws: ``FormProblem`` whose offset is an index of `lines`.
-    static func parsed(_ lines: [UInt8]) throws(FormProblem) -> PartHeader? {
-        var parser = try FormParser(boundary: "B")
-        for piece in [Array("--B\r\n".utf8)[...], lines[...], Array("\r\n".utf8)[...]] {
-            var position = 0
-            let event: FormEvent?
-            do {
-                event = try parser.nextEvent(in: piece.span.bytes, at: &position)
-            } catch {
-                throw FormProblem(
-                    error.code, at: error.offset - 5, part: error.partIndex, error.message, advice: error.advice,
-                    limit: error.limit)
-            }
-            if case .partBegan(let header)? = event { return header }
-        }
-        return nil
     }
 }

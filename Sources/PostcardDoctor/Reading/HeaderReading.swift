@@ -33,12 +33,15 @@ struct HeaderReading {
         let header = fixer.read()
         let fixed = fixer.text
         self.offset = offset
-        findings = fixer.findings + [text.foldedLine(partIndex)].compactMap(\.self)
+        findings = fixer.findings + [text.foldedLine(partIndex)].compactMap { $0 }
         contentTypeField = fixed.field("content-type").map { fixed.unfolded($0.value) }
         let disposition = fixed.field("content-disposition").map {
             DispositionReading(fixed.unfoldedBytes, in: $0.value)
         }
-        let original = text.field("content-disposition").map { DispositionReading(text.unfoldedBytes, in: $0.value) }
+        let original =
+            fixed.bytes == text.bytes
+            ? disposition
+            : text.field("content-disposition").map { DispositionReading(text.unfoldedBytes, in: $0.value) }
         let locate: (String) -> Located? = { name in
             if let parameter = original?.parameter(name), parameter.fault == nil, parameter.foreignQuotes == nil {
                 let value = parameter.value
@@ -81,12 +84,17 @@ struct HeaderReading {
 }
 
 extension HeaderText {
-    private func blanks(at index: Int) -> Int { bytes[index...].prefix(while: \.isBlank).count }
+    private func blanks(at index: Int) -> Int { bytes[index...].prefix { $0.isBlank }.count }
+
+    private func beginsField(at index: Int) -> Bool {
+        let name = bytes[index...].prefix { $0.isTokenCharacter }
+        return !name.isEmpty && bytes[name.endIndex...].drop { $0.isBlank }.first == .colon
+    }
 
     /// A value with spaces for the line breaks in it, and without the blanks before it.
     fileprivate func unfolded(_ value: Range<Int>) -> HeaderReading.Located {
         let line = unfoldedBytes[value]
-        let blanks = line.prefix(while: \.isBlank).count
+        let blanks = line.prefix { $0.isBlank }.count
         return HeaderReading.Located(
             offset: offset(of: value.lowerBound + blanks), bytes: Array(line.dropFirst(blanks)))
     }
@@ -100,7 +108,9 @@ extension HeaderText {
             lines.count == 1
                 ? "A line of the part's header begins with a blank, and continues the field before it."
                 : "\(lines.count) lines of the part's header begin with a blank, and continue the field before them.",
-            edits: lines.map { edit(($0 - 2)..<($0 + blanks(at: $0)), with: [.space]) })
+            // A blank before a field's name does not make it a part of the field before it.
+            edits: lines.contains { beginsField(at: $0 + blanks(at: $0)) }
+                ? nil : lines.map { edit(($0 - 2)..<($0 + blanks(at: $0)), with: [.space]) })
     }
 }
 
@@ -120,7 +130,7 @@ extension DispositionReading {
 
     /// The edits that double each backslash in the quoted values, except those before a quote.
     fileprivate func backslashEdits(in text: HeaderText) -> [Edit] {
-        parameters.filter(\.isQuoted).compactMap { parameter in
+        parameters.filter { $0.isQuoted }.compactMap { parameter in
             let value = text.bytes[parameter.value]
             let escaped = Self.escapingBackslashes(in: value)
             return escaped.elementsEqual(value) ? nil : text.edit(parameter.value, with: escaped)
@@ -145,7 +155,8 @@ extension DispositionReading.Parameter {
             Finding(
                 .quotesInName, at: text.offset(of: range.lowerBound), length: range.count, part: partIndex,
                 "The quotes around the \(name) are not double quotes, and are read as part of it.",
-                edits: [text.edit(range, with: DispositionReading.quoted(text.bytes[value]))])
+                edits: hasCertainExtent(in: text.bytes)
+                    ? [text.edit(range, with: DispositionReading.quoted(text.bytes[value]))] : nil)
         }
     }
 }
@@ -225,7 +236,7 @@ struct HeaderFixer {
         guard let first = text.field("content-type"),
             let second = text.fields.first(where: { $0.line == index }), second.line > first.line
         else { return note(problem) }
-        let areEqual = text.text(first.value).lowercased() == text.text(second.value).lowercased()
+        let areEqual = text.text(first.value).utf8.isEqualIgnoringCase(text.text(second.value).utf8)
         // The line break before the line, because that of the last line is not among these bytes.
         let line = (second.line - 2)..<second.value.upperBound
         findings.append(
@@ -240,8 +251,7 @@ struct HeaderFixer {
 
     /// A field's line in quotes, cut to a length that fits a message.
     private func quoted(_ field: HeaderText.Field) -> String {
-        let line = text.text(field.line..<field.value.upperBound)
-        return (line.count > 80 ? String(line.prefix(80)) + "…" : line).debugDescription
+        text.text(field.line..<field.value.upperBound).quoted
     }
 
     /// Fixes a malformed field: a blank before its colon, or something else.
@@ -277,7 +287,7 @@ struct HeaderFixer {
 
     /// The index at which the colon of a well-known field is missing; `nil` if the line begins with no such field.
     private func missingColon(from start: Int, to end: Int) -> Int? {
-        let name = text.bytes[start..<end].map(\.asciiLowercased)
+        let name = text.bytes[start..<end].map { $0.asciiLowercased }
         let isKnown = ["content-disposition", "content-type"].contains { name.elementsEqual($0.utf8) }
         return isKnown && end < text.bytes.count && text.bytes[end].isBlank ? end : nil
     }
@@ -289,7 +299,8 @@ struct HeaderFixer {
         let reading = DispositionReading(bytes, in: field.value)
         let fixed = reading.corrected(bytes)
         guard !reading.parameters.isEmpty, !fixed.elementsEqual(text.bytes[field.value]) else { return note(problem) }
-        let edits = isCertain && reading.parameter("name") != nil ? [text.edit(field.value, with: fixed)] : nil
+        let isCertain = isCertain && reading.parameter("name") != nil && reading.isCertain(bytes)
+        let edits = isCertain ? [text.edit(field.value, with: fixed)] : nil
         findings.append(finding(problem, reading, edits))
         text.replace(field.value, with: fixed)
         return true
@@ -297,27 +308,48 @@ struct HeaderFixer {
 
     private func finding(_ problem: FormProblem, _ reading: DispositionReading, _ edits: [Edit]?) -> Finding {
         let faulty = reading.parameters.first { $0.fault != nil }
-        if problem.code == .malformedParameter, let faulty, let fault = faulty.fault {
-            let place = text.offset(of: faulty.value.lowerBound)
-            switch fault {
-            case .unescapedQuote:
-                return Finding(
-                    .unescapedQuote, at: place, length: faulty.value.count, part: partIndex,
-                    "The value of \(faulty.name) holds a quote that ends it too early.", edits: edits)
-            case .unquoted:
-                return Finding(
-                    .unquotedValue, at: place, length: faulty.value.count, part: partIndex,
-                    "The value of \(faulty.name) has blanks or quotes in it, and no quotes around it.", edits: edits)
-            case .unclosed:
-                return Finding(
-                    .malformedParameter, at: place, length: faulty.value.count, part: partIndex,
-                    "The quoted value of \(faulty.name) is not closed.", fix: problem.advice, edits: edits)
-            case .blanksAroundEquals:
-                return Finding(
-                    .malformedParameter, at: place, length: faulty.value.count, part: partIndex,
-                    "There are blanks around the equals sign of \(faulty.name), which RFC 9110 §5.6.6 does not allow.",
-                    fix: "Write \(faulty.name)=\"…\", with no blank before or after the equals sign.", edits: edits)
-            }
+        let lacksSemicolon = faulty?.fault == .comma || faulty?.fault == .noSemicolon
+        let isAboutParameters =
+            problem.code == .malformedParameter || (problem.code == .dispositionNotFormData && lacksSemicolon)
+        if isAboutParameters, let faulty, let fault = faulty.fault {
+            let names = reading.parameters.filter { $0.fault == fault }.map { $0.name }
+            let (code, message, fix): (FormProblem.Code, String, String?) =
+                switch fault {
+                case .unescapedQuote:
+                    (.unescapedQuote, "The value of \(faulty.name) holds a quote that ends it too early.", nil)
+                case .unquoted:
+                    (
+                        .unquotedValue,
+                        "The value of \(faulty.name) has blanks or quotes in it, and no quotes around it.", nil
+                    )
+                case .unclosed:
+                    (.malformedParameter, "The quoted value of \(faulty.name) is not closed.", problem.advice)
+                case .blanksAroundEquals:
+                    (
+                        .malformedParameter,
+                        "There are blanks around the equals sign of \(names.joined(separator: " and of ")), which RFC "
+                            + "9110 §5.6.6 does not allow.",
+                        "Write \(faulty.name)=\"…\", with no blank before or after the equals sign."
+                    )
+                case .colon:
+                    (
+                        .malformedParameter, "\(faulty.name) is followed by a colon instead of an equals sign.",
+                        "Write \(faulty.name)=\"…\"."
+                    )
+                case .comma:
+                    (
+                        .malformedParameter, "There is a comma before \(faulty.name) instead of a semicolon.",
+                        "Write a semicolon before \(faulty.name)."
+                    )
+                case .noSemicolon:
+                    (
+                        .malformedParameter, "The semicolon before \(faulty.name) is missing.",
+                        "Write a semicolon before \(faulty.name)."
+                    )
+                }
+            return Finding(
+                code, at: text.offset(of: faulty.mark.lowerBound), length: faulty.mark.count, part: partIndex, message,
+                fix: fix, edits: edits)
         }
         return Finding(
             problem.code, at: text.offset(of: Int(clamping: problem.offset)), part: partIndex, problem.message,

@@ -20,10 +20,19 @@ struct HiddenParts: Sendable {
     /// A line that resembles a delimiter, or a header's first line.
     struct Line {
         let start: Int
-        /// Whether it resembles a delimiter; a header's line otherwise.
-        let isDelimiter: Bool
-        /// Whether it begins with the boundary, and no header follows: a content may be that word alone.
-        let isBare: Bool
+        let kind: Kind
+
+        enum Kind {
+            /// The line resembles a delimiter, and a part seems to follow.
+            case delimiter
+            /// The line resembles a delimiter, and no part follows. A text may hold such a line.
+            case text
+            /// The line resembles the close delimiter.
+            case closeDelimiter
+            /// The line begins a part's header. If the line before it begins a form in the content, the form ends with
+            /// the bytes.
+            case header(end: [UInt8]?)
+        }
     }
 
     /// - Parameter lineBreak: How lines of the form end, beside CRLF.
@@ -35,10 +44,21 @@ struct HiddenParts: Sendable {
         leadingDashes = delimiter.prefix { $0 == .dash }.count
     }
 
+    /// The dashes that programs for texts make of two hyphens.
+    static let typographicDashes = ["–", "—", "−"].map { Array($0.utf8) }
+
     /// What is left of a line without the dashes and blanks around it.
     static func core(of line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var core = line.drop { $0 == .dash || $0.isBlank }
-        while let last = core.last, last == .dash || last.isBlank { core.removeLast() }
+        while let last = core.last {
+            if last == .dash || last.isBlank {
+                core.removeLast()
+            } else if typographicDashes.contains(where: core.suffix(3).elementsEqual) {
+                core.removeLast(3)
+            } else {
+                break
+            }
+        }
         return core
     }
 
@@ -50,25 +70,58 @@ struct HiddenParts: Sendable {
         var found: [Line] = []
         each(coreSearch, in: buffer, range) { index in
             guard let line = nearDelimiter(at: index, in: buffer) else { return }
-            let isBare = line.header == nil && line.start == index
-            found.append(Line(start: line.start, isDelimiter: true, isBare: isBare))
-            if let header = line.header { explained.insert(header) }
+            let isClose = buffer[index + core.count].map { $0 == .dash || $0 >= 0x80 } == true
+            found.append(
+                Line(start: line.start, kind: line.isFollowed ? .delimiter : isClose ? .closeDelimiter : .text))
+            if line.isFollowed { explained.insert(line.next) }
         }
         each(Self.typeSearch, in: buffer, range) { index in
-            guard let start = buffer.lineStart(before: index, atMost: Self.reach),
-                buffer.holds("content-disposition", at: start), !explained.contains(start),
-                !followsLookalike(start, in: buffer)
-            else { return }
-            found.append(Line(start: start, isDelimiter: false, isBare: false))
+            guard let start = dispositionStart(before: index, in: buffer), !explained.contains(start) else { return }
+            let before = lineBefore(start, in: buffer)
+            // A line that begins as a delimiter does is noted by itself.
+            if let before, beginsDelimiter(at: before.lowerBound, in: buffer) { return }
+            found.append(Line(start: start, kind: .header(end: before.flatMap { formEnd(buffer.bytes[$0]) })))
         }
         return found.sorted { $0.start < $1.start }
     }
 
-    /// Whether the line before begins as a delimiter does, which is noted by itself.
-    private func followsLookalike(_ start: Int, in buffer: BodyBuffer) -> Bool {
-        guard let lineBreak = buffer.lineBreak(before: start) else { return false }
-        let before = buffer.lineStart(before: start - lineBreak.length, atMost: delimiter.count + Self.reach)
-        return before.map { beginsDelimiter(at: $0, in: buffer) } ?? false
+    /// The start of the Content-Disposition that has its type at an index, well or badly written: of a line, or after
+    /// the boundary on the delimiter's line.
+    private func dispositionStart(before index: Int, in buffer: BodyBuffer) -> Int? {
+        guard buffer.holds("form-data", at: index - 1) else { return nil }
+        var end = index - 1
+        while index - end < Self.reach, let byte = buffer[end - 1], byte.isBlank || byte == .colon || byte == .equals {
+            end -= 1
+        }
+        var start = end
+        while end - start < Self.reach, let byte = buffer[start - 1], byte.isTokenCharacter || byte >= 0x80 {
+            start -= 1
+        }
+        countSteps(index - start)
+        guard end < index - 1, start < end else { return nil }
+        let name = end - "content-disposition".utf8.count
+        if buffer.holds("content-disposition", at: name), buffer.bytes[..<name].suffix(core.count).elementsEqual(core) {
+            return name
+        }
+        let isField = buffer.bytes[end..<(index - 1)].contains { !$0.isBlank }
+        guard isField || buffer.holds("content-disposition", at: start) else { return nil }
+        while index - start < 2 * Self.reach, let byte = buffer[start - 1], byte.isBlank { start -= 1 }
+        return buffer.lineBreak(before: start) != nil || (start == 0 && buffer.offset == 0) ? start : nil
+    }
+
+    private func lineBefore(_ start: Int, in buffer: BodyBuffer) -> Range<Int>? {
+        guard let lineBreak = buffer.lineBreak(before: start) else { return nil }
+        let end = start - lineBreak.length
+        return buffer.lineStart(before: end, atMost: delimiter.count + Self.reach).map { $0..<end }
+    }
+
+    /// The end of a form in the content that begins with a delimiter; `nil` if the line is none, or may be one of this
+    /// form.
+    private func formEnd(_ line: ArraySlice<UInt8>) -> [UInt8]? {
+        guard line.starts(with: "--".utf8), (3...Self.reach).contains(line.count), !Self.core(of: line).isEmpty else {
+            return nil
+        }
+        return Array(line) + [.dash, .dash]
     }
 
     /// Whether a line begins as a delimiter does, after a line break as other lines have it: then it is a delimiter, or
@@ -88,22 +141,33 @@ struct HiddenParts: Sendable {
         }
     }
 
-    /// The line around the boundary's core if it resembles a delimiter, and the index of the header after it: a line that
-    /// only dashes and blanks make differ, or one that a delimiter ends.
-    private func nearDelimiter(at index: Int, in buffer: BodyBuffer) -> (start: Int, header: Int?)? {
+    /// The line around the boundary's core if it resembles a delimiter, the index of the line after it, or of that after
+    /// a blank line, and whether a part seems to begin there: a line that only dashes and blanks make differ, or one that
+    /// a delimiter ends.
+    private func nearDelimiter(at index: Int, in buffer: BodyBuffer) -> (start: Int, next: Int, isFollowed: Bool)? {
         let coreEnd = index + core.count
         var end = coreEnd
         while end < coreEnd + Self.reach, let byte = buffer[end], byte == .dash || byte.isBlank { end += 1 }
         countSteps(end - index)
+        for dash in Self.typographicDashes where buffer.holds(dash, at: end) { end += dash.count }
         guard buffer.lineBreak(at: end) != nil || (buffer.isLast && end == buffer.count) else { return nil }
-        let header = buffer.header(behind: end)
+        let (next, isFollowed) = part(behind: end, in: buffer)
         let whole = index - leadingDashes
         if let start = buffer.lineStart(before: index, atMost: Self.reach),
             buffer.bytes[start..<index].allSatisfy({ $0 == .dash || $0.isBlank })
         {
-            return beginsDelimiter(at: start, in: buffer) ? nil : (start, header)
+            return beginsDelimiter(at: start, in: buffer) ? nil : (start, next, isFollowed)
         }
-        return buffer.holds(delimiter, at: whole) ? (whole, header) : nil
+        return buffer.holds(delimiter, at: whole) ? (whole, next, isFollowed) : nil
+    }
+
+    /// Whether a part begins behind a line, well or badly written: its header, or a blank line and then no delimiter.
+    private func part(behind end: Int, in buffer: BodyBuffer) -> (next: Int, Bool) {
+        var next = end + (buffer.lineBreak(at: end)?.length ?? 0)
+        let blank = buffer.lineBreak(at: next)
+        next += blank?.length ?? 0
+        if buffer.holds(delimiter, at: next) || next >= buffer.count { return (next, false) }
+        return (next, blank != nil || buffer.isLikeHeader(next..<buffer.lineEnd(from: next, limit: next + Self.reach)))
     }
 }
 

@@ -206,7 +206,7 @@ struct RequestHead: Sendable {
         findings.append(
             .malformedRequest(
                 at: Int64(line.lowerBound), length: min(line.count, 80),
-                "The line \(text.debugDescription) of the head is not a header field.",
+                "The line \(text.quoted) of the head is not a header field.",
                 fix: "Write Name: value, with no blank before the colon."))
     }
 
@@ -216,7 +216,7 @@ struct RequestHead: Sendable {
         let lengths = all("content-length")
         let codings = all("transfer-encoding")
         if let first = lengths.first {
-            let numbers = Set(lengths.map(\.value))
+            let numbers = Set(lengths.map { $0.value })
             contentLength = numbers.count == 1 ? number(first) : nil
             if lengths.count > 1 {
                 let last = lengths[lengths.count - 1]
@@ -243,7 +243,7 @@ struct RequestHead: Sendable {
         findings.append(
             .malformedRequest(
                 at: Int64(coding.valueStart), length: coding.valueLength,
-                "The Transfer-Encoding is \(coding.value.debugDescription), not chunked.",
+                "The Transfer-Encoding is \(coding.value.quoted), not chunked.",
                 fix: "Send Transfer-Encoding: chunked, or a Content-Length in its place."))
     }
 
@@ -256,11 +256,11 @@ struct RequestHead: Sendable {
     }
 
     private mutating func number(_ field: Field) -> Int64? {
-        if let length = Int64(field.value), length >= 0, field.value.utf8.allSatisfy(\.isDigit) { return length }
+        if let length = Int64(field.value), length >= 0, field.value.utf8.allSatisfy({ $0.isDigit }) { return length }
         findings.append(
             .malformedRequest(
                 at: Int64(field.valueStart), length: field.valueLength,
-                "The Content-Length \(field.value.debugDescription) is not a number of bytes.",
+                "The Content-Length \(field.value.quoted) is not a number of bytes.",
                 fix: "Write the number of the body's bytes in decimal digits.", edits: []))
         return nil
     }

@@ -8,9 +8,9 @@ extension Explanation {
     public func judged(against servers: [ServerProfile]) -> Explanation {
         var judged = self
         judged.needs = ServerNeeds(
-            fieldsFirst: servers.contains(where: \.readsNoFieldsAfterFile),
-            fileName: servers.lazy.compactMap(\.onlyFileName).first, fields: servers.compactMap(\.neededField),
-            bracketsForLists: servers.contains(where: \.needsBracketsForLists))
+            fieldsFirst: servers.contains { $0.readsNoFieldsAfterFile },
+            fileName: servers.lazy.compactMap { $0.onlyFileName }.first, fields: servers.compactMap { $0.neededField },
+            bracketsForLists: servers.contains { $0.needsBracketsForLists })
         let found = servers.flatMap { $0.findings(in: self) }
         let common = FormProblem.Code.overCommonDefaults
         // The chosen servers replace the common ones.
@@ -34,13 +34,14 @@ extension ServerProfile {
         }
         found += orderFindings(explanation.parts)
         if let neededField, !explanation.parts.isEmpty,
-            !explanation.parts.contains(where: { $0.name.lowercased() == neededField })
+            !explanation.parts.contains(where: { $0.name.utf8.isEqualIgnoringCase(neededField) })
         {
             found.append(
                 finding(
                     at: (0, nil), "\(title) needs the field \(neededField.debugDescription), and the form has none.",
                     fix: "Send the field \(neededField.debugDescription) before the file."))
         }
+        found += typeFindings(explanation.parts)
         if needsBracketsForLists { found += listFindings(explanation.parts) }
         if renamesFields { found += nameFindings(explanation.parts) }
         return found
@@ -56,7 +57,7 @@ extension ServerProfile {
             found.append(
                 finding(
                     at: (parts[late].offset, late),
-                    "\(title) reads fields up to the file, and \(parts[late].name.debugDescription) follows it.",
+                    "\(title) reads fields up to the file, and \(parts[late].name.quoted) follows it.",
                     fix: "Let the file be the last part."))
         }
         if let onlyFileName, let other = parts.firstIndex(where: { $0.filename != nil && $0.name != onlyFileName }) {
@@ -64,34 +65,50 @@ extension ServerProfile {
                 finding(
                     at: (parts[other].offset, other),
                     "\(title) accepts the file under the name \(onlyFileName.debugDescription), not "
-                        + "\(parts[other].name.debugDescription).",
+                        + "\(parts[other].name.quoted).",
                     fix: "Name the file's part \(onlyFileName.debugDescription)."))
         }
         return found
     }
 
+    private func typeFindings(_ parts: [Explanation.Part]) -> [Finding] {
+        guard let fileTypes else { return [] }
+        let accepted = fileTypes.map { $0.value }.joined(separator: ", ")
+        return parts.enumerated().compactMap { index, part in
+            let type = part.contentType.flatMap { try? MediaType($0) }
+            let isAccepted = type.map { type in fileTypes.contains { $0.contains(type) } } ?? false
+            guard part.filename != nil, !isAccepted else { return nil }
+            return finding(
+                at: (part.offset, index),
+                "\(title) does not accept the file \(part.name.quoted), whose type is "
+                    + "\(part.contentType?.quoted ?? "not named").",
+                fix: "Send one of \(accepted), and name its type in the part's Content-Type.")
+        }
+    }
+
     private func listFindings(_ parts: [Explanation.Part]) -> [Finding] {
-        var seen: Set<String> = []
-        for (index, part) in parts.enumerated() where !seen.insert(part.name).inserted && !part.name.hasSuffix("[]") {
+        var seen: Set<[UInt8]> = []
+        for (index, part) in parts.enumerated()
+        where !seen.insert(Array(part.name.utf8)).inserted && !part.name.utf8.suffix(2).elementsEqual("[]".utf8) {
             return [
                 finding(
                     at: (part.offset, index),
-                    "\(title) keeps only the last part named \(part.name.debugDescription).",
-                    fix: "Name the parts \((part.name + "[]").debugDescription) to keep all of them.")
+                    "\(title) keeps only the last part named \(part.name.quoted).",
+                    fix: "Name the parts \((part.name + "[]").quoted) to keep all of them.")
             ]
         }
         return []
     }
 
     private func nameFindings(_ parts: [Explanation.Part]) -> [Finding] {
-        var seen: Set<String> = []
+        var seen: Set<[UInt8]> = []
         return parts.enumerated().compactMap { index, part in
             let name = Self.renamed(part.name)
-            guard name != part.name, !name.isEmpty, seen.insert(part.name).inserted else { return nil }
+            guard name != part.name, !name.isEmpty, seen.insert(Array(part.name.utf8)).inserted else { return nil }
             return finding(
                 at: (part.offset, index),
-                "\(title) reads the field \(part.name.debugDescription) under the name \(name.debugDescription).",
-                fix: "Name it \(name.debugDescription), or read it under this name.")
+                "\(title) reads the field \(part.name.quoted) under the name \(name.quoted).",
+                fix: "Name it \(name.quoted), or read it under this name.")
         }
     }
 

@@ -1,4 +1,4 @@
-import PostcardForm
+public import PostcardForm
 
 /// The limits of a server's default configuration, and the setting that raises each limit.
 ///
@@ -10,6 +10,7 @@ public struct ServerProfile: Sendable, Hashable {
     public let name: String
     /// The name to show.
     public let title: String
+    /// The server's limits, as they are unless it is configured otherwise.
     public let limits: [Limit]
     /// Whether fields after a file are ignored.
     public var readsNoFieldsAfterFile = false
@@ -22,11 +23,25 @@ public struct ServerProfile: Sendable, Hashable {
     /// Whether fields with the same name overwrite each other if the name does not end in `[]`.
     public var needsBracketsForLists = false
 
+    /// The types of file that are accepted; `nil` for all.
+    public var fileTypes: [MediaRange]?
+
     /// A limit of a server.
     public struct Limit: Sendable, Hashable {
         /// What a limit counts: bytes or items.
         public enum Measure: String, Sendable, Hashable {
-            case bodyBytes, fileBytes, fieldBytes, fileCount, fieldCount, partCount
+            /// The whole body.
+            case bodyBytes
+            /// The content of each file.
+            case fileBytes
+            /// The content of each text field.
+            case fieldBytes
+            /// The files of a form.
+            case fileCount
+            /// The text fields of a form.
+            case fieldCount
+            /// The files and text fields of a form.
+            case partCount
             /// The values and names of all text fields, and two bytes more for each: as a URL-encoded form has them.
             case textBytes
             /// The header of one part, with its blank line.
@@ -35,7 +50,9 @@ public struct ServerProfile: Sendable, Hashable {
             case bytesBeforeFile
         }
 
+        /// What the limit counts.
         public let measure: Measure
+        /// The largest value that the server accepts.
         public let maximum: Int64
         /// The name of the setting that raises it; `nil` if there is none.
         public let setting: String?
@@ -54,7 +71,7 @@ extension ServerProfile {
     /// All known servers.
     public static let all: [ServerProfile] = [
         .php, .nginx, .apache, .spring, .tomcat, .multer, .rails, .django, .flask, .fastAPI, .express, .go, .aspNet,
-        .vapor, .s3, .cloudflare,
+        .vapor, .s3, .cloudflare, .openAIAudio, .openAIImages,
     ]
 
     /// The profile with a name, ignoring case.
@@ -206,4 +223,33 @@ extension ServerProfile {
     public static let cloudflare = ServerProfile(
         "cloudflare", "Cloudflare",
         [limit(.bodyBytes, 100 * 1_000_000, fix: "Choose a plan with a larger limit, or send less.")])
+
+    /// OpenAI's transcriptions and translations, and services with the same API.
+    public static let openAIAudio: ServerProfile = {
+        var audio = ServerProfile(
+            "openai-audio", "OpenAI's audio",
+            [
+                limit(.bodyBytes, 25 * mebibyte, fix: "Cut the recording, or send it as m4a or ogg."),
+                limit(.fileCount, 1, fix: "Send each recording in its own request."),
+            ])
+        audio.neededField = "model"
+        audio.fileTypes = [
+            "audio/flac", "audio/mp4", "audio/mpeg", "audio/ogg", "audio/wav", "audio/webm", "application/ogg",
+            "video/mp4", "video/mpeg", "video/webm",
+        ]
+        return audio
+    }()
+
+    /// OpenAI's edits of pictures, and services with the same API.
+    public static let openAIImages: ServerProfile = {
+        var images = ServerProfile(
+            "openai-images", "OpenAI's images",
+            [
+                limit(.fileBytes, 50_000_000 - 1, fix: "Make the picture smaller."),
+                limit(.fileCount, 16, fix: "Send at most 16 pictures."),
+            ])
+        images.neededField = "prompt"
+        images.fileTypes = ["image/png", "image/webp", "image/jpeg"]
+        return images
+    }()
 }

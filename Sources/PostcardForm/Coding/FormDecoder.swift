@@ -24,8 +24,9 @@ import PostcardFoundation
 /// - **Truth values** are `true`, `on`, `yes` and `1`, or `false`, `off`, `no` and `0`, ignoring case, and false if no
 ///   field was sent, as browsers send checkboxes: see ``absentBoolIsFalse``.
 /// - **Numbers** are decimal digits. One that its type cannot hold is an error, not rounded or cut.
-/// - **Files** are read as ``FormFile`` or as `Data`, and a text as `Data` is base64. A file input in which no file
-///   was chosen, which browsers send as an empty file without a name, counts as not sent.
+/// - **Files** are read as ``FormFile`` or as `Data`. A text as `Data` is base64. A part without a filename whose type is
+///   not `text` or whose bytes are not UTF-8 is `Data` as it was sent. A file input in which no file was chosen, which
+///   browsers send as an empty file without a name, counts as not sent.
 /// - **Texts** with more than 30 combining marks in a row are refused, because comparing them takes time by the square
 ///   of their number (UAX #15 §13).
 /// - If a single value is expected and the field was sent twice, or both `pet` and `pet[name]` were sent, the form is

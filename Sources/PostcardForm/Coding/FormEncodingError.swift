@@ -144,9 +144,6 @@ extension FormEncodingError {
 
 /// How errors describe fields and their values.
 enum FieldDescription {
-    /// The maximum number of characters of a name or a value that an error repeats: a stranger may send any length.
-    private static let maximumLength = 100
-
     static func of(_ path: String) -> String {
         path.isEmpty ? "The value" : clipped(path)
     }
@@ -159,8 +156,6 @@ enum FieldDescription {
     }
 
     private static func clipped(_ text: String) -> String {
-        let beginning = text.prefix(maximumLength)
-        return beginning.endIndex == text.endIndex
-            ? text.debugDescription : "\(String(beginning).debugDescription)…"
+        text.clipped.map { "\($0.debugDescription)…" } ?? text.debugDescription
     }
 }

@@ -25,13 +25,14 @@ public struct FormFile: Sendable, Hashable {
     /// The file's bytes, in memory or on disk.
     public var content: Content
 
-    /// What is removed from a picture or a video while it is sent. Defaults to nothing. Not received.
+    /// What is removed from a picture or a video while it is sent. Defaults to where it was taken and whose it is;
+    /// other files are sent as they are. Not received.
     ///
     /// ```swift
-    /// var file = FormFile(at: photo)
-    /// file.metadata = .withoutLocation
+    /// var file = FormFile(at: map)
+    /// file.metadata = .asIs
     /// ```
-    public var metadata = MetadataPolicy.asIs
+    public var metadata = MetadataPolicy.picturesWithoutLocation
 
     /// The bytes of a file, in memory or on disk.
     public enum Content: Sendable, Hashable {
@@ -84,6 +85,21 @@ public struct FormFile: Sendable, Hashable {
         switch content {
         case .bytes(let bytes): bytes
         case .file(let url): try Data(contentsOf: url)
+        }
+    }
+
+    /// Moves the bytes of a received file to where they stay: what a receiver has written is removed after its response.
+    ///
+    /// ```swift
+    /// try await picture.move(to: folder.appending(path: UUID().uuidString))
+    /// ```
+    ///
+    /// - Parameter url: The file to make, with a name that is yours and not the sender's. Nothing may be there yet.
+    /// - Throws: What moving or writing the file throws.
+    @concurrent public func move(to url: URL) async throws {
+        switch content {
+        case .bytes(let bytes): try bytes.write(to: url, options: .withoutOverwriting)
+        case .file(let written): try FileManager.default.moveItem(at: written, to: url)
         }
     }
 }

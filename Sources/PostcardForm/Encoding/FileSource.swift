@@ -11,6 +11,9 @@ struct FileSource: Sendable {
     /// A file that stays open, for one that may only be reached once.
     private let held: OpenFile?
 
+    /// Keeps a file that is removed with the last use of it.
+    private var owner: OwnedFile?
+
     /// The offset in the file at which the bytes begin.
     let start: Int64
 
@@ -24,14 +27,20 @@ struct FileSource: Sendable {
     let edits: FileEdits
 
     /// Looks at the file without keeping it open.
-    init(_ url: URL, metadata: MetadataPolicy, partIndex: Int) throws(FormError) {
+    init(
+        _ url: URL, ownedBy owner: OwnedFile? = nil, metadata: MetadataPolicy, declaredAs type: MediaType? = nil,
+        partIndex: Int
+    ) throws(FormError) {
         guard url.isFileURL else { throw .notFileURL(url.absoluteString, partIndex: partIndex) }
         let file = try OpenFile(path: url.path, partIndex: partIndex)
         let length = FormFileStamp(file.openingStatus).length
-        let edits = try metadata.edits(ofLength: length, path: file.path, partIndex: partIndex) {
+        let edits = try metadata.edits(
+            ofLength: length, declaredAs: type, path: file.path, partIndex: partIndex
+        ) {
             try file.read(at: $0, into: $1)
         }
         try self.init(file, isHeld: false, 0..<length, edits: edits, partIndex: partIndex)
+        self.owner = owner
         // What the system makes up while it is read, such as the files of /proc, has no size to lay out.
         if firstBytes.count > length {
             throw length == 0 ? .sizeUnknown(path, partIndex: partIndex) : .grew(path, partIndex: partIndex)
@@ -53,9 +62,12 @@ struct FileSource: Sendable {
         held = isHeld ? file : nil
         start = range.lowerBound
         length = range.upperBound - range.lowerBound
-        let count = isHeld ? min(Int64(MediaType.firstBytesCount), length) : Int64(MediaType.firstBytesCount)
+        let count = min(Int64(DamagedStart.bytesCount), isHeld ? length : .max)
         firstBytes = try file.bytes(at: start, count: Int(clamping: count))
     }
+
+    /// Whether these are all bytes of the file, as it is on disk.
+    var isWholeFile: Bool { start == 0 && length == stamp.length && edits.isEmpty }
 
     /// The same bytes as the content of another part.
     func moved(to partIndex: Int) -> FileSource {

@@ -1,5 +1,6 @@
 import HTTPTypes
 import PostcardFoundation
+package import SystemPackage
 
 /// The exact bytes of a form's body: where each one comes from, and at which offset it is.
 ///
@@ -168,6 +169,22 @@ extension FormLayout {
             moved, parts: parts.dropLast() + [described], contentType: contentType, contentLength: length)
     }
 
+    /// Uses the file that has exactly the bytes of the body, if there is one: such as the object of a presigned PUT
+    /// from which nothing is removed. It may be cloned instead of copied.
+    ///
+    /// - Parameter use: Is called with the file, open for reading.
+    /// - Returns: `nil` if there is no such file; else what `use` returns.
+    /// - Throws: ``FormError`` if the file has changed; errors of `use`.
+    package func withWholeFile<Result>(_ use: (FileDescriptor) throws -> Result?) throws -> Result? {
+        guard segments.count == 1, case .file(let source) = segments[0].source, source.isWholeFile, !isSlice else {
+            return nil
+        }
+        let file = try source.open()
+        let result = try file.withDescriptor(use)
+        try source.check(file)
+        return result
+    }
+
     /// Throws if one of the form's files has changed since the layout was made.
     package func checkFiles() throws(FormError) {
         for segment in segments {
@@ -198,9 +215,9 @@ public struct PartLayout: Sendable {
 extension MultipartForm {
     /// Checks the form's files and lays out its body.
     ///
-    /// - Throws: ``FormError`` if a file is missing, unreadable or not a regular file, if its metadata cannot be removed,
-    ///   if a name contains a NUL, if a part's header fields are ones that the form determines, if the boundary's
-    ///   delimiter occurs in a part in memory, or if a part has to be prepared first, see
+    /// - Throws: ``FormError`` if a file is missing, unreadable or not a regular file, if its metadata cannot be
+    ///   removed, if a name contains a NUL, if a part's header fields are ones that the form determines, if the
+    ///   boundary's delimiter occurs in a part in memory, or if a part has to be prepared first, see
     ///   ``withPreparedParts(within:_:)``.
     public func layout() throws(FormError) -> FormLayout {
         try FormLayout(self)
@@ -215,20 +232,23 @@ extension FormLayout {
         var firstBytes: [UInt8] = []
 
         init(
-            _ content: FormPart.Content, lineBreaks: LineBreaks, metadata: MetadataPolicy, partIndex: Int
+            of part: FormPart, lineBreaks: LineBreaks, partIndex: Int
         ) throws(FormError) {
-            switch content {
+            let metadata = part.metadata
+            let type = part.contentType ?? part.filename.flatMap(MediaType.forExtension)
+            switch part.content {
             case .text(let text):
                 let bytes = Data(lineBreaks.applied(to: text).utf8)
                 source = .memory(bytes, partIndex: partIndex)
                 length = Int64(bytes.count)
             case .bytes(let given):
-                let bytes = try metadata.applied(to: given, partIndex: partIndex)
+                let bytes = try metadata.applied(to: given, declaredAs: type, partIndex: partIndex)
                 source = .memory(bytes, partIndex: partIndex)
                 length = Int64(bytes.count)
                 firstBytes = Array(bytes.prefix(MediaType.firstBytesCount))
             case .file(let url):
-                let file = try FileSource(url, metadata: metadata, partIndex: partIndex)
+                let file = try FileSource(
+                    url, ownedBy: part.ownedFile, metadata: metadata, declaredAs: type, partIndex: partIndex)
                 source = .file(file)
                 length = file.length
                 firstBytes = file.firstBytes
@@ -236,6 +256,7 @@ extension FormLayout {
                 guard !metadata.needsStructure else { throw .metadataInStream(partIndex: partIndex) }
                 source = .stream(stream, partIndex: partIndex)
                 length = stream.length
+            case .picked: throw .notPrepared(partIndex: partIndex)
             }
         }
     }
@@ -266,8 +287,7 @@ extension FormLayout {
             if part.preparation != nil { throw .notPrepared(partIndex: parts.count) }
             var part = part
             part.name = lineBreaks.applied(to: part.name)
-            let content = try Content(
-                part.content, lineBreaks: lineBreaks, metadata: part.metadata, partIndex: parts.count)
+            let content = try Content(of: part, lineBreaks: lineBreaks, partIndex: parts.count)
             for field in part.headerFields where field.name == .contentDisposition || field.name == .contentType {
                 throw .reservedHeaderField("\(field.name)", partIndex: parts.count)
             }
@@ -331,7 +351,7 @@ extension FormLayout {
     /// - Throws: ``FormError`` as ``MultipartForm/layout()``.
     package init(contentOf part: FormPart) throws(FormError) {
         if part.preparation != nil { throw .notPrepared(partIndex: 0) }
-        let content = try Content(part.content, lineBreaks: .asGiven, metadata: part.metadata, partIndex: 0)
+        let content = try Content(of: part, lineBreaks: .asGiven, partIndex: 0)
         let type = Builder.contentType(of: part, firstBytes: content.firstBytes) ?? .octetStream
         let layout = PartLayout(
             name: part.name, filename: part.filename, contentType: type, contentLength: content.length)

@@ -39,6 +39,8 @@ final class OpenFile: Sendable {
         try? descriptor.close()
     }
 
+    func withDescriptor<Result>(_ use: (FileDescriptor) throws -> Result) rethrows -> Result { try use(descriptor) }
+
     /// What the file is now.
     func status() throws(FormError) -> Stat {
         do {

@@ -9,6 +9,7 @@ extension UInt8 {
     package static let dash = UInt8(ascii: "-")
     package static let slash = UInt8(ascii: "/")
     package static let colon = UInt8(ascii: ":")
+    package static let comma = UInt8(ascii: ",")
     package static let semicolon = UInt8(ascii: ";")
     package static let equals = UInt8(ascii: "=")
     package static let backslash = UInt8(ascii: "\\")
@@ -45,9 +46,21 @@ extension UInt8 {
 }
 
 extension Collection<UInt8> {
-    /// Whether the bytes are those of a text in lower case, in letters of either case.
-    package func isEqualIgnoringCase(_ lowercase: String) -> Bool {
-        count == lowercase.utf8.count && zip(self, lowercase.utf8).allSatisfy { $0.asciiLowercased == $1 }
+    /// Whether the bytes are those of a text, in letters of either case.
+    package func isEqualIgnoringCase(_ text: String) -> Bool { isEqualIgnoringCase(text.utf8) }
+
+    /// Whether the bytes are those of another text, in letters of either case.
+    package func isEqualIgnoringCase(_ other: some Collection<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        // Other modules have no code of their own for their types: there, each byte of a collection would be a call.
+        let isEqual = withContiguousStorageIfAvailable { bytes in
+            other.withContiguousStorageIfAvailable { isEqualIgnoringCase(bytes, $0) }
+        }
+        return (isEqual ?? nil) ?? Array(self).isEqualIgnoringCase(Array(other))
+    }
+
+    private func isEqualIgnoringCase(_ one: UnsafeBufferPointer<UInt8>, _ other: UnsafeBufferPointer<UInt8>) -> Bool {
+        zip(one, other).allSatisfy { $0.asciiLowercased == $1.asciiLowercased }
     }
 }
 

@@ -40,7 +40,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
 
     /// Why RFC 2046 §5.1.1 does not allow these characters as a boundary; `nil` if it does.
     static func fault(in characters: some BidirectionalCollection<UInt8>) -> String? {
-        fault(in: characters, where: \.isBoundaryCharacter)
+        fault(in: characters, where: { $0.isBoundaryCharacter })
     }
 
     /// What keeps a receiver from reading a body with these characters as its boundary. It reads more than the
@@ -64,7 +64,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
 
     /// The boundary as the value of a `boundary` parameter: in quotes only if the grammar requires them.
     var parameterValue: String {
-        value.utf8.allSatisfy(\.isTokenCharacter) ? value : "\"\(value)\""
+        value.utf8.allSatisfy { $0.isTokenCharacter } ? value : "\"\(value)\""
     }
 
     public var description: String { value }

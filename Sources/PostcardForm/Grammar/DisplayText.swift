@@ -1,11 +1,34 @@
+extension String {
+    /// The beginning of a text that is longer than what a message repeats of it; `nil` if it is not.
+    ///
+    /// Scalars are counted, because a character may have any number of combining marks.
+    var clipped: Substring? {
+        let end = unicodeScalars.index(startIndex, offsetBy: 100, limitedBy: endIndex) ?? endIndex
+        return end < endIndex ? self[..<end] : nil
+    }
+
+    /// The text in quotes, cut to what fits in a message.
+    package var quoted: String { clipped.map { "\($0)…" }?.debugDescription ?? debugDescription }
+}
+
 /// Texts from strangers, as they may be shown.
 package enum DisplayText {
     /// Whether a character controls a terminal, or changes how the characters around it are shown: U+202E turns the reading
     /// direction around. Joiners do not count, because emoji use them.
     package static func isSteering(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.properties.generalCategory {
+        if isPlain(scalar) { return false }
+        return switch scalar.properties.generalCategory {
         case .control: true
         case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
+        default: false
+        }
+    }
+
+    /// Whether a character is surely a visible one or a mark: one of ASCII, the Latin blocks or the common marks, or a
+    /// Korean syllable. Looking up the others takes longer.
+    package static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x20..<0x7F, 0xAE..<0x370, 0xAC00...0xD7A3: true
         default: false
         }
     }

@@ -1,7 +1,11 @@
 import PostcardPictureFormats
 
 /// The media type of a part's content, such as `image/jpeg` (RFC 9110 §8.3.1).
-public struct MediaType: Sendable, Hashable, CustomStringConvertible {
+///
+/// ```swift
+/// form.append(data, named: "model", filename: "bear.usdz", contentType: "model/vnd.usdz+zip")
+/// ```
+public struct MediaType: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
     /// The type as written in a header field, including parameters.
     public let value: String
 
@@ -15,6 +19,18 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         self.value = value
     }
 
+    /// Makes a media type from a literal, such as `"image/jpeg"`.
+    ///
+    /// A literal that is not a media type stops the program with a message, in a release build too. A text that is not
+    /// a literal is checked by ``init(_:)``, which throws.
+    public init(stringLiteral value: String) {
+        guard MediaType.isWellFormed(value) else {
+            let error = FormError.invalidMediaType(value)
+            fatalError([error.message, error.advice].compactMap { $0 }.joined(separator: " "))
+        }
+        self.value = value
+    }
+
     /// Makes a type from a text that is known to be well-formed.
     private init(known value: String) {
         self.value = value
@@ -23,11 +39,11 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     /// Whether the text is `type "/" subtype`. Parameters after it are only searched for forbidden characters.
     static func isWellFormed(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
-        guard !bytes.contains(where: \.isForbiddenInValue) else { return false }
+        guard !bytes.contains(where: { $0.isForbiddenInValue }) else { return false }
         let end = bytes.firstIndex { $0 == .semicolon || $0.isBlank } ?? bytes.endIndex
         guard let slash = bytes[..<end].firstIndex(of: .slash), slash > 0, slash + 1 < end else { return false }
-        return bytes[..<slash].allSatisfy(\.isTokenCharacter)
-            && bytes[(slash + 1)..<end].allSatisfy(\.isTokenCharacter)
+        return bytes[..<slash].allSatisfy { $0.isTokenCharacter }
+            && bytes[(slash + 1)..<end].allSatisfy({ $0.isTokenCharacter })
             && bytes[end...].first(where: { !$0.isBlank }).map { $0 == .semicolon } ?? true
     }
 
@@ -111,7 +127,7 @@ extension MediaType {
     public static func forExtension(of filename: String) -> MediaType? {
         let lastComponent = filename.utf8.split(whereSeparator: { $0 == .slash || $0 == .backslash }).last
         guard let lastComponent, let dot = lastComponent.lastIndex(of: UInt8(ascii: ".")) else { return nil }
-        let suffix = lastComponent[dot...].dropFirst().map(\.asciiLowercased)
+        let suffix = lastComponent[dot...].dropFirst().map { $0.asciiLowercased }
         return byExtension[String(decoding: suffix, as: UTF8.self)]
     }
 
@@ -119,7 +135,9 @@ extension MediaType {
         "jpg": .jpeg, "jpeg": .jpeg, "jpe": .jpeg, "jfif": .jpeg, "png": .png, "gif": .gif, "webp": .webP,
         "heic": .heic, "heics": .heic, "heif": .heif, "hif": .heif, "avif": .avif, "tif": .tiff, "tiff": .tiff,
         "dng": .dng, "bmp": .bmp, "svg": .svg, "pdf": .pdf, "mp4": .mp4, "m4v": .mp4, "mov": .quickTime, "webm": .webM,
-        "mp3": .mp3, "m4a": .m4a, "wav": .wave, "ogg": .ogg, "opus": .opus, "oga": .opus,
+        "weba": "audio/webm",
+        "mpeg": "video/mpeg", "mpg": "video/mpeg", "mp3": .mp3, "mpga": .mp3, "m4a": .m4a, "wav": .wave, "ogg": .ogg,
+        "opus": .opus, "oga": .opus,
         "aac": .aac, "flac": .flac, "caf": .caf, "aif": .aiff, "aiff": .aiff, "aifc": .aiff, "zip": .zip, "gz": .gzip,
         "json": .json, "xml": .xml,
         "txt": .plainText, "text": .plainText, "log": .plainText, "csv": .csv, "html": .html, "htm": .html,
@@ -140,7 +158,8 @@ extension MediaType {
     /// The media type that a file's name and its first bytes show together.
     ///
     /// The extension decides between formats that begin in the same way, such as DNG and TIFF, and of texts. If it
-    /// promises a format that begins otherwise, the first bytes decide: a HEIC picture called `photo.jpg` is `image/heic`.
+    /// promises a format that begins otherwise, the first bytes decide: a HEIC picture called `photo.jpg` is
+    /// `image/heic`.
     ///
     /// - Parameters:
     ///   - filename: A name or a path; `nil` if the file has none.
@@ -170,9 +189,17 @@ extension MediaType {
     /// with anything, and so are types without a signature.
     private static let beginnings: [MediaType: Int] = {
         let kinds: [[MediaType]] = [
-            [.jpeg], [.png], [.gif], [.webP], [.tiff, .dng], [.heic, .heif, .avif], [.mp4, .quickTime, .m4a], [.webM],
-            [.bmp], [.pdf], [.wave], [.flac], [.caf], [.aiff], [.ogg, .opus], [.zip], [.gzip],
+            [.jpeg], [.png], [.gif], [.webP], [.tiff, .dng], [.heic, .heif, .avif], [.mp4, .quickTime, .m4a],
+            [.webM, "audio/webm"], [.bmp], [.pdf], [.wave], [.flac], [.caf], [.aiff], [.ogg, .opus], [.zip], [.gzip],
         ]
         return Dictionary(uniqueKeysWithValues: kinds.enumerated().flatMap { kind, types in types.map { ($0, kind) } })
     }()
+}
+
+extension MediaType {
+    /// The type and subtype in lower case, without parameters.
+    var essence: String {
+        let bytes = value.utf8.prefix { $0 != .semicolon && !$0.isBlank }
+        return String(decoding: bytes.map { $0.asciiLowercased }, as: UTF8.self)
+    }
 }

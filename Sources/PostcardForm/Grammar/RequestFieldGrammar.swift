@@ -65,8 +65,15 @@ package enum RequestFieldGrammar {
 
     /// Why a field is refused; `nil` if it is not.
     package static func fault(ofField name: String, _ value: some Collection<UInt8>) -> Fault? {
+        check(value, ofField: name)
+    }
+
+    /// The same for a value of a receiver, for which the compiler makes code of its own.
+    package static func fault(ofField name: String, _ value: String.UTF8View) -> Fault? { check(value, ofField: name) }
+
+    private static func check(_ value: some Collection<UInt8>, ofField name: String) -> Fault? {
         guard let rule = rules.first(where: { name.utf8.isEqualIgnoringCase($0.name) }) else {
-            return CombiningMarks.firstExcess(in: value).map(Fault.tooManyMarks)
+            return tooManyMarks(in: value)
         }
         guard value.count <= rule.maximumBytes else {
             return .tooLong(maximumBytes: rule.maximumBytes, advice: rule.advice)
@@ -79,26 +86,23 @@ package enum RequestFieldGrammar {
 
     /// Why a request's target is refused; `nil` if it is not. Routes and queries are compared once their escapes are
     /// undone.
-    package static func fault(ofTarget target: some Collection<UInt8>) -> Fault? {
-        if let offset = CombiningMarks.firstExcess(in: target) { return .tooManyMarks(offset: offset) }
+    package static func fault(ofTarget target: some Collection<UInt8>) -> Fault? { check(target: target) }
+
+    /// The same for a target of a receiver, for which the compiler makes code of its own.
+    package static func fault(ofTarget target: String.UTF8View) -> Fault? { check(target: target) }
+
+    private static func tooManyMarks(in text: some Collection<UInt8>) -> Fault? {
+        // Most texts are ASCII.
+        guard text.contains(where: { $0 >= 0x80 }) else { return nil }
+        return CombiningMarks.firstExcess(in: text).map(Fault.tooManyMarks)
+    }
+
+    private static func check(target: some Collection<UInt8>) -> Fault? {
+        if let fault = tooManyMarks(in: target) { return fault }
         guard target.contains(.percent) else { return nil }
-        var decoded: [UInt8] = []
-        var offsets: [Int] = []
-        let bytes = Array(target)
-        var index = 0
-        while index < bytes.count {
-            offsets.append(index)
-            if bytes[index] == .percent, index + 2 < bytes.count, let high = bytes[index + 1].hexadecimalValue,
-                let low = bytes[index + 2].hexadecimalValue
-            {
-                decoded.append(high << 4 | low)
-                index += 3
-            } else {
-                decoded.append(bytes[index])
-                index += 1
-            }
+        return CombiningMarks.firstExcess(in: PercentEncoding.decoded(target).bytes).map {
+            .tooManyMarks(offset: PercentEncoding.offset(ofDecoded: $0, in: Array(target)))
         }
-        return CombiningMarks.firstExcess(in: decoded).map { .tooManyMarks(offset: offsets[$0]) }
     }
 }
 

@@ -20,6 +20,9 @@ public struct FileEdits: Sendable, Hashable {
     /// Those of ``removed`` that are no metadata: pictures, a video, and data after the end.
     package var removedContent: [String] { edits.removed.intersection(.content).phrases }
 
+    /// Whether the place where a picture was taken is removed: its position, or names of places.
+    package var removesPosition: Bool { !edits.removed.isDisjoint(with: [.position, .places]) }
+
     /// Whether the file is a picture that has a video with it.
     package var hasVideo: Bool { edits.hasVideo }
 

@@ -43,7 +43,8 @@ public struct MetadataError: Error, Sendable, CustomStringConvertible {
 
     /// What to do, in a sentence.
     public var advice: String {
-        "Save the picture again with another program, or send it with all its metadata, as it is."
+        "Save the picture again with another program, or send it with all its metadata: `metadata: .asIs`, or "
+            + "--metadata as-is in a command."
     }
 
     public var description: String { "\(message) \(advice)" }

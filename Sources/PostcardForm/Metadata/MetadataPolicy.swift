@@ -4,9 +4,11 @@ import PostcardPictureFormats
 /// What metadata is removed from a picture or a video while it is sent: where it was taken, the people and devices that
 /// it names, or everything.
 ///
+/// Forms send pictures and videos without their position by default: ``picturesWithoutLocation``.
+///
 /// ```swift
-/// var part = FormPart(name: "petImage", content: .file(photo))
-/// part.metadata = .withoutLocation
+/// form.append(fileAt: photo, named: "petImage")
+/// form.append(fileAt: map, named: "map", metadata: .asIs)
 /// ```
 ///
 /// Pixels are never decoded. What is removed is overwritten in place while the bytes are read, so the length and the
@@ -20,11 +22,11 @@ import PostcardPictureFormats
 /// most 64 KiB in a row. A longer piece that nothing names is sent: it is not what an editor left, but pixels of a
 /// private format.
 ///
-/// A JPEG is read as a whole, because only its pixels say where it ends, and whether something follows. Of other files the
-/// pixels are not read.
-public struct MetadataPolicy: Sendable, Hashable {
+/// A JPEG is read as a whole, because only its pixels say where it ends, and whether something follows. Of other files
+/// the pixels are not read.
+public struct MetadataPolicy: Sendable, Hashable, Codable {
     /// What happens to a file whose metadata cannot be read.
-    public enum Unreadable: Sendable, Hashable {
+    public enum Unreadable: String, Sendable, Hashable, Codable {
         /// The form cannot be laid out: ``FormError`` with code ``FormError/Code/metadataUnreadable``.
         case fail
         /// The file is sent as it is, with all its metadata.
@@ -33,10 +35,13 @@ public struct MetadataPolicy: Sendable, Hashable {
 
     /// What is removed; `nil` for nothing.
     private let removal: MetadataScan.Removal?
+    /// Whether a file that is neither a picture nor a video is sent as it is.
+    private let sparesOthers: Bool
     private(set) var unreadable = Unreadable.fail
 
-    private init(_ removal: MetadataScan.Removal?) {
+    private init(_ removal: MetadataScan.Removal?, sparingOthers sparesOthers: Bool = false) {
         self.removal = removal
+        self.sparesOthers = sparesOthers
     }
 
     /// The file is sent byte for byte.
@@ -46,15 +51,23 @@ public struct MetadataPolicy: Sendable, Hashable {
     /// persons, serial numbers, and camera makers' own data, which may contain any of these. The camera's model, its
     /// settings, the time, titles, descriptions and copyright notices stay.
     ///
-    /// JPEGs and videos behind the end of a JPEG or a HEIC stay, without their own positions: those of motion photos (Google's
-    /// MicroVideo and MotionPhoto, Samsung's trailer, the `mpvd` box), and any others. Of Apple's data, what names the
-    /// video of a Live Photo stays, and how bright the picture is to be shown. All other data after a picture's end is
-    /// overwritten.
+    /// JPEGs and videos behind the end of a JPEG or a HEIC stay, without their own positions: those of motion photos
+    /// (Google's MicroVideo and MotionPhoto, Samsung's trailer, the `mpvd` box), and any others. Of Apple's data, what
+    /// names the video of a Live Photo stays, and how bright the picture is to be shown. All other data after a
+    /// picture's end is overwritten.
     public static let withoutLocation = MetadataPolicy(.location)
 
+    /// Sends pictures and videos ``withoutLocation``, and other files byte for byte. The default of forms.
+    ///
+    /// The first bytes decide what a file is, not its name. A picture or a video whose metadata cannot be read is an
+    /// error: damaged, in WebM, or a raw picture in a camera maker's own format. ``asIs`` sends it anyway. A recording of
+    /// sound in WebM begins as a video does, and is sent as it is if the part's content type is `audio/webm`, or its
+    /// filename ends in `.weba`. A stream cannot be read before it is sent, so it is sent as it is.
+    public static let picturesWithoutLocation = MetadataPolicy(.location, sparingOthers: true)
+
     /// Removes everything but the pixels, the orientation and the color profile, and of a video everything but pictures
-    /// and sound, so also subtitles. What follows a picture's end is overwritten, even the video of a motion photo. A DNG also keeps how its pixels are rendered, and its camera's model, without which
-    /// no program opens it.
+    /// and sound, so also subtitles. What follows a picture's end is overwritten, even the video of a motion photo. A
+    /// DNG also keeps how its pixels are rendered, and its camera's model, without which no program opens it.
     public static let none = MetadataPolicy(.everything)
 
     /// The same policy with another choice for files whose metadata cannot be read. Policies fail by default.
@@ -74,10 +87,17 @@ public struct MetadataPolicy: Sendable, Hashable {
     public func edits(
         ofLength length: Int64, reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
     ) throws(MetadataError) -> FileEdits {
+        try edits(ofLength: length, declaredAs: nil, reading: read)
+    }
+
+    private func edits(
+        ofLength length: Int64, declaredAs type: MediaType?,
+        reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
+    ) throws(MetadataError) -> FileEdits {
         guard let removal else { return FileEdits() }
         do throws(PictureFault) {
             var scan = MetadataScan(removal, length: length, read: read)
-            return FileEdits(try scan.editsOfFile())
+            return FileEdits(try scan.editsOfFile(sparingOthers: sparesOthers, declaredAs: type?.value))
         } catch {
             throw MetadataError(error)
         }
@@ -86,8 +106,10 @@ public struct MetadataPolicy: Sendable, Hashable {
     /// A picture in memory without its metadata, of the same length.
     ///
     /// - Throws: ``MetadataError`` if the structure is not understood. ``ifUnreadable(_:)`` does not apply here.
-    public func applied(to picture: Data) throws(MetadataError) -> Data {
-        let edits = try edits(ofLength: Int64(picture.count)) { offset, buffer in
+    public func applied(to picture: Data) throws(MetadataError) -> Data { try applied(to: picture, declaredAs: nil) }
+
+    private func applied(to picture: Data, declaredAs type: MediaType?) throws(MetadataError) -> Data {
+        let edits = try edits(ofLength: Int64(picture.count), declaredAs: type) { offset, buffer in
             picture.withUnsafeBytes { picture in
                 let rest = UnsafeRawBufferPointer(
                     rebasing: picture.dropFirst(Int(clamping: offset)).prefix(buffer.count))
@@ -104,15 +126,15 @@ public struct MetadataPolicy: Sendable, Hashable {
 
 extension MetadataPolicy {
     /// Whether the content's structure must be read before it is sent.
-    var needsStructure: Bool { removal != nil && unreadable == .fail }
+    var needsStructure: Bool { removal != nil && unreadable == .fail && !sparesOthers }
 
     /// The edits of a file before it is sent.
     func edits(
-        ofLength length: Int64, path: String, partIndex: Int,
+        ofLength length: Int64, declaredAs type: MediaType?, path: String, partIndex: Int,
         reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
     ) throws(FormError) -> FileEdits {
         do {
-            return try edits(ofLength: length, reading: read)
+            return try edits(ofLength: length, declaredAs: type, reading: read)
         } catch {
             if let failure = error.underlyingError as? FormError { throw failure }
             if unreadable == .fail { throw .metadata(error, path: path, partIndex: partIndex) }
@@ -121,9 +143,9 @@ extension MetadataPolicy {
     }
 
     /// The bytes to send.
-    func applied(to bytes: Data, partIndex: Int) throws(FormError) -> Data {
+    func applied(to bytes: Data, declaredAs type: MediaType?, partIndex: Int) throws(FormError) -> Data {
         do {
-            return try applied(to: bytes)
+            return try applied(to: bytes, declaredAs: type)
         } catch {
             if unreadable == .fail { throw .metadata(error, path: nil, partIndex: partIndex) }
             return bytes

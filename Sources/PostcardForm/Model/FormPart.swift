@@ -28,7 +28,7 @@ public struct FormPart: Sendable {
     public var content: Content
 
     /// What is removed from the content while it is sent, if that is a file or bytes in memory. Defaults to
-    /// ``MetadataPolicy/asIs``.
+    /// ``MetadataPolicy/picturesWithoutLocation``.
     public var metadata: MetadataPolicy
 
     /// What changes the part before the form is sent, such as `PictureFitting` of `PostcardPictures`. Defaults to
@@ -36,8 +36,12 @@ public struct FormPart: Sendable {
     /// does it for all other uses, and ``MultipartForm/layout()`` throws until then.
     public var preparation: (any FormPreparation)?
 
-    /// The lines of the header in place of those that the other properties describe, each with its line break. For parts
-    /// that no form of a browser has: without a name, or with a name whose bytes are not UTF-8. Defaults to `nil`.
+    /// The file of the content, if it is to be removed with the part's last copy.
+    package var ownedFile: OwnedFile?
+
+    /// The lines of the header in place of those that the other properties describe, each with its line break. For
+    /// parts that no form of a browser has: without a name, or with a name whose bytes are not UTF-8. Defaults to
+    /// `nil`.
     package var headerLines: Data?
 
     /// A source of a part's bytes.
@@ -50,6 +54,8 @@ public struct FormPart: Sendable {
         case file(URL)
         /// Bytes that are produced while they are sent.
         case stream(FormStream)
+        /// An item that the user has picked, of which the form's client or queue makes a copy.
+        case picked(any PickedItem)
     }
 
     /// Makes a part.
@@ -60,11 +66,13 @@ public struct FormPart: Sendable {
     ///   - contentType: The media type. Defaults to the detected one.
     ///   - headerFields: Further header fields.
     ///   - content: The bytes, or the file or stream that they are read from.
-    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to nothing.
+    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to where it was taken and
+    ///     whose it is.
     ///   - preparation: What changes the part before the form is sent. Defaults to nothing.
     public init(
         name: String, filename: String? = nil, contentType: MediaType? = nil, headerFields: HTTPFields = HTTPFields(),
-        content: Content, metadata: MetadataPolicy = .asIs, preparation: (any FormPreparation)? = nil
+        content: Content, metadata: MetadataPolicy = .picturesWithoutLocation,
+        preparation: (any FormPreparation)? = nil
     ) {
         self.name = name
         self.contentType = contentType

@@ -36,8 +36,8 @@ public struct MultipartForm: Sendable {
         "multipart/form-data; boundary=\(boundary.parameterValue)"
     }
 
-    /// The same form with its fields before its files, so that a receiver can check all fields before the first byte of a
-    /// file arrives. The fields keep their order, and so do the files: the parts with a filename.
+    /// The same form with its fields before its files, so that a receiver can check all fields before the first byte of
+    /// a file arrives. The fields keep their order, and so do the files: the parts with a filename.
     public func fieldsFirst() -> MultipartForm {
         var form = self
         form.parts = parts.filter { $0.filename == nil } + parts.filter { $0.filename != nil }
@@ -67,10 +67,15 @@ public struct MultipartForm: Sendable {
     ///   - name: The name of the field.
     ///   - filename: The name of the file. Most receivers read a part without one as a text field.
     ///   - contentType: The media type. Defaults to the one for the filename's extension or the first bytes.
+    ///   - metadata: What is removed from a picture or a video. Defaults to where it was taken and whose it is; other
+    ///     bytes are sent as they are.
     public mutating func append(
-        _ bytes: Data, named name: String, filename: String?, contentType: MediaType? = nil
+        _ bytes: Data, named name: String, filename: String?, contentType: MediaType? = nil,
+        metadata: MetadataPolicy = .picturesWithoutLocation
     ) {
-        parts.append(FormPart(name: name, filename: filename, contentType: contentType, content: .bytes(bytes)))
+        parts.append(
+            FormPart(
+                name: name, filename: filename, contentType: contentType, content: .bytes(bytes), metadata: metadata))
     }
 
     /// Appends a file on disk, which is read while it is sent and never held whole.
@@ -80,10 +85,11 @@ public struct MultipartForm: Sendable {
     ///   - name: The name of the field.
     ///   - filename: The filename that is sent. Defaults to the last component of the path.
     ///   - contentType: The media type. Defaults to the one for the extension or the first bytes.
-    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to nothing.
+    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to where it was taken and
+    ///     whose it is; other files are sent as they are.
     public mutating func append(
         fileAt url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil,
-        metadata: MetadataPolicy = .asIs
+        metadata: MetadataPolicy = .picturesWithoutLocation
     ) {
         parts.append(
             FormPart(name: name, filename: filename, contentType: contentType, content: .file(url), metadata: metadata))
@@ -94,8 +100,11 @@ public struct MultipartForm: Sendable {
     /// - Parameters:
     ///   - urls: The URLs of the files.
     ///   - name: The name of the field, the same for every file.
-    ///   - metadata: What is removed from pictures and videos while they are sent. Defaults to nothing.
-    public mutating func append(filesAt urls: [URL], named name: String, metadata: MetadataPolicy = .asIs) {
+    ///   - metadata: What is removed from pictures and videos while they are sent. Defaults to where they were taken
+    ///     and whose they are; other files are sent as they are.
+    public mutating func append(
+        filesAt urls: [URL], named name: String, metadata: MetadataPolicy = .picturesWithoutLocation
+    ) {
         for url in urls { append(fileAt: url, named: name, metadata: metadata) }
     }
 

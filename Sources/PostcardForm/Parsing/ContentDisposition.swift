@@ -1,7 +1,7 @@
 import PostcardFoundation
 
 /// The `Content-Disposition` of a part (RFC 7578 §4.2).
-struct ContentDisposition {
+package struct ContentDisposition {
     let name: String
     /// Without any path before it.
     let filename: String?
@@ -74,6 +74,40 @@ struct ContentDisposition {
         if let unknown = found.unknown { decoder.warn(about: unknown, in: header) }
         if let endingInBackslash { decoder.warn(ofBackslashAtEndOf: endingInBackslash, in: header) }
         warnings = decoder.warnings
+    }
+}
+
+extension ContentDisposition {
+    /// The filename with the path that was sent before it; `nil` if there can be none.
+    static func sentFilename(in field: HeaderField, of header: Span<UInt8>) -> String? {
+        guard header.holdsPath(in: field.value),
+            let disposition = (try? HeaderParameters(header, in: field.value))
+                ?? HeaderParameters.asBrowsersWrite(header, in: field.value)?.parameters
+        else { return nil }
+        var found = Found()
+        for parameter in disposition.parameters { found.take(parameter, in: header) }
+        let extended = found.extended.flatMap { ExtendedValue.decode($0.bytes(in: header)) }
+        var decoder = NameDecoder(headerOffset: 0, partIndex: 0)
+        let plain = found.filename.map { decoder.decode($0, in: header) }
+        return [extended, plain].compactMap { $0 }.first { $0.utf8.contains(.slash) || $0.utf8.contains(.backslash) }
+    }
+}
+
+extension ContentDisposition {
+    /// The parameters that name a file, as they are written, each after a semicolon; all parameters if they are malformed,
+    /// so that the form with them is refused.
+    package static func fileParameters(of value: String) -> String {
+        let bytes = ContiguousArray(value.utf8)
+        let (header, range) = (bytes.span, 0..<bytes.count)
+        guard
+            let disposition = (try? HeaderParameters(header, in: range))
+                ?? HeaderParameters.asBrowsersWrite(header, in: range)?.parameters
+        else { return header.repairedText(in: (bytes.firstIndex(of: .semicolon) ?? bytes.count)..<bytes.count) }
+        return disposition.parameters.filter { parameter in
+            header.holds("filename", in: parameter.name) || header.holds("filename*", in: parameter.name)
+        }.map { parameter in
+            "; " + header.repairedText(in: parameter.start..<parameter.value.upperBound + (parameter.isQuoted ? 1 : 0))
+        }.joined()
     }
 }
 
@@ -163,7 +197,7 @@ private struct NameDecoder {
     ) throws(FormProblem) -> String? {
         let plainName = if let plain { decode(plain.lastComponent(in: header), in: header) } else { nil as String? }
         guard let extended else { return plainName }
-        guard let extendedName = ExtendedValue.decode(extended.bytes(in: header)).map(Self.lastComponent(of:)) else {
+        guard let extendedPath = ExtendedValue.decode(extended.bytes(in: header)) else {
             if plain == nil {
                 throw .malformedParameter(
                     "The value of filename* is not written as charset, two single quotes and percent-encoded bytes.",
@@ -172,10 +206,11 @@ private struct NameDecoder {
             warn(about: extended, in: header)
             return plainName
         }
-        if extendedName.utf8.contains(0) { throw .nulInHeader(at: place(of: extended), part: partIndex) }
-        if CombiningMarks.firstExcess(in: extendedName.utf8) != nil {
+        if extendedPath.utf8.contains(0) { throw .nulInHeader(at: place(of: extended), part: partIndex) }
+        if CombiningMarks.firstExcess(in: extendedPath.utf8) != nil {
             throw .tooManyCombiningMarks(at: place(of: extended), part: partIndex)
         }
+        let extendedName = Self.lastComponent(of: extendedPath)
         warnings.append(
             FormProblem(
                 .extendedFilename, at: place(of: extended), part: partIndex,
@@ -183,7 +218,9 @@ private struct NameDecoder {
         guard let plain, let plainName else { return extendedName }
         if Self.lastComponent(of: plainName) == extendedName { return extendedName }
         // What .NET sends: the same name, once as an encoded word of RFC 2047.
-        if EncodedWord.decode(plain.bytes(in: header)).map(\.streamSafe).map(Self.lastComponent(of:)) == extendedName {
+        if EncodedWord.decode(plain.bytes(in: header)).map({ $0.streamSafe }).map(Self.lastComponent(of:))
+            == extendedName
+        {
             return extendedName
         }
         throw FormProblem(
@@ -230,6 +267,12 @@ private struct NameDecoder {
 }
 
 extension Span<UInt8> {
+    /// Whether a range has what a path may be written with: a slash, a backslash or an escaped byte.
+    fileprivate func holdsPath(in range: Range<Int>) -> Bool {
+        for index in range where [.slash, .backslash, .percent].contains(self[index]) { return true }
+        return false
+    }
+
     fileprivate func holdsPercent(in range: Range<Int>) -> Bool {
         for index in range where self[index] == .percent { return true }
         return false

@@ -27,7 +27,7 @@ struct FormContentType {
             let found = header.repairedText(in: content.value)
             throw problem(
                 FormProblem(
-                    .notFormData, at: 0, "The Content-Type is \(found.debugDescription), not multipart/form-data."))
+                    .notFormData, at: 0, "The Content-Type is \(found.quoted), not multipart/form-data."))
         }
         var boundary: [UInt8]?
         var isInPieces = false
@@ -60,7 +60,7 @@ struct FormContentType {
             bytes.count - index > name.count && zip(name, bytes[index...]).allSatisfy { $0 == $1.asciiLowercased }
         }
         guard let found, bytes[(found + name.count)...].first(where: { !$0.isBlank }) == .equals else { return nil }
-        let before = bytes[..<found].reversed().drop(while: \.isBlank).first
+        let before = bytes[..<found].reversed().drop { $0.isBlank }.first
         switch before {
         case UInt8(ascii: ","): return "a comma before its boundary, where a semicolon belongs"
         case let byte? where byte.isTokenCharacter && bytes[found - 1].isBlank:

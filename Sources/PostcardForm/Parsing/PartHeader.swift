@@ -27,15 +27,30 @@ public struct PartHeader: Sendable {
     /// The header's lines, unfolded; complete and well-formed.
     private let bytes: ContiguousArray<UInt8>
 
-    /// The charset that the Content-Type names.
-    var charset: String? {
-        guard let contentType else { return nil }
-        let bytes = ContiguousArray(contentType.utf8)
-        let header = bytes.span
-        guard let parameters = try? HeaderParameters(header, in: 0..<header.count).parameters,
-            let charset = parameters.first(where: { header.holds("charset", in: $0.name) })
+    /// The name of the file as it was sent, with its path, such as `trip/day1/a.jpg` from an input for folders,
+    /// otherwise decoded like ``filename``; `nil` if it has no path. Never use it as a path.
+    public var sentFilename: String? {
+        guard let filename, let field = field("content-disposition") else { return nil }
+        let sent = ContentDisposition.sentFilename(in: field, of: bytes.span)
+        return sent.flatMap { $0.utf8.elementsEqual(filename.utf8) ? nil : $0 }
+    }
+
+    /// The label of the charset that the Content-Type names, as bytes.
+    package var charset: [UInt8]? {
+        guard contentType != nil, let field = field("content-type"),
+            let parameters = try? HeaderParameters(bytes.span, in: field.value).parameters
         else { return nil }
-        return String(decoding: charset.bytes(in: header), as: UTF8.self)
+        let charset = parameters.first { bytes.span.holds("charset", in: $0.name) }
+        return charset.map { $0.bytes(in: bytes.span) }
+    }
+
+    /// The first field with a name.
+    private func field(_ name: StaticString) -> HeaderField? {
+        var start = 0
+        while let field = try? HeaderField.next(in: bytes.span, at: &start, offset: offset, partIndex: index) {
+            if bytes.span.holds(name, in: field.name) { return field }
+        }
+        return nil
     }
 
     /// Whether the part contains files in a nested `multipart/mixed` (RFC 7578 §4.3), which ``FormParser`` can read.

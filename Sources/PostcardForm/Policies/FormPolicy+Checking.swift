@@ -18,16 +18,19 @@ extension FormPolicy {
 
         /// The value of the field with the name, in upper or lower case.
         package subscript(name: String) -> String? {
-            fields.first { $0.name.lowercased() == name.lowercased() }?.value
+            fields.first { $0.name.utf8.isEqualIgnoringCase(name.utf8) }?.value
         }
 
         /// The key of the object, with the name of the file.
         package var key: String? {
-            self["key"]?.replacing("${filename}", with: filename.map(Self.lastComponent) ?? "")
+            let name = filename.map(Self.lastComponent) ?? []
+            return self["key"].map {
+                String(decoding: Array($0.utf8).replacing(Array("${filename}".utf8), with: name), as: UTF8.self)
+            }
         }
 
-        private static func lastComponent(_ path: String) -> String {
-            path.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last.map(String.init) ?? ""
+        private static func lastComponent(_ path: String) -> [UInt8] {
+            path.utf8.split { $0 == .slash || $0 == .backslash }.last.map(Array.init) ?? []
         }
     }
 
@@ -53,10 +56,15 @@ extension FormPolicy {
     package func violations(by form: Form, at now: Date?) -> [Violation] {
         var violations: [Violation] = []
         if let now, now >= expires { violations.append(.expired(at: expires)) }
+        // Both may be many, so they are not searched for each other.
+        var values: [[UInt8]: String] = [:]
+        for field in form.fields.reversed() { values[Self.lowercased(field.name)] = field.value }
+        values[Self.lowercased("key")] = form.key
         for condition in conditions {
-            if let violation = violation(of: condition, by: form) { violations.append(violation) }
+            if let violation = violation(of: condition, by: form, values) { violations.append(violation) }
         }
-        for field in form.fields where !allows(field.name) {
+        let named = Set(conditions.compactMap { $0.field }.map(Self.lowercased))
+        for field in form.fields where !Self.isExempt(field.name) && !named.contains(Self.lowercased(field.name)) {
             violations.append(.extraField(name: field.name))
         }
         return violations
@@ -65,36 +73,41 @@ extension FormPolicy {
     /// Whether a form may have the field.
     package func allows(_ field: String) -> Bool { Self.isExempt(field) || names(field) }
 
-    private func violation(of condition: Condition, by form: Form) -> Violation? {
+    /// A name to compare, in which the case of letters does not matter.
+    private static func lowercased(_ name: String) -> [UInt8] { name.utf8.map { $0.asciiLowercased } }
+
+    private func violation(of condition: Condition, by form: Form, _ values: [[UInt8]: String]) -> Violation? {
         if case .contentLength(let minimum, let maximum) = condition {
             guard let bytes = form.fileBytes, bytes < minimum || bytes > maximum else { return nil }
             return .size(bytes, minimum: minimum, maximum: maximum)
         }
         // The store knows its bucket by the address.
-        guard let field = condition.field, let value = field.lowercased() == "key" ? form.key : form[field] else {
+        guard let field = condition.field, let value = values[Self.lowercased(field)] else {
             if case .other = condition { return nil }
-            return condition.field?.lowercased() == "bucket" ? nil : .missingField(condition)
+            return condition.field?.utf8.isEqualIgnoringCase("bucket") == true ? nil : .missingField(condition)
         }
         let isMet =
             switch condition {
             case .equals(_, let expected): value == expected
-            case .begins(_, let text): Self.values(of: field, value).allSatisfy { $0.hasPrefix(text) }
+            case .begins(_, let text): Self.values(of: field, value).allSatisfy { $0.starts(with: text.utf8) }
             case .contentLength, .other: true
             }
         return isMet ? nil : .differentField(name: field, value: value, condition)
     }
 
     /// A `Content-Type` with commas is a list, each element of which must begin with the text.
-    private static func values(of field: String, _ value: String) -> [Substring] {
-        guard field.lowercased() == "content-type", value.contains(",") else { return [value[...]] }
-        return value.split(separator: ",").map { $0.drop { $0 == " " } }
+    private static func values(of field: String, _ value: String) -> [Substring.UTF8View] {
+        guard field.utf8.isEqualIgnoringCase("content-type"), value.utf8.contains(UInt8(ascii: ",")) else {
+            return [value.utf8[...]]
+        }
+        return value.utf8.split(separator: UInt8(ascii: ",")).map { $0.drop { $0 == .space } }
     }
 
     /// Whether a policy need not name the field: what signs the policy, the policy itself, and what the store ignores.
     private static func isExempt(_ field: String) -> Bool {
-        let name = field.lowercased()
-        return ["policy", "x-amz-signature", "signature", "awsaccesskeyid", "file"].contains(name)
-            || name.hasPrefix("x-ignore-")
+        let names = ["policy", "x-amz-signature", "signature", "awsaccesskeyid", "file"]
+        return names.contains(where: field.utf8.isEqualIgnoringCase)
+            || field.utf8.prefix(9).isEqualIgnoringCase("x-ignore-")
     }
 }
 
@@ -125,7 +138,7 @@ extension FormPolicy.Violation {
         case .differentField: "Send another value, or have the server sign a policy that accepts this one."
         case .extraField(let name):
             "Leave the field out, let its name begin with x-ignore-, or add the condition "
-                + "\(#"["starts-with", "$\#(name.prefix(100))", ""]"#) to the policy."
+                + "\(#"["starts-with", "$\#(name.clipped ?? name[...])", ""]"#) to the policy."
         case .size(let bytes, let minimum, _):
             bytes < minimum
                 ? "Check that the file is whole, or have the server sign a policy that accepts smaller ones."

@@ -67,7 +67,7 @@ package struct FormPolicy: Sendable, Hashable {
 
     /// Whether a condition names the field, in upper or lower case.
     package func names(_ field: String) -> Bool {
-        conditions.contains { $0.field?.lowercased() == field.lowercased() }
+        conditions.contains { $0.field?.utf8.isEqualIgnoringCase(field.utf8) == true }
     }
 
     private static let notJSON = FormPolicyError("it is not JSON with an expiration and conditions")
@@ -107,7 +107,8 @@ extension FormPolicy {
         guard let elements = entry.elements else { return nil }
         let words = elements.compactMap(scalar)
         guard words.count == elements.count else { return nil }
-        let field = words.dropFirst().first { $0.hasPrefix("$") }.map { String($0.dropFirst()) }
+        let field = words.dropFirst().first { $0.utf8.first == UInt8(ascii: "$") }
+            .flatMap { String($0.utf8.dropFirst()) }
         switch (words.first?.lowercased(), words.count) {
         case ("eq", 3): return [.equals(field: field ?? words[1], value: words[2])]
         case ("starts-with", 3): return [.begins(field: field ?? words[1], text: words[2])]
@@ -127,9 +128,4 @@ extension FormPolicy {
         case .null, .array, .object: nil
         }
     }
-}
-
-extension String {
-    /// The text in quotes, cut to what fits in a message.
-    var quoted: String { count > 100 ? "\(prefix(100))…".debugDescription : debugDescription }
 }

@@ -5,16 +5,11 @@ import SystemPackage
 extension FormPart {
     /// The folder of the files that are made for parts, if the caller passes no folder: "Postcard" in the temporary
     /// folder, followed by the number of the user where users share that, such as "Postcard-1000" on Linux. Only its
-    /// owner can use it. The files are copies of loaded files, and pictures that were made to fit. What is prepared for
-    /// an upload is in it too, until the upload is over.
+    /// owner can use it. The files are copies of loaded files, and pictures that were made to fit.
     ///
-    /// A file that was made for a part belongs to the app. Remove it after the upload. What an interrupted run has
-    /// prepared for an upload is removed when the next form is prepared. To remove what else it left, remove this folder
-    /// when the app starts, before anything is loaded or sent:
-    ///
-    /// ```swift
-    /// try? FileManager.default.removeItem(at: FormPart.temporaryFolder)
-    /// ```
+    /// A copy that was made for a part is removed with the last copy of the part, and what is prepared for an upload
+    /// when the upload is over. What a run has left that was killed is removed by the next one that loads or prepares
+    /// something, or opens a queue.
     public static var temporaryFolder: URL {
         #if canImport(Darwin)
         let name = "Postcard"

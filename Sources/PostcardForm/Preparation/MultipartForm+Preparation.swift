@@ -2,7 +2,10 @@ package import PostcardFoundation
 
 extension MultipartForm {
     /// Whether a part has to be prepared before the form can be laid out.
-    public var needsPreparation: Bool { parts.contains { $0.preparation != nil } }
+    public var needsPreparation: Bool { hasPickedItems || parts.contains { $0.preparation != nil } }
+
+    /// Whether a part is an item that was picked, of which there is no copy yet.
+    package var hasPickedItems: Bool { parts.contains { if case .picked = $0.content { true } else { false } } }
 
     /// Whether a part is prepared for the limits of the server.
     package var followsServerLimit: Bool { parts.contains { $0.preparation?.followsServerLimit ?? false } }
@@ -43,6 +46,11 @@ extension MultipartForm {
     ///   - folder: The folder for new files. The caller removes it.
     @concurrent package func prepared(within limits: FormSizeLimits, in folder: URL) async throws -> MultipartForm {
         var form = self
+        for (index, part) in parts.enumerated() {
+            guard case .picked(let item) = part.content else { continue }
+            try Task.checkCancellation()
+            form.parts[index].take(try await item.copy(to: folder))
+        }
         for (preparation, indices) in preparations {
             try Task.checkCancellation()
             let context = try form.context(for: indices, within: limits, in: folder)
@@ -123,6 +131,7 @@ extension FormPart.Content {
         case .bytes(let bytes): Int64(bytes.count)
         case .file(let url): try FileSource(url, metadata: .asIs, partIndex: partIndex).length
         case .stream(let stream): stream.length ?? 0
+        case .picked: 0
         }
     }
 }

@@ -1,5 +1,6 @@
 import PostcardCLibrary
 package import PostcardFoundation
+import Synchronization
 import SystemPackage
 
 /// A folder for the files that preparations make. Only its owner can read it.
@@ -16,7 +17,8 @@ package struct PreparationFolder: Sendable {
     /// Creates it in ``FormPart/temporaryFolder``, and removes there what processes have left that are gone.
     package init() throws(FormError) {
         do {
-            Self.removeAbandoned(in: try FormPart.makeFolder())
+            _ = try FormPart.makeFolder()
+            Self.removeAbandoned()
             for _ in 0..<8 {
                 let url = FormPart.temporaryFolder.appending(
                     component: Self.prefix + UUID().uuidString, directoryHint: .isDirectory)
@@ -41,6 +43,50 @@ package struct PreparationFolder: Sendable {
         }
     }
 
+    #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
+    private static let ownedPrefix = "owned-"
+
+    /// Removes the folders of files that parts of other processes owned. No other process has this temporary folder, so
+    /// they are abandoned.
+    private static func removeOwnedFolders(but own: PreparationFolder?) {
+        for url in folders(named: ownedPrefix) where url.lastPathComponent != own?.url.lastPathComponent {
+            try? FileManager.default.removeItem(at: url)
+        }
+    }
+
+    private init(unlocked url: URL) throws(FormError) {
+        do {
+            try FileManager.default.createDirectory(
+                at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw .preparation("the folder \(url.path) cannot be created: \(error)", path: url.path, error)
+        }
+        (self.url, lock) = (url, nil)
+    }
+    #endif
+
+    /// The folder of the files that parts own, as long as this process runs.
+    private static let ofProcess = Mutex<PreparationFolder?>(nil)
+
+    /// A folder for files that parts own. What a process left there that was killed is removed by the next one.
+    package static func forOwnedFiles() throws(FormError) -> URL {
+        try ofProcess.withLock { (folder) throws(FormError) in
+            // The system may have emptied the temporary folder.
+            if let folder, FileManager.default.fileExists(atPath: folder.url.path) { return folder.url }
+            #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
+            // iOS may end an app that is suspended with a lock (0xdead10cc).
+            if folder == nil { removeOwnedFolders(but: nil) }
+            let made = try PreparationFolder(
+                unlocked: FormPart.temporaryFolder.appending(
+                    component: ownedPrefix + UUID().uuidString, directoryHint: .isDirectory))
+            #else
+            let made = try PreparationFolder()
+            #endif
+            folder = made
+            return made.url
+        }
+    }
+
     /// Creates the folder without blocking the caller's actor.
     @concurrent package static func make() async throws(FormError) -> PreparationFolder { try PreparationFolder() }
 
@@ -50,14 +96,23 @@ package struct PreparationFolder: Sendable {
         lock?.release()
     }
 
-    private static func removeAbandoned(in folder: URL) {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
-        for name in names where name.hasPrefix(prefix) {
-            let url = folder.appending(component: name, directoryHint: .isDirectory)
+    /// Removes what processes have left that are gone.
+    package static func removeAbandoned() {
+        for url in folders(named: prefix) {
             guard let lock = try? FolderLock(url) else { continue }
             try? FileManager.default.removeItem(at: url)
             lock.release()
         }
+        #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
+        ofProcess.withLock { removeOwnedFolders(but: $0) }
+        #endif
+    }
+
+    private static func folders(named prefix: String) -> [URL] {
+        let folder = FormPart.temporaryFolder
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.filter { $0.hasPrefix(prefix) }
+            .map { folder.appending(component: $0, directoryHint: .isDirectory) }
     }
 }
 

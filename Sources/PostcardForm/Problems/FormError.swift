@@ -1,5 +1,4 @@
 public import PostcardFoundation
-import SystemPackage
 
 /// Why a form cannot be made, sent or read: a mistake or a failure on this side.
 ///
@@ -87,26 +86,17 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
     public var description: String { message.hasSuffix(".") ? "\(message) \(advice)" : "\(message). \(advice)" }
 }
 
+extension FormError: PassingError {
+    /// Whether a file may be readable later, or there may be room for prepared files.
+    package var mayPass: Bool { code == .fileUnreadable || code == .preparationFailed && path != nil }
+}
+
 extension FormError: LocalizedError {
     public var errorDescription: String? { message }
     public var recoverySuggestion: String? { advice }
 }
 
 extension FormError {
-    /// The file cannot be opened or read, for the reason that the system reported.
-    static func file(_ path: String, _ errno: Errno, partIndex: Int) -> FormError {
-        switch errno {
-        case .noSuchFileOrDirectory, .notDirectory:
-            FormError(
-                .fileMissing, "No such file: \(path)", advice: "Check the path.", path: path, partIndex: partIndex,
-                underlyingError: errno)
-        default:
-            FormError(
-                .fileUnreadable, "The file \(path) cannot be read: \(errno)",
-                advice: "Check that the file is readable.", path: path, partIndex: partIndex, underlyingError: errno)
-        }
-    }
-
     static func notRegular(_ path: String, kind: String, partIndex: Int) -> FormError {
         FormError(
             .fileNotRegular, "\(path) is \(kind), not a regular file.", advice: "Choose a regular file.", path: path,
@@ -182,13 +172,13 @@ extension FormError {
 
     static func invalidBoundary(_ value: String, reason: String) -> FormError {
         FormError(
-            .invalidBoundary, "\(value.debugDescription) is not a valid boundary: \(reason).",
+            .invalidBoundary, "\(value.quoted) is not a valid boundary: \(reason).",
             advice: "Use 1 to 70 letters and digits.")
     }
 
     static func invalidMediaType(_ value: String) -> FormError {
         FormError(
-            .invalidMediaType, "\(value.debugDescription) is not a media type.",
+            .invalidMediaType, "\(value.quoted) is not a media type.",
             advice: "Write it as type/subtype, such as image/jpeg.")
     }
 

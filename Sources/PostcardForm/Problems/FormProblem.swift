@@ -5,7 +5,7 @@ public import PostcardFoundation
 /// The parser throws it, `explain` lists it, and a receiver responds with it.
 public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The severity of a problem.
-    public enum Severity: String, Sendable, Hashable, Codable {
+    public enum Severity: String, Sendable, Hashable {
         /// The form is refused.
         case error
         /// The form is read, and other receivers may read it otherwise.

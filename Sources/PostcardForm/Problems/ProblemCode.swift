@@ -7,7 +7,14 @@ extension FormProblem {
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// What a problem is about.
         public enum Topic: String, Sendable, Hashable, CaseIterable {
-            case head, delimiters, parts, whole
+            /// The request's header fields.
+            case head
+            /// The lines between the parts.
+            case delimiters
+            /// The header or the content of a part.
+            case parts
+            /// The form as a whole.
+            case whole
             /// A limit or a rule of one receiver, which no explanation knows.
             case receiver
         }
@@ -114,7 +121,8 @@ extension FormProblem.Code {
 
     /// A text field is not in the rules.
     public static let unexpectedField = Self(
-        "unexpected-field", ofReceiver: 422, fix: "Leave it out, or spell its name as in the rules.")
+        "unexpected-field", ofReceiver: 422,
+        fix: "Leave it out, spell its name as in the rules, or set otherParts there.")
 
     /// A part contains files in a nested `multipart/mixed`, which rules do not allow.
     public static let nestedFiles = Self(
@@ -122,7 +130,8 @@ extension FormProblem.Code {
 
     /// A file is not in the rules.
     public static let unexpectedFile = Self(
-        "unexpected-file", ofReceiver: 422, fix: "Leave it out, or spell its name as in the rules.")
+        "unexpected-file", ofReceiver: 422,
+        fix: "Leave it out, spell its name as in the rules, or set otherParts there.")
 
     /// A text field was sent where the rules have a file: its Content-Disposition has no filename.
     public static let fieldInsteadOfFile = Self(

@@ -40,8 +40,8 @@ package struct CheckedFormParser: Sendable {
     /// The bytes of an event in the chunk that it was found in.
     package func piece<Chunk: FormChunk>(_ bytes: FormBytes, of chunk: Chunk) -> Chunk {
         switch bytes {
-        case .chunk(let range): chunk.piece(range)
-        case .held(let range): Chunk(keptBytes: parser.heldBytes[range])
+        case .chunk(let range): chunk.formChunkPiece(range)
+        case .held(let range): Chunk(formChunk: parser.heldBytes[range])
         }
     }
 }

@@ -85,7 +85,7 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
     public func collect(upTo maximumBytes: Int) async throws -> [UInt8] {
         var content: [UInt8] = []
         for try await piece in self {
-            let fits = piece.withBytes { bytes in
+            let fits = piece.withFormChunkBytes { bytes in
                 guard bytes.byteCount <= maximumBytes - content.count else { return false }
                 bytes.withUnsafeBytes { content.append(contentsOf: $0) }
                 return true
@@ -155,7 +155,7 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
     private func nextEvent() async throws -> FormEvent? {
         while true {
             if let chunk {
-                let event = try chunk.withBytes { bytes throws(FormProblem) in
+                let event = try chunk.withFormChunkBytes { bytes throws(FormProblem) in
                     try parser.nextEvent(in: bytes, at: &position)
                 }
                 if let event { return event }
@@ -174,45 +174,62 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
 ///
 /// `Data` and `ArraySlice<UInt8>` share their storage with their slices, so a part's content is passed on without
 /// copying. An `Array` does not: wrap it as `array[...]`.
+///
+/// What it requires has names that say so, because every `Data` of an app has them too.
 public protocol FormChunk: Sendable {
     /// Makes a chunk from a few bytes that were kept from an earlier one.
-    init(keptBytes: ArraySlice<UInt8>)
+    init(formChunk keptBytes: ArraySlice<UInt8>)
 
     /// Calls a closure with the bytes, which are contiguous.
-    func withBytes<Result, Failure: Error>(_ body: (RawSpan) throws(Failure) -> Result) throws(Failure) -> Result
+    func withFormChunkBytes<Result, Failure: Error>(_ body: (RawSpan) throws(Failure) -> Result) throws(Failure)
+        -> Result
 
     /// The bytes at a range of indices, counted from 0.
-    func piece(_ range: Range<Int>) -> Self
+    func formChunkPiece(_ range: Range<Int>) -> Self
 }
 
 extension ArraySlice<UInt8>: FormChunk {
-    public init(keptBytes: ArraySlice<UInt8>) {
+    public init(formChunk keptBytes: ArraySlice<UInt8>) {
         self = keptBytes
     }
 
-    public func withBytes<Result, Failure: Error>(
+    public func withFormChunkBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(span.bytes)
     }
 
-    public func piece(_ range: Range<Int>) -> ArraySlice<UInt8> {
+    public func formChunkPiece(_ range: Range<Int>) -> ArraySlice<UInt8> {
         dropFirst(range.lowerBound).prefix(range.count)
     }
 }
 
-extension Data: FormChunk {
-    public init(keptBytes: ArraySlice<UInt8>) {
+extension Array: FormChunk where Element == UInt8 {
+    public init(formChunk keptBytes: ArraySlice<UInt8>) {
         self.init(keptBytes)
     }
 
-    public func withBytes<Result, Failure: Error>(
+    public func withFormChunkBytes<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try self[...].withFormChunkBytes(body)
+    }
+
+    public func formChunkPiece(_ range: Range<Int>) -> [UInt8] { Array(self[range]) }
+}
+
+extension Data: FormChunk {
+    public init(formChunk keptBytes: ArraySlice<UInt8>) {
+        self.init(keptBytes)
+    }
+
+    public func withFormChunkBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try body(bytes)
     }
 
-    public func piece(_ range: Range<Int>) -> Data {
+    public func formChunkPiece(_ range: Range<Int>) -> Data {
         dropFirst(range.lowerBound).prefix(range.count)
     }
 }

@@ -34,16 +34,23 @@ public struct ReceivedForm: Sendable {
         /// The charset of the text, if the part's own Content-Type names none (RFC 7578 §4.6).
         fileprivate var defaultCharset: Charset? = .utf8
 
-        /// The content as text, in the charset of the part's Content-Type, otherwise of the form, otherwise UTF-8;
-        /// `nil` if it is on disk, the charset is unknown, or the bytes are not text in it. UTF-8 and ISO-8859-1 are
-        /// supported.
+        /// The content as text: in UTF-8 if its bytes are that, otherwise in the charset of the part's Content-Type,
+        /// otherwise in that of the form's field `_charset_` (RFC 7578 §4.6); `nil` if it is on disk, the charset is
+        /// unknown, or the bytes are not text in it. Charsets have the labels of the WHATWG Encoding Standard, and the
+        /// platform converts them: iconv on Linux, Core Foundation on Apple's systems.
         ///
         /// The text is as it was sent. It may have any number of combining marks in a row, with which a comparison takes
         /// time by the square of their number: compare its `utf8`, or use a ``FormDecoder``, which refuses such texts.
         public var text: String? {
             guard case .bytes(let bytes) = content else { return nil }
-            guard let name = header.charset else { return defaultCharset?.decode(bytes) }
-            return Charset(name.utf8)?.decode(bytes)
+            return text(of: bytes)
+        }
+
+        /// The text that the part's bytes are; `nil` if they are none.
+        func text(of bytes: Data) -> String? {
+            var decoder = CharsetDecoder()
+            return decoder.text(
+                of: bytes, in: header.charset.map { Charset($0) } ?? defaultCharset, repairing: false)
         }
     }
 
@@ -129,7 +136,7 @@ public struct ReceivedForm: Sendable {
         // The first field with a charset counts, so that earlier parts are updated only once.
         if !hasCharset, part.header.name == "_charset_", !part.header.isFile, let name = part.text, !name.isEmpty {
             hasCharset = true
-            defaultCharset = Charset(name.utf8)
+            defaultCharset = Charset(ofForm: name.utf8)
             for index in parts.indices { parts[index].defaultCharset = defaultCharset }
         }
     }
@@ -148,7 +155,7 @@ public struct ReceivedForm: Sendable {
         indices[name]?.map { parts[$0] } ?? []
     }
 
-    /// The value of the first text field with a name; `nil` if there is none, or its bytes are not UTF-8.
+    /// The value of the first text field with a name; `nil` if there is none, or its ``Part/text`` is.
     public func text(named name: String) -> String? {
         indices[name]?.first { !parts[$0].header.isFile }.flatMap { parts[$0].text }
     }

@@ -113,6 +113,15 @@ extension FormProblem {
                 ?? "The file \(quoted(header.name)) does not begin as its Content-Type says.",
             advice: "Send the file's own bytes, of one of \(list(types.map(\.value))).")
     }
+
+    static func fileContentNotAccepted(
+        _ header: PartHeader, _ types: [MediaRange], damage: FileDamage, at offset: Int64
+    ) -> FormProblem {
+        FormProblem(
+            .fileContentNotAccepted, header, at: offset + damage.offset,
+            "The bytes of the file \(quoted(header.name)) are not its own. \(damage.message)",
+            advice: "Send the file's own bytes, of one of \(list(types.map(\.value))).")
+    }
 }
 
 // MARK: - Text

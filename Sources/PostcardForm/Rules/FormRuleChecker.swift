@@ -2,7 +2,8 @@
 ///
 /// It receives the parser's events, and throws at the earliest byte at which a broken rule is certain: an unknown name,
 /// one file too many and a claimed type at the part's header; a size at the first byte above it; a file's first bytes
-/// as soon as 32 were received; a text at its first character that is not allowed; a missing part at the form's end.
+/// as soon as 32 were received, and damage that they show as soon as 256 were; a text at its first character that is
+/// not allowed; a missing part at the form's end.
 ///
 /// ```swift
 /// var checker = FormRuleChecker(rules)
@@ -15,7 +16,7 @@
 /// ```
 ///
 /// The problem and its offset do not depend on the chunks. After an error, every further call throws it again. It keeps
-/// no values, and at most the first 32 bytes of a file.
+/// no values, and at most the first 256 bytes of a file.
 public struct FormRuleChecker: Sendable {
     private var check: RuleCheck
     private var failure: FormProblem?

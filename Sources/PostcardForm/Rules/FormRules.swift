@@ -29,6 +29,13 @@
 /// }
 /// ```
 ///
+/// Rules for the files alone refuse the text beside them, and the other way round, unless ``otherParts`` allows it:
+///
+/// ```swift
+/// let photos = FormRules.File(atMost: 5, types: [.anyImage])
+/// let rules = try FormRules(files: ["petImage": photos], otherParts: .allowed)
+/// ```
+///
 /// Every key may be left out, and an unknown one is an error. A number of bytes is a number, or a text such as
 /// `"10MB"` (10,000,000) or `"10MiB"` (10,485,760).
 ///
@@ -127,7 +134,7 @@ extension FormRules {
         /// The maximum size of each, in bytes; `nil` for no limit but the receiver's.
         public var maximumBytes: Int64?
 
-        /// The types that are accepted; `nil` for all.
+        /// The types that are accepted, such as `["image/jpeg", "video/*"]`; `nil` for all.
         ///
         /// Two things are checked. The part's Content-Type must be an accepted type. And the first 32 bytes must not
         /// contradict it: if their format is known, it is an accepted type, or the container of the claimed one; if it

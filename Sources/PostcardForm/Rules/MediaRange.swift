@@ -1,7 +1,7 @@
 /// Media types that are accepted: one of them, all of a kind, or any (RFC 9110 §12.5.1).
 ///
 /// Written `image/jpeg`, `image/*` or `*/*`, without parameters; case does not matter.
-public struct MediaRange: Sendable, Hashable, CustomStringConvertible {
+public struct MediaRange: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
     /// The range in lower case.
     public let value: String
 
@@ -20,6 +20,18 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible {
                 advice: "Write type/subtype, such as image/jpeg, or image/* for all of a kind.")
         }
         self = range
+    }
+
+    /// Makes a range from a literal, such as `"image/jpeg"` or `"image/*"`.
+    ///
+    /// A literal that is not a media range stops the program with a message, in a release build too. A text that is not
+    /// a literal is checked by ``init(_:)-(String)``, which throws.
+    public init(stringLiteral value: String) {
+        do {
+            self = try MediaRange(value)
+        } catch {
+            fatalError("\(error.message) \(error.advice)")
+        }
     }
 
     /// Makes a range of one type, without its parameters.
@@ -43,8 +55,29 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible {
 
     /// Every picture: `image/*`.
     public static let anyImage = MediaRange(value: "image/*", type: "image", subtype: "*")
+    /// Every film: `video/*`.
+    public static let anyVideo = MediaRange(value: "video/*", type: "video", subtype: "*")
     /// Everything: `*/*`.
     public static let any = MediaRange(value: "*/*", type: "*", subtype: "*")
+
+    /// A photo as most cameras and phones write it.
+    public static let jpeg = MediaRange(.jpeg)
+    /// A picture without loss, with transparency.
+    public static let png = MediaRange(.png)
+    /// A GIF picture or animation.
+    public static let gif = MediaRange(.gif)
+    /// A WebP picture.
+    public static let webP = MediaRange(.webP)
+    /// A photo as iPhones write it.
+    public static let heic = MediaRange(.heic)
+    /// An AVIF picture.
+    public static let avif = MediaRange(.avif)
+    /// A PDF document.
+    public static let pdf = MediaRange(.pdf)
+    /// A film in an MPEG-4 container.
+    public static let mp4 = MediaRange(.mp4)
+    /// A film in a QuickTime container.
+    public static let quickTime = MediaRange(.quickTime)
 
     /// Whether the range names one type.
     package var isExact: Bool { subtype != "*" }
@@ -60,57 +93,4 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible {
     }
 
     public var description: String { value }
-}
-
-extension MediaType {
-    /// The type and subtype in lower case, without parameters.
-    var essence: String {
-        let bytes = value.utf8.prefix { $0 != .semicolon && !$0.isBlank }
-        return String(decoding: bytes.map(\.asciiLowercased), as: UTF8.self)
-    }
-}
-
-/// What the first bytes of a file can say about the type that its sender claims.
-enum MediaFormat {
-    /// The canonical spelling of a type: `image/jpeg` for `image/jpg`.
-    static func canonical(_ essence: String) -> String { aliases[essence] ?? essence }
-
-    private static let aliases: [String: String] = [
-        "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png",
-        "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp",
-        // One container, whose brand says little of how the picture in it is coded.
-        "image/heif": "image/heic", "image/heic-sequence": "image/heic", "image/heif-sequence": "image/heic",
-        "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav",
-        "audio/vnd.wave": "audio/wav", "audio/x-m4a": "audio/mp4", "audio/m4a": "audio/mp4",
-        "audio/x-aac": "audio/aac", "audio/aacp": "audio/aac", "audio/x-flac": "audio/flac",
-        "audio/x-aiff": "audio/aiff", "audio/caf": "audio/x-caf",
-        "application/x-zip-compressed": "application/zip", "application/x-gzip": "application/gzip",
-        "text/xml": "application/xml", "application/x-pdf": "application/pdf",
-    ]
-
-    /// Types whose every file begins in a way that ``MediaType/forFirstBytes(_:)`` knows.
-    static func isAlwaysRecognised(_ essence: String) -> Bool { recognised.contains(canonical(essence)) }
-
-    private static let recognised: Set<String> = [
-        "image/jpeg", "image/png", "image/gif", "image/webp", "image/heic", "image/avif", "image/tiff", "image/bmp",
-        "application/pdf", "application/gzip", "audio/wav", "video/webm", "application/ogg", "audio/ogg", "video/ogg",
-    ]
-
-    /// Whether a file of the claimed type may begin as one of the found type does: because it is the same, or
-    /// because the format is built on the other (a word processor's file is a ZIP archive).
-    static func mayBegin(_ claimed: String, as found: MediaType) -> Bool {
-        if canonical(claimed) == canonical(found.value) { return true }
-        switch found {
-        case .zip: return claimed.hasPrefix("application/") && !isAlwaysRecognised(claimed)
-        case .gzip: return claimed.hasPrefix("application/x-") || claimed == "image/svg+xml"
-        case .ogg: return ["audio/ogg", "video/ogg", "audio/opus"].contains(claimed)
-        case .webM: return ["audio/webm", "video/x-matroska", "audio/x-matroska"].contains(claimed)
-        case .tiff: return claimed.hasPrefix("image/") && !isAlwaysRecognised(claimed)
-        case .mp4, .quickTime, .m4a:
-            return claimed.hasPrefix("video/") && !isAlwaysRecognised(claimed)
-                || ["audio/mp4", "audio/aac"].contains(canonical(claimed))
-        case .mp3: return ["audio/aac", "audio/flac"].contains(claimed)
-        default: return false
-        }
-    }
 }

@@ -3,8 +3,8 @@ struct RuleValues<Key: CodingKey & CaseIterable> {
     private let container: KeyedDecodingContainer<Key>
 
     init(_ decoder: any Decoder, known: Key.Type) throws {
-        let names = Key.allCases.map(\.stringValue)
-        let present = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue).sorted()
+        let names = Key.allCases.map { $0.stringValue }
+        let present = try decoder.container(keyedBy: AnyKey.self).allKeys.map { $0.stringValue }.sorted()
         if let unknown = present.first(where: { !names.contains($0) }) {
             let error = FormRulesError(
                 .unknownRule, "There is no rule \(unknown.debugDescription).",
@@ -108,7 +108,7 @@ package struct ByteCount: Sendable, Equatable {
     /// - Returns: `nil` if the text is not a whole number of bytes.
     package init?(_ text: String) {
         let digits = text.utf8.prefix { $0.isDigit || $0 == UInt8(ascii: ".") }
-        let unit = text.utf8.dropFirst(digits.count).drop { $0 == .space }.map(\.asciiLowercased)
+        let unit = text.utf8.dropFirst(digits.count).drop { $0 == .space }.map { $0.asciiLowercased }
         guard let factor = Self.factors[String(decoding: unit, as: UTF8.self)],
             let number = String(digits).flatMap({ Double($0) }), let bytes = Int64(exactly: number * factor)
         else { return nil }

@@ -240,26 +240,28 @@ extension PictureContainer {
                 // As in decoders, an FF behind an FF only fills.
                 if code != 0, code != 0xFF, code & 0xF8 != 0xD0 { return index }
             } else {
-                index = firstFF(in: bytes, from: index)
+                index = bytes.firstIndex(of: 0xFF, from: index)
                 isBehindFF = index < bytes.count
             }
             index += 1
         }
         return nil
     }
+}
 
-    /// The index of the next FF, or the end if there is none.
-    private static func firstFF(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
-        guard let base = bytes.baseAddress else { return bytes.count }
-        let wanted = SIMD16<UInt8>(repeating: 0xFF)
+extension UnsafeRawBufferPointer {
+    /// The index of the next such byte, or the end if there is none.
+    package func firstIndex(of byte: UInt8, from start: Int) -> Int {
+        guard let baseAddress else { return count }
+        let wanted = SIMD16<UInt8>(repeating: byte)
         var index = start
-        while index + 16 <= bytes.count {
+        while index + 16 <= count {
             let fits = unsafeBitCast(
-                (base + index).loadUnaligned(as: SIMD16<UInt8>.self) .== wanted, to: SIMD2<UInt64>.self)
+                (baseAddress + index).loadUnaligned(as: SIMD16<UInt8>.self) .== wanted, to: SIMD2<UInt64>.self)
             if fits.x | fits.y != 0 { break }
             index += 16
         }
-        while index < bytes.count, bytes[index] != 0xFF { index += 1 }
+        while index < count, self[index] != byte { index += 1 }
         return index
     }
 }

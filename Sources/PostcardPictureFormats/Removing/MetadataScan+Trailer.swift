@@ -96,25 +96,45 @@ extension MetadataScan {
     }
 
     private static func firstPiece(in chunk: [UInt8]) -> (index: Int, piece: Piece)? {
-        chunk.withUnsafeBufferPointer { chunk in
+        chunk.withUnsafeBytes { chunk in
             var index = 0
             while index + 4 <= chunk.count {
-                if chunk[index] == 0xFF, chunk[index + 1] == 0xD8, chunk[index + 2] == 0xFF,
-                    chunk[index + 3] >= 0xC0, chunk[index + 3] != 0xFF
-                {
-                    return (index, .picture)
+                if index + 21 <= chunk.count, !mayBeginPiece(in: chunk, at: index) {
+                    index += 16
+                    continue
                 }
-                // The first box is short, and names the kind of the file.
-                if chunk[index] == 0, chunk[index + 1] == 0, index + 12 <= chunk.count,
-                    chunk[(index + 4)..<(index + 8)].elementsEqual("ftyp".utf8),
-                    isMovie(Array(chunk[index..<(index + 12)]))
-                {
-                    return (index, .video)
+                for place in index..<min(index + 16, chunk.count - 3) {
+                    if let piece = piece(in: chunk, at: place) { return (place, piece) }
                 }
-                index += 1
+                index += 16
             }
             return nil
         }
+    }
+
+    /// Whether a picture or a video may begin at one of the next 16 bytes.
+    private static func mayBeginPiece(in chunk: UnsafeRawBufferPointer, at index: Int) -> Bool {
+        func are(_ byte: UInt8, _ distance: Int) -> SIMDMask<SIMD16<Int8>> {
+            chunk.loadUnaligned(fromByteOffset: index + distance, as: SIMD16<UInt8>.self)
+                .== SIMD16(repeating: byte)
+        }
+        let begin = (are(0xFF, 0) .& are(0xD8, 1)) .| (are(UInt8(ascii: "f"), 4) .& are(UInt8(ascii: "t"), 5))
+        let bits = unsafeBitCast(begin, to: SIMD2<UInt64>.self)
+        return bits.x | bits.y != 0
+    }
+
+    private static func piece(in chunk: UnsafeRawBufferPointer, at index: Int) -> Piece? {
+        if chunk[index] == 0xFF, chunk[index + 1] == 0xD8, chunk[index + 2] == 0xFF, chunk[index + 3] >= 0xC0,
+            chunk[index + 3] != 0xFF
+        {
+            return .picture
+        }
+        // The first box is short, and names the kind of the file.
+        let isVideo =
+            chunk[index] == 0 && chunk[index + 1] == 0 && index + 12 <= chunk.count
+            && chunk[(index + 4)..<(index + 8)].elementsEqual("ftyp".utf8)
+            && isMovie(Array(chunk[index..<(index + 12)]))
+        return isVideo ? .video : nil
     }
 }
 

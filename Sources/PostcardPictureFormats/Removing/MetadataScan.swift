@@ -2,7 +2,7 @@
 /// its own extension.
 package struct MetadataScan {
     /// What is removed.
-    package enum Removal: Sendable, Hashable {
+    package enum Removal: String, Sendable, Hashable, Codable {
         case location, everything
     }
 
@@ -112,8 +112,17 @@ package struct MetadataScan {
 
     /// Finds what must be overwritten in the file.
     ///
+    /// - Parameters:
+    ///   - sparesOthers: Whether nothing is overwritten in a file that is neither a picture nor a video, of which only
+    ///     the first bytes are then read.
+    ///   - type: What its sender says that it is. It tells a recording in WebM from a video, which begins alike.
     /// - Throws: ``PictureFault`` if the structure is not understood or too large, or if the file cannot be read.
-    package mutating func editsOfFile() throws(PictureFault) -> PictureEdits {
+    package mutating func editsOfFile(
+        sparingOthers sparesOthers: Bool = false, declaredAs type: String? = nil
+    ) throws(PictureFault) -> PictureEdits {
+        if sparesOthers, !Self.isPictureOrVideo(try read(at: 0, upTo: FileSignature.bytesCount), declaredAs: type) {
+            return PictureEdits()
+        }
         head = try read(at: 0, upTo: Limit.headBytes)
         let start = try bytes(at: 0, upTo: PictureContainer.signatureBytes)
         switch PictureContainer(signature: start[...]) {
@@ -163,7 +172,7 @@ package struct MetadataScan {
             break
         case _ where TIFFByteOrder(header: start) != nil:
             try scanTIFF(as: .picture)
-        case _ where start.starts(with: [0x49, 0x49, 0x2B, 0]) || start.starts(with: [0x4D, 0x4D, 0, 0x2B]):
+        case _ where Self.bigTIFFs.contains { start.starts(with: $0) }:
             throw PictureFault(at: 0, "metadata cannot be removed from such a file: it is a BigTIFF")
         case _ where Self.isMovie(start):
             let end = try endOfBoxes(in: 0..<length, isBehindPicture: false)
@@ -174,6 +183,30 @@ package struct MetadataScan {
             throw PictureFault(at: 0, "metadata cannot be removed from such a file: \(type)")
         }
     }
+}
+
+// MARK: - Which files
+
+extension MetadataScan {
+    /// Whether a file begins as a picture or a video does, also as one whose metadata cannot be removed.
+    private static func isPictureOrVideo(_ start: [UInt8], declaredAs declared: String?) -> Bool {
+        if let type = FileSignature.mediaType(of: start) {
+            if type == "video/webm", let declared, declared.hasPrefix("audio/webm") { return false }
+            return type.hasPrefix("image/") || type.hasPrefix("video/")
+        }
+        if start.starts(with: "FUJIFILMCCD-RAW".utf8) { return true }
+        // A text may begin with the letters of the others, such as "The free".
+        guard start.contains(0) else { return false }
+        return isMovie(start) || (bigTIFFs + otherPictures).contains { start.starts(with: $0) }
+            || start.starts(with: "RIFF".utf8) && start.dropFirst(8).starts(with: "AVI ".utf8)
+    }
+
+    private static let bigTIFFs: [[UInt8]] = [[0x49, 0x49, 0x2B, 0], [0x4D, 0x4D, 0, 0x2B]]
+
+    /// JPEG XL, JPEG 2000, and the raw pictures of Olympus, Panasonic and Sigma.
+    private static let otherPictures: [[UInt8]] =
+        [[0, 0, 0, 12] + Array("JXL ".utf8), [0, 0, 0, 12] + Array("jP  ".utf8)]
+        + ["IIRO", "IIRS", "MMOR", "IIU\0", "FOVb"].map { Array($0.utf8) }
 }
 
 // MARK: - Reading

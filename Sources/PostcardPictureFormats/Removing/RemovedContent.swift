@@ -6,8 +6,8 @@ package struct RemovedContent: OptionSet, Sendable, Hashable {
         self.rawValue = rawValue
     }
 
-    static let position = RemovedContent(rawValue: 1 << 0)
-    static let places = RemovedContent(rawValue: 1 << 1)
+    package static let position = RemovedContent(rawValue: 1 << 0)
+    package static let places = RemovedContent(rawValue: 1 << 1)
     static let names = RemovedContent(rawValue: 1 << 2)
     static let serialNumbers = RemovedContent(rawValue: 1 << 3)
     static let makerNote = RemovedContent(rawValue: 1 << 4)

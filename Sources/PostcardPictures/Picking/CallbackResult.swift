@@ -1,10 +1,15 @@
+import PostcardFoundation
 import Synchronization
 
 /// Waits for a call that reports to a callback. The task that waits is resumed once, by the callback or by its own
 /// cancellation, whichever is first, even if a cancelled call never reports.
+///
+/// The call runs within an activity: an app that is suspended in the middle of a copy may be ended, and what the user
+/// has picked is gone.
 final class CallbackResult<Value: Sendable>: Sendable {
     private let state = Mutex(State.idle)
     private let discard: @Sendable (Value) -> Void
+    private let activity: ExpiringActivity
 
     private enum State {
         case idle
@@ -12,17 +17,30 @@ final class CallbackResult<Value: Sendable>: Sendable {
         case over(isCancelled: Bool)
     }
 
-    /// - Parameter discard: Receives a value that no one waits for any more.
-    init(discarding discard: @escaping @Sendable (Value) -> Void = { _ in }) {
+    /// - Parameters:
+    ///   - activity: How the system is asked not to suspend the app meanwhile.
+    ///   - discard: Receives a value that no one waits for any more.
+    init(
+        within activity: ExpiringActivity = .shared,
+        discarding discard: @escaping @Sendable (Value) -> Void = { _ in }
+    ) {
+        self.activity = activity
         self.discard = discard
     }
 
     /// Starts the call and waits for its result. To be called once.
     ///
     /// - Parameter start: Starts the call, and returns what cancels it. The call reports to ``finish(_:)``.
-    /// - Throws: What the call reports; `CancellationError` if the task is cancelled first.
+    /// - Throws: What the call reports; `CancellationError` if the task is cancelled first; ``PictureError`` with code
+    ///   ``PictureError/Code/suspended`` if the system suspends the app first.
     func value(startedBy start: () throws -> @Sendable () -> Void) async throws -> Value {
-        try await withTaskCancellationHandler {
+        guard let grant = await activity.beginConcurrently() else { throw PictureError.suspended }
+        let forget = grant.onExpiry { self.abandon(throwing: PictureError.suspended) }
+        defer {
+            forget()
+            grant.end()
+        }
+        return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard wait(continuation) else { return continuation.resume(throwing: CancellationError()) }
                 do {

@@ -18,7 +18,7 @@ extension FormPart {
     /// coordinated: a file in iCloud Drive or of another file provider is downloaded first, and no other app writes to
     /// it meanwhile. A document that is a folder, such as an `.rtfd`, becomes a ZIP archive.
     ///
-    /// The copy belongs to the caller: remove it after the upload.
+    /// The copy is removed with the part's last copy.
     ///
     /// - Parameters:
     ///   - url: The file. A file of the app's own works as well, and needs no copy: pass it as `.file(url)`.
@@ -27,12 +27,12 @@ extension FormPart {
     ///   - contentType: The media type. Defaults to the one that belongs to the filename or to the first bytes.
     ///   - metadata: What is removed from a picture or a video while the file is sent. Defaults to where it was taken
     ///     and whose it is; other files are sent as they are.
-    ///   - folder: The folder for the copy. Defaults to ``temporaryFolder``.
+    ///   - folder: A folder for the copy, which then belongs to the caller. Defaults to ``temporaryFolder``.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the file cannot be read, downloaded or
     ///   copied. `CancellationError` if the task is cancelled.
     public init(
         importing url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil,
-        metadata: MetadataPolicy = .withoutLocation.ifUnreadable(.sendAsIs), in folder: URL? = nil
+        metadata: MetadataPolicy = .picturesWithoutLocation, in folder: URL? = nil
     ) async throws {
         let result = CallbackResult<URL> { LoadedFile.remove($0) }
         let copy: URL
@@ -56,12 +56,15 @@ extension FormPart {
             }
         } catch is CancellationError {
             throw CancellationError()
+        } catch let error as PictureError {
+            throw error
         } catch {
             throw PictureError.notLoadable("The file \(url.lastPathComponent)", underlyingError: error)
         }
         self.init(
             name: name, filename: filename ?? PictureName.imported(url.lastPathComponent, as: copy.lastPathComponent),
             contentType: contentType, content: .file(copy), metadata: metadata)
+        self = owningFile(unlessIn: folder)
     }
 }
 #endif

@@ -18,15 +18,14 @@ extension NSItemProvider {
     /// of what was loaded.
     ///
     /// The system deletes the file that it lends as soon as it has delivered it, so the part holds a copy, which on one
-    /// volume is a clone. The copy belongs to the caller: remove it after the upload. An upload that must survive the
-    /// app being closed needs it in a folder that the system does not clear.
+    /// volume is a clone, and removed with the part's last copy.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first, such as `[.jpeg]`. The first one
     ///     that the item offers is loaded. Defaults to none: what keeps most of the picture.
     ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - folder: The folder for the copy. Defaults to `FormPart.temporaryFolder`.
+    ///   - folder: A folder for the copy, which then belongs to the caller. Defaults to `FormPart.temporaryFolder`.
     ///   - progress: Counts this item as one of its units, so make it with as many units as there are items. Cancelling
     ///     it cancels loading. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/noFile`` if the item offers no file, and
@@ -106,7 +105,7 @@ extension PHPickerResult {
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
     ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - folder: The folder for the copy. Defaults to `FormPart.temporaryFolder`.
+    ///   - folder: A folder for the copy, which then belongs to the caller. Defaults to `FormPart.temporaryFolder`.
     ///   - progress: Counts this item as one of its units. Defaults to none.
     /// - Throws: ``PictureError`` if there is no file or it cannot be loaded; `CancellationError` if the task or
     ///   `progress` is cancelled.

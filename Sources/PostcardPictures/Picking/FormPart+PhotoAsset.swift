@@ -44,9 +44,9 @@ extension PHAsset {
     /// The app needs the user's permission to read the library. A picker needs none; use `PHPickerResult.formPart` if
     /// the user chooses what is sent.
     ///
-    /// The part holds a copy of the file, which belongs to the caller: remove it after the upload. Of a Live Photo this
-    /// is the still picture; its video is ``PhotoComponent/pairedVideo``. The part's filename is the original's, with
-    /// the extension of what is sent.
+    /// The part holds a copy of the file, which is removed with the part's last copy. Of a Live Photo this is the still
+    /// picture; its video is ``PhotoComponent/pairedVideo``. The part's filename is the original's, with the extension
+    /// of what is sent.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
@@ -54,12 +54,13 @@ extension PHAsset {
     ///   - component: Which of the item's files. Defaults to the photo or video itself.
     ///   - downloads: Whether to download the file if it is only in iCloud. Defaults to `true`.
     ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - folder: The folder for the copy. Defaults to `FormPart.temporaryFolder`.
+    ///   - folder: A folder for the copy, which then belongs to the caller. Defaults to `FormPart.temporaryFolder`.
     ///   - progress: Counts this item as one of its units, which grows with the download from iCloud. Cancelling it
     ///     cancels the download. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/noSuchVersion`` if the item has no such file, and
     ///   ``PictureError/Code/notLoadable`` if it cannot be read, downloaded or copied. `CancellationError` if the task
     ///   or `progress` is cancelled.
+    @concurrent
     public func formPart(
         named name: String, version: PhotoVersion = .original, component: PhotoComponent = .primary,
         downloading downloads: Bool = true, metadata: MetadataPolicy = .withoutLocation, in folder: URL? = nil,
@@ -85,7 +86,8 @@ extension PHAsset {
         try await resource.write(to: file, downloading: downloads, reportingTo: progress)
         return FormPart(
             name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .file(file.url),
-            metadata: metadata)
+            metadata: metadata
+        ).owningFile(unlessIn: folder)
     }
 }
 
@@ -119,6 +121,9 @@ extension PHAssetResource {
         } catch is CancellationError {
             await file.discard()
             throw CancellationError()
+        } catch let error as PictureError {
+            await file.discard()
+            throw error
         } catch {
             await file.discard()
             throw PictureError.notLoadable("The photo library's file", underlyingError: error)

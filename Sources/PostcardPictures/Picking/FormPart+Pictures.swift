@@ -12,15 +12,25 @@ extension FormPart {
             name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .bytes(encoded))
     }
 
+    /// The same part, which removes its file with its last copy, unless the caller chose the file's folder.
+    func owningFile(unlessIn folder: URL?) -> FormPart {
+        guard folder == nil, case .file(let file) = content else { return self }
+        var part = self
+        part.ownedFile = OwnedFile(file)
+        return part
+    }
+
     /// The part of a file that a photo library gave, which is already copied to `file`.
     static func picked(
-        _ file: URL, called filename: String, named name: String, mimeTypes: [String], fileExtension: String?,
+        _ file: URL, in folder: URL?, called filename: String, named name: String, mimeTypes: [String],
+        fileExtension: String?,
         metadata: MetadataPolicy
     ) -> FormPart {
         let pictureName = PictureName(filename, mimeTypes: mimeTypes, fileExtension: fileExtension)
         return FormPart(
             name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .file(file),
-            metadata: metadata)
+            metadata: metadata
+        ).owningFile(unlessIn: folder)
     }
 
     /// The part of a file that the system lends for a moment, with a copy of it.
@@ -37,7 +47,10 @@ extension FormPart {
             return FormPart(
                 name: name, filename: pictureName.filename, contentType: pictureName.contentType,
                 content: .file(try LoadedFile.copy(file, to: folder)),
-                metadata: type.kind == .image || type.kind == .movie ? metadata : .asIs)
+                metadata: type.kind == .image || type.kind == .movie ? metadata : .asIs
+            ).owningFile(unlessIn: folder)
+        } catch let error as PictureError {
+            throw error
         } catch {
             throw .notLoadable("The item's file", underlyingError: error)
         }

@@ -8,11 +8,11 @@ enum LoadedFile {
     /// A new path in a folder, which is created if it does not exist.
     ///
     /// - Parameters:
-    ///   - folder: The folder. Defaults to ``FormPart/temporaryFolder``.
+    ///   - folder: The folder. Defaults to that of the files that parts own.
     ///   - name: The name of a file whose extension the new one gets. The rest of its name is made up, so that files of
     ///     the same name do not collide.
     static func place(in folder: URL?, for name: String) throws -> URL {
-        let folder = try FormPart.makeFolder(folder)
+        let folder = try FormPart.makeFolder(folder ?? PreparationFolder.forOwnedFiles())
         let dot = name.lastIndex(of: ".")
         let suffix = dot.map { name[$0...].dropFirst() } ?? ""
         // What is no plain extension has no place in a path.
@@ -22,11 +22,21 @@ enum LoadedFile {
 
     /// Copies a file. Only its owner can read the copy. On one volume of an Apple platform it is a clone, which takes
     /// neither time nor space.
-    static func copy(_ file: URL, to folder: URL?) throws -> URL {
+    ///
+    /// - Parameter freeBytes: The bytes that are free in a folder.
+    /// - Throws: ``PictureError`` with code ``PictureError/Code/full`` if they are too few; errors of the system.
+    static func copy(
+        _ file: URL, to folder: URL?, freeBytes: (URL) -> Int64? = FreeSpace.bytes
+    ) throws -> URL {
         let copy = try place(in: folder, for: file.lastPathComponent)
+        // A link is copied as what it leads to: its copy would lead to a file that is lent no longer.
+        let file = file.resolvingSymlinksInPath()
+        let folder = copy.deletingLastPathComponent()
+        if let (needed, free) = FreeSpace.shortage(ofCopying: file, to: folder, freeBytes: freeBytes) {
+            throw PictureError.full(file.lastPathComponent, needed: needed, free: free)
+        }
         do {
-            // A link is copied as what it leads to: its copy would lead to a file that is lent no longer.
-            try FileManager.default.copyItem(at: file.resolvingSymlinksInPath(), to: copy)
+            try FileManager.default.copyItem(at: file, to: copy)
             // A document may be a folder, which could not be removed without the permission to search it.
             let type = try FileManager.default.attributesOfItem(atPath: copy.path)[.type] as? FileAttributeType
             let isFolder = type == .typeDirectory

@@ -1,5 +1,5 @@
 /// Which file of a photo or video in the library is sent.
-public enum PhotoComponent: Sendable, Hashable {
+public enum PhotoComponent: String, Sendable, Hashable, Codable {
     /// The photo or the video itself; the still picture of a Live Photo.
     case primary
     /// The video of a Live Photo.

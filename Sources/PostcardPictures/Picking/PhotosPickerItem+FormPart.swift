@@ -7,8 +7,8 @@ public import SwiftUI
 import UniformTypeIdentifiers
 
 extension PhotosPickerItem {
-    /// Loads the picked photo or video and makes it a part of a form. A file that is only in iCloud is downloaded first.
-    /// The file is not encoded again here, and is streamed from disk.
+    /// Loads the picked photo or video and makes it a part of a form. A file that is only in iCloud is downloaded
+    /// first. The file is not encoded again here, and is streamed from disk.
     ///
     /// Set `preferredItemEncoding` to `.current` if the original is to be sent, such as a photo in Apple ProRAW. By
     /// default the picker chooses an encoding, and may convert HEIC to JPEG and HEVC to H.264 before it is loaded.
@@ -21,8 +21,8 @@ extension PhotosPickerItem {
     /// for item in picked { form.append(try await item.formPart(named: "petImage")) }
     /// ```
     ///
-    /// The library lends a file only for a moment, so the part holds a copy, which belongs to the caller: remove it
-    /// after the upload. The copy is not made on the caller's actor.
+    /// The library lends a file only for a moment, so the part holds a copy, which is removed with the part's last
+    /// copy. It is not made on the caller's actor.
     ///
     /// The picker may report that it is loading, but not how much it has: on iOS 18 its `Progress` is indeterminate.
     /// `PHPickerResult.formPart` also counts what is downloaded.
@@ -30,7 +30,7 @@ extension PhotosPickerItem {
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - folder: The folder for the copy. Defaults to `FormPart.temporaryFolder`.
+    ///   - folder: A folder for the copy, which then belongs to the caller. Defaults to `FormPart.temporaryFolder`.
     ///   - progress: Counts this item as one of its units, so make it with as many units as there are items. Cancelling
     ///     it cancels loading. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the library gives no file, or if it
@@ -52,6 +52,7 @@ extension PhotosPickerItem {
                             if let file = try loaded.get() { return file }
                         } catch {
                             if progress?.isCancelled == true { throw CancellationError() }
+                            if let error = error as? PictureError { throw error }
                             throw PictureError.notLoadable("The picked item", underlyingError: error)
                         }
                         throw PictureError.notLoadable("The picked item", underlyingError: nil)
@@ -61,7 +62,7 @@ extension PhotosPickerItem {
             return { loading.cancel() }
         }
         return .picked(
-            try picked.moved(to: folder), called: picked.filename, named: name,
+            try picked.moved(to: folder), in: folder, called: picked.filename, named: name,
             mimeTypes: supportedContentTypes.compactMap(\.preferredMIMEType),
             fileExtension: supportedContentTypes.first?.preferredFilenameExtension, metadata: metadata)
     }

@@ -22,6 +22,12 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
         /// The item of the photo library has no file of the version and component that were asked for.
         public static let noSuchVersion = Code(rawValue: "no-such-version")
 
+        /// The copy needs more bytes than are free. ``PictureError/neededBytes`` and ``PictureError/freeBytes`` say how
+        /// many.
+        public static let full = Code(rawValue: "full")
+        /// The system suspends the app, so that the item was not loaded.
+        public static let suspended = Code(rawValue: "suspended")
+
         public var description: String { rawValue }
     }
 
@@ -36,6 +42,12 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
 
     /// The system's error, if there is one.
     public let underlyingError: (any Error)?
+
+    /// How many bytes the copy needs, if there are too few.
+    public private(set) var neededBytes: Int64?
+
+    /// How many bytes were free, if they are too few.
+    public private(set) var freeBytes: Int64?
 
     public var description: String { "\(message) \(advice)" }
 
@@ -66,12 +78,29 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
             advice: "Check the network and the free space, and try again.", underlyingError: underlyingError)
     }
 
+    static func full(_ file: String, needed: Int64, free: Int64) -> PictureError {
+        var error = PictureError(
+            .full, "A copy of \(file) needs \(needed) bytes, and \(free) are free.",
+            advice: "Free some space and try again.")
+        error.neededBytes = needed
+        error.freeBytes = free
+        return error
+    }
+
+    static let suspended = PictureError(
+        .suspended, "The system suspends the app, so the item was not loaded.",
+        advice: "Load it again when the app runs. A queue does so with what was picked for it.")
+
     static func noSuchVersion(_ version: PhotoVersion, _ component: PhotoComponent) -> PictureError {
         PictureError(
             .noSuchVersion,
             "The photo library has no file for the \(version) version of this item (\(component)).",
             advice: "Request another version.")
     }
+}
+
+extension PictureError: PassingError {
+    package var mayPass: Bool { [.notLoadable, .full, .suspended].contains(code) }
 }
 
 extension PictureError: LocalizedError {

@@ -13,12 +13,12 @@ struct BackgroundCarrier: AttemptCarrier {
     let time: QueueTime
 
     func connect() async throws {
-        // What a process that has ended was sending by itself.
-        if let lock = try? store.directory.lock() {
-            try store.database.write { try $0.recoverUploads() }
-            withExtendedLifetime(lock) {}
-        }
         let (session, store) = (session, store)
+        // What a process that has ended was sending by itself.
+        let unclear = session.retryPolicy.unclearFailure
+        try store.directory.whileNoneSends {
+            try store.database.write { try $0.recoverUploads(failingUnclear: unclear) }
+        }
         // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
         let unreadable = try store.database.read { try $0.unreadableUploads(of: session.identifier) }
         if !unreadable.isEmpty {
@@ -53,6 +53,7 @@ struct BackgroundCarrier: AttemptCarrier {
 
     /// Also claims uploads whose time has not come: the system waits for it.
     func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?) {
+        if sender.isProcessSending { return ([], nil) }
         while true {
             // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
             let ids = try store.database.read {
@@ -70,11 +71,11 @@ struct BackgroundCarrier: AttemptCarrier {
         var hasBegun = false
         do {
             // The rest is handed over when the app runs again.
-            let grant = try store.activity.begin()
+            let grant = try store.activity.granted()
             defer { grant.end() }
             // The queue has another form of this upload then, which is claimed next.
             if try await replaceExpiredForm(of: row) {
-                return QueueMachine.Refusal(outcome: .stopped, hasBegun: false)
+                return QueueMachine.Refusal(outcome: .stopped(mayHaveArrived: false), hasBegun: false)
             }
             let transfer = try await transfer(of: row)
             // A background session ends the app if the file is missing.
@@ -121,8 +122,9 @@ struct BackgroundCarrier: AttemptCarrier {
         }
         let address = SignedAddress(fresh, texts: signed.texts)
         let layout = try await fresh.layout(replacing: try row.layout(in: store.directory), texts: signed.texts)
-        let form = try await NewForm(
-            writing: layout, to: fresh.openURL, fresh.method, fresh.requestFields, address, in: store.directory)
+        let request = QueuedRequest(
+            url: fresh.openURL, method: fresh.method, headerFields: fresh.requestFields)
+        let form = try await NewForm(writing: layout, request, address, in: store.directory)
         do {
             let isReplaced = try store.database.write { try $0.replaceForm(of: row, with: form) }
             // Otherwise the upload was changed meanwhile.
@@ -141,16 +143,9 @@ struct BackgroundCarrier: AttemptCarrier {
     ) async throws -> Value {
         let limit = session.maximumWakeUp
         let end = time.instant() + limit
-        return try await withThrowingTaskGroup(of: Value.self) { group in
-            defer { group.cancelAll() }
-            group.addTask { try await closure() }
-            group.addTask { [time] in
-                try await time.sleep(end)
-                throw ClosureError(description: "That took longer than \(limit).")
-            }
-            guard let value = try await group.next() else { throw CancellationError() }
-            return value
-        }
+        return try await until(
+            { [time] in try await time.sleep(end) }, or: ClosureError(description: "That took longer than \(limit)."),
+            closure)
     }
 
     private func transfer(of row: UploadRow) async throws -> Transfer {
@@ -172,7 +167,7 @@ struct BackgroundCarrier: AttemptCarrier {
         fields = request.headerFields
         fields[.contentType] = row.contentType
         return Transfer(
-            id: row.attempt, url: request.url, method: upload.method, headerFields: fields,
+            id: row.attempt, upload: upload.id, url: request.url, method: upload.method, headerFields: fields,
             body: store.directory.bodyURL(row.uuid), length: upload.totalBytes,
             earliestBegin: row.earliestBegin.flatMap { $0 > time.date() ? $0 : nil },
             networks: upload.conditions.networks, priority: upload.conditions.priority, resumeData: row.resumeData)
@@ -184,10 +179,24 @@ struct BackgroundCarrier: AttemptCarrier {
         return paused.isEmpty ? [:] : await service.pause(paused)
     }
 
+    var judges: Bool { session.accepts != nil }
+
+    func rejection(of response: QueuedUpload.Response, to upload: QueuedUpload) async -> UploadError? {
+        guard let accepts = session.accepts else { return nil }
+        do {
+            try await withinWakeUp { try await accepts(upload, response) }
+            return nil
+        } catch let error as ClosureError {
+            return .rejected(response, to: upload, because: ResponseRejection(error.description, mayPass: true))
+        } catch {
+            return .rejected(response, to: upload, because: error)
+        }
+    }
+
     func callHandlers() {
         // The system may suspend the app from here on, and end it without notice.
         store.database.noteRest()
-        sender.callHandlers()
+        sender.callHandlersSoon()
     }
 
     func notifyChange() { store.notifyChange() }

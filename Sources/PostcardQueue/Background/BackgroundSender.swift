@@ -14,38 +14,72 @@ final class BackgroundSender: Sendable {
     private let opening: QueueOpening
     private let service: any TransferService
     private let time: QueueTime
-    /// Whether it hands uploads over. Otherwise it only settles and stops what the session has.
-    private let claims: Bool
+    private let reporter: OutcomeReporter?
+    private let duty: Duty
+    private let registry: BackgroundSessionRegistry
     private let state = Mutex(State())
     private let signal = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+
+    /// What a sender does with its session.
+    enum Duty {
+        /// Hands uploads over and settles them, until it is closed.
+        case sending
+        /// Settles and stops what another process has handed over. Gives up the session when nothing of that is open.
+        case settling
+    }
 
     /// What is to be done next.
     private struct Inbox {
         var events: [AttemptEvent] = []
+        /// How far attempts are that have begun to send.
+        var progress: [AttemptID: Int64] = [:]
         /// The system's completion handlers, to be called when all events are settled.
         var handlers: [@Sendable () -> Void] = []
         /// The callers of ``BackgroundSender/handOver()``.
         var waiters: [CheckedContinuation<Void, any Error>] = []
         /// Whether the queue may have changed.
         var hasChanges = false
+        /// Activities that last until what was enqueued is handed over.
+        var grants: [ExpiringActivity.Grant] = []
+
+        func endGrants() { for grant in grants { grant.end() } }
+
+        /// All events, with the progress before the ends.
+        var allEvents: [AttemptEvent] { progress.map { .sent($0, bytes: $1) } + events }
+        var hasOnlyProgress: Bool { events.isEmpty && handlers.isEmpty && waiters.isEmpty && !hasChanges }
     }
 
     private struct State {
         var inbox = Inbox()
         /// The handlers of the inboxes that were taken.
         var handlers: [@Sendable () -> Void] = []
+        /// Whether the handlers are called at the end of the round.
+        var callsHandlers = false
+        /// How many runs send in this process. What is not handed over yet is theirs.
+        var localRuns = 0
         var failure: (any Error)?
         /// Whether another queue of this process has the session.
         var isReplaced = false
         var isClosed = false
         var task: Task<Void, Never>?
+        /// Whether a round is played, or is to be played at once.
+        var (isPlaying, isSignalled) = (false, false)
+        /// The callers of ``BackgroundSender/rested()``.
+        var resting: [CheckedContinuation<Void, Never>] = []
+        /// The attempts that have begun to send.
+        var sending: Set<AttemptID> = []
+        /// When the progress of attempts may be noted again.
+        var nextProgress: ContinuousClock.Instant?
+        var isProgressDue = false
     }
 
     init(
         _ session: BackgroundSession, _ opening: QueueOpening, _ service: any TransferService, _ time: QueueTime,
-        claims: Bool = true
+        _ reporter: OutcomeReporter?, _ registry: BackgroundSessionRegistry, duty: Duty = .sending
     ) {
-        self.claims = claims
+        self.registry = registry
+        self.reporter = reporter
+        self.duty = duty
         self.session = session
         self.opening = opening
         self.service = service
@@ -59,18 +93,32 @@ final class BackgroundSender: Sendable {
             state.inbox.hasChanges = true
             state.task = Task { @concurrent in await run() }
         }
-        signal.continuation.yield()
+        reporter?.start()
+        signalRound()
     }
 
     /// Disconnects from the service. Transfers continue.
     ///
     /// - Parameter isReplaced: Whether another queue of this process has the session now.
     func close(isReplaced: Bool = false) {
-        BackgroundSessionRegistry.shared.remove(self)
+        registry.remove(self)
         state.withLock { $0.isReplaced = $0.isReplaced || isReplaced }
         signal.continuation.finish()
         if isReplaced { opening.changes.notify() }
     }
+
+    /// Whether this process sends the uploads itself at the moment.
+    var isProcessSending: Bool { state.withLock { $0.localRuns > 0 } }
+
+    func localRunBegins() { state.withLock { $0.localRuns += 1 } }
+
+    /// Hands over what the run has left.
+    func localRunEnds() {
+        state.withLock { $0.localRuns -= 1 }
+        handOverSoon()
+    }
+
+    var isClosed: Bool { state.withLock { $0.isClosed } }
 
     /// Waits until the task has ended after ``close()``.
     func closed() async {
@@ -81,7 +129,20 @@ final class BackgroundSender: Sendable {
     /// wanted are cancelled.
     func noteChange() {
         state.withLock { $0.inbox.hasChanges = true }
-        signal.continuation.yield()
+        signalRound()
+    }
+
+    /// Hands over what was just enqueued, within the activity of the caller if there is one: the system does not
+    /// suspend the app before that.
+    func handOverSoon() {
+        let grant = opening.activity.begin()
+        let isOpen = state.withLock { state in
+            if state.isClosed { return false }
+            state.inbox.hasChanges = true
+            if let grant { state.inbox.grants.append(grant) }
+            return true
+        }
+        if isOpen { start() } else { grant?.end() }
     }
 
     /// Notes that the system has woken the app, and calls the handler once: when all events are settled and what
@@ -93,6 +154,7 @@ final class BackgroundSender: Sendable {
             return !state.isClosed
         }
         guard isOpen else { return handler() }
+        opening.log.note("The system woke the app for the session \(session.identifier).", at: time.date())
         start()
         // Files, the database or the system's transfer service may not respond for a while.
         let end = time.instant() + session.maximumWakeUp
@@ -122,77 +184,208 @@ final class BackgroundSender: Sendable {
 
     /// Keeps an event of the service for the next round.
     func receive(_ event: AttemptEvent) {
-        state.withLock { $0.inbox.events.append(event) }
+        if case .sent(let id, let bytes) = event, state.withLock({ !$0.sending.insert(id).inserted }) {
+            return receiveProgress(of: id, bytes)
+        }
+        state.withLock { state in
+            switch event {
+            case .ended(let id, _): state.sending.remove(id)
+            case .invalidated: state.sending = []
+            default: break
+            }
+            state.inbox.events.append(event)
+        }
+        signalRound()
+    }
+
+    private func signalRound() {
+        state.withLock { $0.isSignalled = true }
         signal.continuation.yield()
     }
 
-    func takeEvents() -> [AttemptEvent] {
-        state.withLock { state in
-            defer { state.inbox.events = [] }
-            return state.inbox.events
+    /// Returns when no round is played, and none is to be played at once.
+    func rested() async {
+        await withCheckedContinuation { continuation in
+            let rests = state.withLock { state in
+                if state.isClosed || state.task == nil || !(state.isPlaying || state.isSignalled) { return true }
+                state.resting.append(continuation)
+                return false
+            }
+            if rests { continuation.resume() }
         }
     }
 
-    func callHandlers() {
+    private func roundBegins() { state.withLock { ($0.isPlaying, $0.isSignalled) = (true, false) } }
+
+    private func roundEnds() {
+        let resting = state.withLock { state in
+            state.isPlaying = false
+            defer { if !state.isSignalled || state.isClosed { state.resting = [] } }
+            return state.isSignalled && !state.isClosed ? [] : state.resting
+        }
+        for continuation in resting { continuation.resume() }
+    }
+
+    /// Keeps how far an attempt is. The system reports that many times a second.
+    private func receiveProgress(of id: AttemptID, _ bytes: Int64) {
+        let now = time.instant()
+        let due = state.withLock { state -> ContinuousClock.Instant? in
+            state.inbox.progress[id] = bytes
+            if state.isProgressDue { return nil }
+            state.isProgressDue = true
+            return max(state.nextProgress ?? now, now)
+        }
+        guard let due else { return }
+        guard due > now else {
+            signalRound()
+            return
+        }
+        Task { @concurrent [weak self, time] in
+            try? await time.sleep(due)
+            self?.signalRound()
+        }
+    }
+
+    /// The shortest time between two rounds that only note progress.
+    private static let progressPause = Duration.milliseconds(250)
+
+    func takeEvents() -> [AttemptEvent] {
+        state.withLock { state in
+            defer { (state.inbox.events, state.inbox.progress) = ([], [:]) }
+            return state.inbox.allEvents
+        }
+    }
+
+    /// Calls the system's completion handlers at the end of the round: the system may suspend the app then, and the
+    /// session must have been given up before that if nothing of it is open.
+    func callHandlersSoon() { state.withLock { $0.callsHandlers = true } }
+
+    private func callHandlersIfDue() {
+        let isDue = state.withLock { state in
+            defer { state.callsHandlers = false }
+            return state.callsHandlers
+        }
+        if isDue { callHandlers() }
+    }
+
+    private func callHandlers() {
         let due = state.withLock { state in
             defer { state.handlers = [] }
             return state.handlers
         }
-        for handler in due { handler() }
+        guard let reporter, !due.isEmpty else {
+            for handler in due { handler() }
+            return
+        }
+        // In a task of its own, because the app's closure may use the queue.
+        Task { @concurrent in
+            await reporter.reportAll()
+            for handler in due { handler() }
+        }
     }
 
     private func run() async {
         var opened: QueueRun<BackgroundCarrier>?
+        var leaving = Leaving.closed
         for await _ in signal.stream {
+            roundBegins()
+            defer { roundEnds() }
             // A last signal may still be there.
             if state.withLock({ $0.isReplaced }) { break }
+            // An activity is an assertion in another process, and nothing is written.
+            if opened != nil, state.withLock({ $0.inbox.hasOnlyProgress }) {
+                if let end = await playRound(&opened) {
+                    leaving = end
+                    break
+                }
+                callHandlersIfDue()
+                continue
+            }
             do {
-                let grant = try opening.activity.begin()
-                await playRound(&opened)
-                grant.end()
+                let grant = try opening.activity.granted()
+                defer { grant.end() }
+                if let end = await playRound(&opened) {
+                    leaving = end
+                    break
+                }
+                callHandlersIfDue()
             } catch {
                 postpone(error)
             }
         }
+        registry.remove(self)
         state.withLock { $0.isClosed = true }
+        let grant = opening.activity.begin()
         // What the service reports from here on, it keeps for the next queue.
-        if opened != nil { await service.disconnect() }
+        if opened != nil {
+            switch leaving {
+            case .closed, .refused: await service.disconnect()
+            case .nothingOpen:
+                await service.release()
+                opening.log.note("The session \(session.identifier) was given up.", at: time.date())
+            }
+        }
         let rest = takeInbox()
+        defer { rest.endGrants() }
         for waiter in rest.waiters { waiter.resume(throwing: CancellationError()) }
-        let grant = try? opening.activity.begin()
-        _ = try? await opened?.play(.closed(rest.events))
+        _ = try? await opened?.play(.closed(rest.allEvents))
         grant?.end()
         callHandlers()
+        roundEnds()
     }
 
-    private func playRound(_ opened: inout QueueRun<BackgroundCarrier>?) async {
+    /// Why a sender leaves its session.
+    private enum Leaving {
+        case closed
+        /// The other process has the session, and settles its uploads itself.
+        case refused
+        /// All that another process has handed over is settled.
+        case nothingOpen
+    }
+
+    /// - Returns: Why this was the last round, or `nil` if it was not.
+    private func playRound(_ opened: inout QueueRun<BackgroundCarrier>?) async -> Leaving? {
         let inbox = takeInbox()
+        defer { inbox.endGrants() }
         let news = QueueMachine.News(
-            events: inbox.events, hasHandlers: !inbox.handlers.isEmpty,
+            events: inbox.allEvents, hasHandlers: !inbox.handlers.isEmpty,
             hasChanges: inbox.hasChanges || !inbox.waiters.isEmpty)
         do {
             if opened == nil { opened = try await makeRun() }
             _ = try await opened?.play(.woken(news))
             // The system may suspend the app from here on, and end it without notice.
-            opened?.noteRest()
+            if !inbox.hasOnlyProgress { opened?.noteRest() }
             for waiter in inbox.waiters { waiter.resume() }
+            return await hasNothingOpen(opened) ? .nothingOpen : nil
         } catch {
             // The system must not wait for a queue that cannot be opened. It keeps the events for the next process.
             if opened == nil { callHandlers() }
             if inbox.waiters.isEmpty { note(error) }
             for waiter in inbox.waiters { waiter.resume(throwing: error) }
             if (error as? UploadQueueError)?.mayPass == true { signalLater() }
+            return duty == .settling && (error as? UploadQueueError)?.code == .sessionInUse ? .refused : nil
         }
+    }
+
+    /// Whether all that another process has handed over is settled.
+    private func hasNothingOpen(_ opened: QueueRun<BackgroundCarrier>?) async -> Bool {
+        guard duty == .settling, opened?.hasAttempts == false else { return false }
+        // An upload may have been paused since the round compared. What the system still has of it is stopped and
+        // settled first.
+        if (try? await service.transfers().isEmpty) == true { return true }
+        signalLater()
+        return false
     }
 
     /// Leaves what is to be done for later, because the system is about to suspend the app.
     private func postpone(_ error: any Error) {
-        let waiters = state.withLock { state in
+        let inbox = state.withLock { state in
             state.handlers += state.inbox.handlers
-            defer { (state.inbox.handlers, state.inbox.waiters) = ([], []) }
-            return state.inbox.waiters
+            defer { (state.inbox.handlers, state.inbox.waiters, state.inbox.grants) = ([], [], []) }
+            return state.inbox
         }
-        for waiter in waiters { waiter.resume(throwing: error) }
+        for waiter in inbox.waiters { waiter.resume(throwing: error) }
+        inbox.endGrants()
         callHandlers()
         signalLater()
     }
@@ -221,14 +414,17 @@ final class BackgroundSender: Sendable {
             QueueMachine.Rules(
                 session: session.identifier, retryPolicy: session.retryPolicy,
                 makesFields: session.headerFields != nil, makesForms: session.presignedForm != nil,
-                concurrency: claims ? max(session.maximumOpenUploads, 1) : 0), store, time,
+                acceptedStatuses: session.acceptedStatuses,
+                concurrency: duty == .sending ? max(session.maximumOpenUploads, 1) : 0), store, time,
             BackgroundCarrier(sender: self, session: session, store: store, service: service, time: time))
     }
 
     /// Returns what is to be done, and empties the inbox.
     private func takeInbox() -> Inbox {
-        state.withLock { state in
+        let next = time.instant() + Self.progressPause
+        return state.withLock { state in
             defer { state.inbox = Inbox() }
+            (state.isProgressDue, state.nextProgress) = (false, next)
             state.handlers += state.inbox.handlers
             return state.inbox
         }

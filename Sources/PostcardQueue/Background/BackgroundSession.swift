@@ -16,8 +16,8 @@ import PostcardFoundation
 /// The system sends in its own process, waits for a network, retries broken connections, and follows redirects without
 /// asking the app. Linux has no background sessions: there the queue sends in this process.
 public struct BackgroundSession: Sendable {
-    /// The session's identifier, such as `com.example.pets`. Use the same identifier at every start of the app, and a
-    /// different one in each extension.
+    /// The session's identifier, such as `com.example.pets`. Use the same identifier at every start of the app. An
+    /// extension needs a different one in each run: ``init(extension:appGroup:)``.
     public var identifier: String
 
     /// The app group that the app shares with its extensions, such as `group.com.example.pets`. Required in extensions.
@@ -29,6 +29,10 @@ public struct BackgroundSession: Sendable {
     public var appGroup: String?
 
     /// Whether the system may wait for good conditions, such as Wi-Fi and power. Defaults to `false`.
+    ///
+    /// Uploads that are handed over while the app is in the background wait for them in any case: retries, uploads from
+    /// an intent, and all beyond ``maximumOpenUploads``, which follow when the system wakes the app. Each wake-up without
+    /// the app being opened makes the system wait longer.
     public var isDiscretionary = false
 
     /// The maximum number of uploads to a host at a time. Defaults to 3. Many uploads are handed to the system at once,
@@ -48,8 +52,10 @@ public struct BackgroundSession: Sendable {
     /// handled when the app runs again.
     public var maximumWakeUp = BackgroundSession.usualWakeUp
 
-    /// How long an attempt may be idle before the system retries it. Defaults to 60 seconds.
-    public var idleTimeout = Duration.seconds(60)
+    /// How long an attempt may be idle before the system retries it. It is also the time that the server may take to
+    /// respond once it has the form. Defaults to 5 minutes. Like ``maximumConnectionsPerHost``, it is that of the first
+    /// queue that a process makes with the session.
+    public var idleTimeout = Duration.seconds(300)
 
     /// How long the system tries to send an upload in one attempt before it gives up. Defaults to 7 days.
     public var totalTimeout = Duration.seconds(604_800)
@@ -63,8 +69,9 @@ public struct BackgroundSession: Sendable {
     /// closure throws, or is cancelled because it takes longer than ``maximumWakeUp``, the upload is handed over later.
     /// The closure is called for one upload after the other. If the server responds with a 401, the upload is handed
     /// over once more with fresh header fields. For an upload that was handed over before its time, the header fields
-    /// are made again when it begins. Not called for presigned forms: object stores get no credentials of the app.
-    /// Defaults to `nil`.
+    /// are made again when it begins. Not called for presigned forms: object stores get no credentials of the app. The
+    /// system sends no cookies by itself, so a session that is signed in by one needs the field `Cookie` here. Defaults
+    /// to `nil`.
     public var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
 
     /// Makes another presigned form for an upload whose form has expired, or was refused as expired. Called when the
@@ -72,6 +79,23 @@ public struct BackgroundSession: Sendable {
     /// queue. If the closure throws, or is cancelled because it takes longer than ``maximumWakeUp``, the upload is
     /// handed over later. Defaults to `nil`: an upload whose form has expired fails, with the code `form-expired`.
     public var presignedForm: (@Sendable (QueuedUpload) async throws -> PresignedForm)?
+
+    /// The statuses of success. Defaults to 200 to 299. Any other is a failure, after which ``retryPolicy`` decides. The
+    /// accepted statuses of an endpoint are used in their place.
+    public var acceptedStatuses = Set(200..<300)
+
+    /// Judges a response whose status is one of success, for servers that also report failures with 200. The upload is
+    /// done, and its form is removed, when the closure returns. If it throws, the upload has failed and its form is
+    /// kept, unless it throws a ``ResponseRejection`` that may pass: then the form is sent again later.
+    ///
+    /// The closure is called for one response after the other, and is cancelled if it takes longer than
+    /// ``maximumWakeUp``; the form is then sent again later. It must not call ``UploadQueue/handOver()``, which waits for
+    /// it. The body is the first 64 KiB of the response, and empty if the system could not store the response of a locked
+    /// device. Defaults to `nil`: the status decides.
+    ///
+    /// In any case, a page of HTML is no success for a form whose `Accept` asks for JSON: it may be the sign-in page of
+    /// the network. The upload waits and is sent again, with the code `intercepted`.
+    public var accepts: (@Sendable (QueuedUpload, QueuedUpload.Response) async throws -> Void)?
 
     #if canImport(Darwin)
     /// Answers the server's authentication challenges, for example to pin its certificate. Defaults to `nil`: the
@@ -85,5 +109,24 @@ public struct BackgroundSession: Sendable {
     /// Makes a session with default settings.
     public init(identifier: String) {
         self.identifier = identifier
+    }
+
+    /// Makes a session for one run of an extension, with an identifier of its own: the system allows one process at a
+    /// time to use a session, and the app uses those of earlier runs until their uploads have ended.
+    ///
+    /// When the uploads have ended, the system wakes the app with the identifier, which begins with `identifier` and a
+    /// period. Pass it to ``UploadQueue/handleEvents(forSession:)``.
+    ///
+    /// - Parameters:
+    ///   - identifier: The beginning of the session's identifier, such as `com.example.pets.share`.
+    ///   - appGroup: The app group that the app shares with the extension.
+    public init(extension identifier: String, appGroup: String) {
+        self.init(identifier: "\(identifier).\(UUID().uuidString)")
+        self.appGroup = appGroup
+    }
+
+    /// Whether an identifier is that of one run of an extension.
+    static func isOfOneRun(_ identifier: String) -> Bool {
+        identifier.split(separator: ".").last.flatMap { UUID(uuidString: String($0)) } != nil
     }
 }

@@ -25,6 +25,21 @@ final class BackgroundSessionRegistry: Sendable {
         for handler in handlers { sender.wakeUp(handler) }
     }
 
+    /// Adds the sender of a session, unless there is one.
+    ///
+    /// - Returns: The session's sender.
+    func addIfAbsent(_ sender: BackgroundSender) -> BackgroundSender {
+        let identifier = sender.session.identifier
+        let (sender, handlers) = entries.withLock { entries -> (BackgroundSender, [@Sendable () -> Void]) in
+            let entry = entries[identifier] ?? Entry()
+            if let present = entry.sender { return (present, []) }
+            entries[identifier] = Entry(sender: sender)
+            return (sender, entry.handlers)
+        }
+        for handler in handlers { sender.wakeUp(handler) }
+        return sender
+    }
+
     /// Removes a sender that is closed, unless another one has taken its place.
     func remove(_ sender: BackgroundSender) {
         entries.withLock { entries in

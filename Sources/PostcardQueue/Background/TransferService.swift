@@ -34,13 +34,18 @@ package protocol TransferService: Sendable {
     ///   nothing was sent yet, or the server does not support resuming.
     func pause(_ ids: Set<AttemptID>) async -> [AttemptID: Data]
 
-    /// Disconnects this process. Transfers continue.
+    /// Disconnects this process. Transfers continue. The process may keep the session.
     func disconnect() async
+
+    /// Disconnects this process and gives up the session, so that another process can use it. Called when no transfer is
+    /// open whose end matters.
+    func release() async
 }
 
 /// One attempt to upload a file.
 package struct Transfer: Sendable {
     package let id: AttemptID
+    package let upload: QueuedUpload.ID
     package let url: URL
     package let method: HTTPRequest.Method
     /// All header fields except `Content-Length`.

@@ -21,7 +21,7 @@ struct URLSessionTransferService: TransferService {
         _ report: @escaping @Sendable (AttemptEvent) -> Void,
         freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
     ) async throws {
-        SystemSession.of(settings).attach(token, settings, report, freshFields)
+        await SystemSession.of(settings).attach(token, settings, report, freshFields)
     }
 
     func transfers() async throws -> [AttemptID: Bool] {
@@ -84,15 +84,19 @@ struct URLSessionTransferService: TransferService {
     func disconnect() async {
         SystemSession.of(settings).detach(token)
     }
+
+    func release() async {
+        SystemSession.of(settings).release(token)
+    }
 }
 
 /// The only session of this process with an identifier. The system allows no second one until all tasks of the first
-/// have ended, so it lives as long as the process.
+/// have ended, so it lives until the process ends, or gives it up to another process.
 final class SystemSession: NSObject, URLSessionDataDelegate {
     private static let all = Mutex<[String: SystemSession]>([:])
 
     private struct State {
-        var session: URLSession?
+        var slot = SessionSlot<URLSession>.none
         /// The queue that made ``freshFields``, which keeps its database open.
         var token: EventRelay.Token?
         var freshFields: (@Sendable (AttemptID) async -> HTTPFields?)?
@@ -126,27 +130,59 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
     /// first: a task of a session that has ended would end the app.
     func withSession<Value: Sendable>(_ work: (URLSession) -> Value) -> Value {
         state.withLock { state in
-            if let session = state.session { return work(session) }
-            let queue = OperationQueue()
-            queue.maxConcurrentOperationCount = 1
-            let session = URLSession(configuration: configuration, delegate: self, delegateQueue: queue)
-            state.session = session
-            return work(session)
+            switch state.slot {
+            case .open(let session), .ending(let session, _): return work(session)
+            case .none:
+                let queue = OperationQueue()
+                queue.maxConcurrentOperationCount = 1
+                let session = URLSession(configuration: configuration, delegate: self, delegateQueue: queue)
+                state.slot = .open(session)
+                return work(session)
+            }
         }
     }
 
     func attach(
         _ token: EventRelay.Token, _ settings: BackgroundSession, _ report: @escaping @Sendable (AttemptEvent) -> Void,
         _ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
-    ) {
+    ) async {
+        while !take(token, settings, freshFields) { await ended() }
         guard relay.attach(token, report) else { return }
+        _ = session
+    }
+
+    /// Notes the queue that uses the session from now on. Returns whether it can: not while a session that was given up
+    /// has not ended.
+    private func take(
+        _ token: EventRelay.Token, _ settings: BackgroundSession,
+        _ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
+    ) -> Bool {
         state.withLock { state in
-            if let latest = state.token, token < latest { return }
+            if state.slot.isEnding { return false }
+            if let latest = state.token, token < latest { return true }
             state.token = token
             state.answerChallenge = settings.answerChallenge
             state.freshFields = freshFields
+            return true
         }
-        _ = session
+    }
+
+    /// Waits until the session that was given up has ended.
+    private func ended() async {
+        await withCheckedContinuation { caller in
+            if !state.withLock({ $0.slot.wait(caller) }) { caller.resume() }
+        }
+    }
+
+    /// Gives up the session, unless a later queue uses it.
+    func release(_ token: EventRelay.Token) {
+        let session = state.withLock { state in
+            guard state.token == token else { return nil as URLSession? }
+            state.freshFields = nil
+            return state.slot.giveUp()
+        }
+        session?.finishTasksAndInvalidate()
+        relay.detach(token)
     }
 
     func detach(_ token: EventRelay.Token) {
@@ -212,14 +248,14 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
     }
 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        let isCurrent = state.withLock { state in
-            guard state.session === session else { return false }
-            // A task of an invalid session would end the app. The next use makes another session.
-            state.session = nil
-            return true
+        // A task of an invalid session would end the app. The next use makes another session.
+        switch state.withLock({ $0.slot.end(session) }) {
+        case .known: break
+        case .givenUp(let waiting): for caller in waiting { caller.resume() }
+        case .unexpected:
+            let code = (error as? URLError)?.code.rawValue
+            report(.invalidated(SessionProblem(systemCode: code, error.map { "\($0)" } ?? "no reason")))
         }
-        let code = (error as? URLError)?.code.rawValue
-        if isCurrent { report(.invalidated(SessionProblem(systemCode: code, error.map { "\($0)" } ?? "no reason"))) }
     }
 
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
@@ -235,9 +271,14 @@ extension AttemptEnd {
     /// - Parameter isRejected: Whether the app rejected the server's certificate or its request for credentials.
     fileprivate init(of task: URLSessionTask, _ error: (any Error)?, isRejected: Bool) {
         let url = task.originalRequest?.url ?? URL(filePath: "/")
+        let response = task.response as? HTTPURLResponse
+        let cause = error.map { $0 as NSError }
         if isRejected {
-            self = .failed(.tls(with: url, "the app rejected the server's authentication", underlyingError: error))
-        } else if let error {
+            self = .failed(
+                .tls(.lasts, with: url, "the app rejected the server's authentication", underlyingError: error))
+        } else if let error,
+            !Self.isArrival(status: response?.statusCode, errorDomain: cause?.domain, code: cause?.code)
+        {
             let known = (error as? URLError).flatMap { error in
                 AttemptEnd(
                     systemCode: error.code.rawValue, cancellationReason: error.backgroundTaskCancelledReason?.rawValue)
@@ -245,7 +286,7 @@ extension AttemptEnd {
             self =
                 known
                 ?? .failed(UploadError(error, of: url, bytesSent: task.countOfBytesSent))
-        } else if let response = task.response as? HTTPURLResponse {
+        } else if let response {
             self = .response(
                 status: response.statusCode, headerFields: HTTPFields(response), url: response.url,
                 method: task.currentRequest?.httpMethod.flatMap { HTTPRequest.Method($0) },

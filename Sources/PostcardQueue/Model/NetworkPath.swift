@@ -23,7 +23,7 @@ public struct NetworkPath: Sendable, Hashable {
     }
 
     /// Whether an upload may use the network.
-    func isAllowed(by networks: AllowedNetworks) -> Bool {
+    package func isAllowed(by networks: AllowedNetworks) -> Bool {
         (networks.cellular || !isCellular) && (networks.expensive || !isExpensive)
             && (networks.constrained || !isConstrained)
     }

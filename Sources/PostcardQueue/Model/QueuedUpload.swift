@@ -1,4 +1,5 @@
 public import HTTPTypes
+import PostcardForm
 public import PostcardFoundation
 
 /// A snapshot of an upload in a queue.
@@ -33,6 +34,9 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
     /// When the upload was enqueued.
     public let enqueued: Date
 
+    /// The number of the upload's end, if the app has not acknowledged it.
+    var end: Int64?
+
     /// The tag as JSON, or `nil` if the upload has none.
     var tag: Data?
 
@@ -51,6 +55,9 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
 
     /// The state of an upload.
     public enum State: Sendable, Hashable {
+        /// What the user has picked for the upload is being copied, or will be. If that failed, it is tried again while
+        /// the queue runs, and the failure says why.
+        case importing(because: Failure?)
         /// The upload waits for its turn or its time.
         case waiting
         /// The upload could be sent, but there is no network, or none that it may use. Only Apple platforms know that.
@@ -75,12 +82,14 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
         public var isEnded: Bool {
             switch self {
             case .done, .failed, .cancelled: true
-            case .waiting, .waitingForNetwork, .sending, .retrying, .paused: false
+            case .importing, .waiting, .waitingForNetwork, .sending, .retrying, .paused: false
             }
         }
 
-        var kind: Kind {
+        /// The state without its data.
+        public var kind: Kind {
             switch self {
+            case .importing: .importing
             case .waiting, .waitingForNetwork: .waiting
             case .sending: .sending
             case .retrying: .retrying
@@ -91,14 +100,32 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
             }
         }
 
-        /// The states as the database stores them.
-        enum Kind: String, CaseIterable {
-            case waiting, sending, retrying, paused, done, failed, cancelled
+        /// The states without their data. An upload that waits for a network is one that waits.
+        public enum Kind: String, Sendable, CaseIterable {
+            // The database has these names.
+            /// Was picked, and is being copied.
+            case importing
+            /// Waits for its turn, its time or a network.
+            case waiting
+            /// Is being sent, or was handed to the system.
+            case sending
+            /// Waits for its next attempt.
+            case retrying
+            /// Waits until it is resumed.
+            case paused
+            /// Was accepted by the server.
+            case done
+            /// Is not sent again unless it is retried.
+            case failed
+            /// Was cancelled.
+            case cancelled
         }
     }
 
     /// A part of a queued form.
-    public struct Part: Sendable, Hashable {
+    public struct Part: Sendable, Hashable, Identifiable {
+        /// The offset of the part's content in the body, which no other part of the form has.
+        public var id: Int64 { content.lowerBound }
         /// The part's name.
         public let name: String
         /// The filename, if the part is a file.
@@ -131,5 +158,51 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
         public var contentType: String? { headerFields[.contentType] }
 
         static let maximumBodyBytes = 64 << 10
+
+        /// Makes a response, for previews and tests.
+        public init(status: Int, headerFields: HTTPFields = HTTPFields(), body: Data = Data()) {
+            self.status = status
+            self.headerFields = headerFields
+            self.body = body
+        }
+    }
+}
+
+extension Set<QueuedUpload.State.Kind> {
+    /// The states of uploads that have ended: done, failed and cancelled.
+    public static var ended: Set<QueuedUpload.State.Kind> { [.done, .failed, .cancelled] }
+}
+
+extension QueuedUpload {
+    /// Makes an upload for a preview of a row, or for a test. It is in no queue.
+    ///
+    /// ```swift
+    /// #Preview { Row(upload: .preview(.sending, fraction: 0.4)) }
+    /// #Preview { Row(upload: .preview(.failed(because: .init(.refused, "The server refused the form.")))) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - state: The state of the upload.
+    ///   - fraction: The fraction of the body sent, from 0 to 1.
+    ///   - id: The identifier. Give each upload of a list its own.
+    ///   - filenames: The names of the form's files, each a part of 1 MB. Defaults to one photo.
+    ///   - url: The URL that the form is sent to.
+    ///   - conditions: When the upload may be sent.
+    ///   - enqueued: When the upload was enqueued. Defaults to now.
+    public static func preview(
+        _ state: State = .sending, fraction: Double = 0, id: ID = 1, filenames: [String] = ["photo.jpg"],
+        url: URL = URL(filePath: "/"), conditions: UploadConditions = UploadConditions(), enqueued: Date = Date()
+    ) -> QueuedUpload {
+        let size: Int64 = 1_000_000
+        let totalBytes = size * Int64(filenames.count)
+        return QueuedUpload(
+            id: id, url: url, method: .post, state: state,
+            parts: filenames.enumerated().map { index, filename in
+                Part(
+                    name: "file", filename: filename, contentType: MediaType.forExtension(of: filename)?.value,
+                    content: size * Int64(index)..<size * Int64(index + 1))
+            },
+            bytesSent: Int64(Double(totalBytes) * min(max(fraction, 0), 1)), totalBytes: totalBytes, attempts: 1,
+            conditions: conditions, enqueued: enqueued)
     }
 }

@@ -10,7 +10,8 @@ public struct UploadConditions: Sendable, Hashable {
     /// then cancelled. Defaults to `nil`: never.
     public var expires: Date?
 
-    /// The networks that the upload may use. Defaults to all. Only Apple platforms distinguish networks.
+    /// The networks that the upload may use. Defaults to all. Only Apple platforms distinguish networks. What is handed
+    /// over while the app is in the background may wait for Wi-Fi all the same: ``BackgroundSession/isDiscretionary``.
     public var networks: AllowedNetworks
 
     /// The priority. Uploads with a higher priority are sent first, and uploads with the same priority in the order in

@@ -30,7 +30,8 @@ extension QueuedUpload {
 
         public var description: String { message }
 
-        init(
+        /// Makes a failure, for previews and tests.
+        public init(
             _ code: UploadError.Code, _ message: String, advice: String? = nil, response: Response? = nil,
             mayHaveArrived: Bool = false
         ) {
@@ -45,15 +46,44 @@ extension QueuedUpload {
             .expired, "The upload did not arrive before its time was over.",
             advice: "Retry it if it is still of use: it then has no end.", mayHaveArrived: true)
 
+        /// The run was cancelled, or could not go on, when the form was sent.
+        static let stopped = Failure(
+            .interrupted, "The attempt was stopped while it waited for the response.", mayHaveArrived: true)
+
+        /// The user is asked whether the form arrived, instead of sending it again.
+        static func unclear(after failure: Failure) -> Failure {
+            Failure(
+                .unclear, "The server may have the form. \(failure.message)",
+                advice: "Check whether it arrived. If not, retry the upload.", mayHaveArrived: true)
+        }
+
+        static let pickLost = Failure(
+            .pickLost, "What was picked was not copied before the app ended, and cannot be found again.",
+            advice: "Pick it again. Later runs find photos if the picker has a photo library and the app may read it.")
+
+        static func notImported(_ error: any Error) -> Failure {
+            if let error = error as? UploadError { return Failure(error) }
+            if let error = error as? FormError { return Failure(.form(error)) }
+            return Failure(
+                .notImported, "What was picked could not be copied: \(error)",
+                advice: "The queue tries again while the upload is importing. If it has failed, pick the item again.")
+        }
+
         static func damaged(_ message: String) -> Failure {
             Failure(.damaged, message, advice: "Enqueue the form again.", mayHaveArrived: true)
         }
 
         init(_ error: UploadError) {
             self.init(
-                error.code, error.message, advice: error.advice, response: error.response.map(Response.init),
-                mayHaveArrived: error.mayHaveArrived)
+                error.code, error.message, advice: error.advice ?? Self.advice[error.code],
+                response: error.response.map(Response.init), mayHaveArrived: error.mayHaveArrived)
         }
+
+        private static let advice: [UploadError.Code: String] = [
+            .intercepted:
+                "If the network asks its users to sign in, open any page in a browser, or use another network.",
+            .rejected: "See what the server said. The form is kept: retry the upload when the reason is gone.",
+        ]
     }
 }
 
@@ -71,17 +101,28 @@ extension UploadError.Code {
     public static let sessionUnavailable = UploadError.Code(rawValue: "session-unavailable")
     /// The upload could not be handed to the system, or its attempt was cancelled.
     public static let postponed = UploadError.Code(rawValue: "postponed")
-    /// Nothing says what became of the form, because the system followed a redirect without it or to another server.
+    /// Nothing says what became of the form: the system followed a redirect without it or to another server, or the
+    /// response was lost and `RetryPolicy.repeatsUnclear` is `false`. Ask the user: ``UploadQueue/retry(_:)`` sends it
+    /// again, and ``UploadQueue/confirmArrival(of:)`` says that the server has it.
     public static let unclear = UploadError.Code(rawValue: "unclear")
     /// The upload did not arrive before its time was over, see ``UploadConditions/expires``.
     public static let expired = UploadError.Code(rawValue: "expired")
+    /// A page of HTML came where the form asked for JSON, perhaps the sign-in page of the network. The upload waits for
+    /// another network.
+    public static let intercepted = UploadError.Code(rawValue: "intercepted")
+    /// The app did not accept the server's response, see ``BackgroundSession/accepts``.
+    public static let rejected = UploadError.Code(rawValue: "rejected")
+    /// What the user has picked was not copied before the app ended, and cannot be found again.
+    public static let pickLost = UploadError.Code(rawValue: "pick-lost")
+    /// What the user has picked could not be copied. It is tried again, unless that cannot help.
+    public static let notImported = UploadError.Code(rawValue: "not-imported")
     /// The upload's row in the queue's database is damaged.
     public static let damaged = UploadError.Code(rawValue: "damaged")
 
     /// Those whose sentences are in this module's catalog.
     fileprivate static let ofQueue: Set<UploadError.Code> = [
         interrupted, forceQuit, backgroundUpdatesDisabled, insufficientResources, sessionUnavailable, postponed,
-        unclear, expired, damaged,
+        unclear, expired, intercepted, rejected, pickLost, notImported, damaged,
     ]
 }
 
@@ -110,10 +151,7 @@ extension QueuedUpload.Failure: LocalizedError {
     private var uploadError: UploadError {
         UploadError(
             stored: code, message,
-            response: response.map { response in
-                UploadResponse(
-                    status: HTTPResponse.Status(code: min(max(response.status, 0), 999)),
-                    headerFields: response.headerFields, body: response.body)
-            }, delivery: mayHaveArrived ? .responseLost : response == nil ? .neverArrived : .refused)
+            response: response.map(UploadResponse.init),
+            delivery: mayHaveArrived ? .responseLost : response == nil ? .neverArrived : .refused)
     }
 }

@@ -8,7 +8,7 @@
 ///
 /// Lists are at least 250 milliseconds apart, and changes in between are combined. On Apple platforms, the queue is
 /// notified of uploads that other processes enqueue or change. On Linux, the next list has such changes, but they cause none
-/// by themselves: a list follows once this process sends or changes an upload.
+/// by themselves: a list follows once this process begins, ends or changes an upload.
 public struct QueueUpdates: AsyncSequence, Sendable {
     let queue: UploadQueue
     let limit: Int
@@ -24,6 +24,9 @@ public struct QueueUpdates: AsyncSequence, Sendable {
         private let keepsNewest: Bool
         private var changes: AsyncStream<Void>.Iterator
         private var last: ContinuousClock.Instant?
+        /// The rows as they were read, and the version of the queue's rows before that.
+        private var rows: [QueuedUpload] = []
+        private var version: Int?
 
         init(_ updates: QueueUpdates) {
             queue = updates.queue
@@ -36,12 +39,20 @@ public struct QueueUpdates: AsyncSequence, Sendable {
         /// Waits for the next change and returns the uploads, or `nil` if the task is cancelled.
         ///
         /// - Throws: ``UploadQueueError`` if the database cannot be read.
-        public mutating func next() async throws -> [QueuedUpload]? {
+        public mutating func next() async throws -> [QueuedUpload]? { try await nextList()?.uploads }
+
+        /// Waits for the next change, and reads the rows unless there is only progress.
+        mutating func nextList() async throws -> (uploads: [QueuedUpload], hasNewRows: Bool)? {
             if let last { try? await Task.sleep(until: last + .milliseconds(250), clock: .continuous) }
             guard await changes.next(isolation: #isolation) != nil else { return nil }
             last = .now
-            if keepsNewest { return try await queue.newestUploads(limit) }
-            return try await queue.uploads(limit: limit, after: start)
+            let latest = queue.opening.updates.version
+            let hasNewRows = version != latest
+            if hasNewRows {
+                rows = try await queue.rows(limit: limit, after: keepsNewest ? nil : start)
+                version = latest
+            }
+            return (try await queue.current(rows), hasNewRows)
         }
     }
 

@@ -10,7 +10,7 @@ public import PostcardFoundation
 ///         List(list.uploads) { upload in
 ///             ProgressView(upload.parts.compactMap(\.filename).joined(separator: ", "), value: upload.fraction)
 ///         }
-///         .task { await list.follow() }
+///         .task { await list.run() }
 ///     }
 /// }
 /// ```
@@ -26,12 +26,13 @@ public final class UploadQueueList {
     /// Whether the whole queue is paused.
     public private(set) var isPaused = false
 
-    /// Why the latest action failed. Otherwise why the list does not follow the queue now; it tries again if that may
-    /// pass. `nil` if nothing failed.
-    public var error: UploadQueueError? { actionError ?? followingError }
+    /// Why the latest action failed. Otherwise why the list does not follow the queue now, or why the queue does not
+    /// send; both are tried again if that may pass. `nil` if nothing failed.
+    public var error: UploadQueueError? { actionError ?? followingError ?? sendingError }
 
     private var actionError: UploadQueueError?
     private var followingError: UploadQueueError?
+    private var sendingError: UploadQueueError?
     /// The uploads that were done before the list followed the queue; `nil` before it does.
     private var doneBefore: Set<QueuedUpload.ID>?
 
@@ -41,7 +42,7 @@ public final class UploadQueueList {
     /// The latest action.
     @ObservationIgnored private var latest: Task<Void, Never>?
 
-    /// Makes a list that is empty until ``follow()`` runs.
+    /// Makes a list that is empty until ``run()`` or ``follow()`` runs.
     ///
     /// - Parameters:
     ///   - queue: The queue.
@@ -58,11 +59,36 @@ public final class UploadQueueList {
             switch upload.state {
             case .failed, .cancelled: false
             case .done: doneBefore?.contains(upload.id) != true
-            case .waiting, .waitingForNetwork, .sending, .retrying, .paused: true
+            case .importing, .waiting, .waitingForNetwork, .sending, .retrying, .paused: true
             }
         }
         let total = counted.reduce(0.0) { $0 + Double($1.totalBytes) }
         return total > 0 ? counted.reduce(0.0) { $0 + $1.fraction * Double($1.totalBytes) } / total : 0
+    }
+
+    /// Runs the queue and keeps the list up to date until the task is cancelled, for a screen:
+    /// `.task { await list.run() }`. After an error, which ``error`` shows, it starts again what has failed.
+    public func run() async {
+        await withTaskGroup { group in
+            group.addTask { await self.repeating { await self.follow() } }
+            group.addTask { await self.repeating { await self.send() } }
+        }
+    }
+
+    /// How long to wait before the queue is run or followed again after an error.
+    private static let pause = Duration.seconds(10)
+
+    /// Does something again and again until it is cancelled.
+    private func repeating(_ work: @MainActor @Sendable () async -> Void) async {
+        while !Task.isCancelled {
+            await work()
+            try? await queue.time.sleep(queue.time.instant() + Self.pause)
+        }
+    }
+
+    private func send() async {
+        sendingError = nil
+        do { try await queue.run() } catch { sendingError = error as? UploadQueueError }
     }
 
     /// Keeps the list up to date until the task is cancelled or the queue cannot be read, which sets ``error``. Waits
@@ -85,13 +111,14 @@ public final class UploadQueueList {
     }
 
     private func followUpdates() async throws {
-        for try await uploads in QueueUpdates(queue: queue, limit: limit, start: 0, keepsNewest: true) {
+        var updates = QueueUpdates(queue: queue, limit: limit, start: 0, keepsNewest: true).makeAsyncIterator()
+        while let (uploads, hasNewRows) = try await updates.nextList() {
             if doneBefore == nil {
                 let done = uploads.filter { upload in if case .done = upload.state { true } else { false } }
                 doneBefore = Set(done.map(\.id))
             }
             if uploads != self.uploads { self.uploads = uploads }
-            let isPaused = try await queue.isPaused
+            let isPaused = hasNewRows ? try await queue.isPaused : isPaused
             if isPaused != self.isPaused { self.isPaused = isPaused }
             if followingError != nil { followingError = nil }
         }
@@ -135,9 +162,15 @@ public final class UploadQueueList {
     @discardableResult
     public func cancelAll() -> Task<Void, Never> { perform { try await $0.cancelAll() } }
 
-    /// Removes all uploads that are done, failed or cancelled.
+    /// Removes an upload in any state, with its form.
     @discardableResult
-    public func clear() -> Task<Void, Never> { perform { try await $0.clear() } }
+    public func remove(_ id: QueuedUpload.ID) -> Task<Void, Never> { perform { try await $0.remove(id) } }
+
+    /// Removes the uploads in some states, with their forms. Defaults to those that are done.
+    @discardableResult
+    public func clear(_ states: Set<QueuedUpload.State.Kind> = [.done]) -> Task<Void, Never> {
+        perform { try await $0.clear(states) }
+    }
 
     private func perform(
         _ action: @escaping @Sendable (UploadQueue) async throws -> Void

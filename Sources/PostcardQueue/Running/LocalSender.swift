@@ -16,6 +16,8 @@ final class LocalSender: Sendable {
     private struct State {
         /// The attempts in progress.
         var tasks: [AttemptID: Task<Void, Never>] = [:]
+        /// How many bytes of its upload each of them has sent.
+        var bytesSent: [AttemptID: Int64] = [:]
         var events: [AttemptEvent] = []
         /// The first error of the queue that an attempt met.
         var failure: UploadQueueError?
@@ -92,7 +94,7 @@ final class LocalSender: Sendable {
 extension LocalSender: AttemptCarrier {
     /// Puts back what a process that has ended was sending.
     func connect() throws {
-        try store.database.write { try $0.recoverUploads() }
+        try store.database.write { try $0.recoverUploads(failingUnclear: options.retryPolicy.unclearFailure) }
     }
 
     func attempts() -> [AttemptID: Bool] { state.withLock { $0.tasks.mapValues { _ in false } } }
@@ -133,6 +135,7 @@ extension LocalSender: AttemptCarrier {
                 let outcome = await outcome(of: row)
                 self.state.withLock { state in
                     state.tasks[row.attempt] = nil
+                    state.bytesSent[row.attempt] = nil
                     state.events.append(.ended(row.attempt, .known(outcome)))
                 }
                 store.changes.notify()
@@ -148,6 +151,11 @@ extension LocalSender: AttemptCarrier {
         return [:]
     }
 
+    // The app judges a response as part of its attempt.
+    var judges: Bool { false }
+
+    func rejection(of response: QueuedUpload.Response, to upload: QueuedUpload) -> UploadError? { nil }
+
     func callHandlers() {}
 
     func notifyChange() { store.updates.notify() }
@@ -158,10 +166,18 @@ extension LocalSender: AttemptCarrier {
 extension LocalSender {
     private func outcome(of row: UploadRow) async -> AttemptOutcome {
         do {
-            return .accepted(QueuedUpload.Response(try await response(to: row)))
+            let response = QueuedUpload.Response(try await response(to: row))
+            if let error = row.interception(by: response) { return .failed(error) }
+            do {
+                try await options.accepts?(row.upload, response)
+            } catch {
+                return Task.isCancelled
+                    ? .stopped(mayHaveArrived: true) : .failed(.rejected(response, to: row.upload, because: error))
+            }
+            return .accepted(response)
         } catch is CancellationError {
             return Task.isCancelled
-                ? .stopped
+                ? stopped(row)
                 : .postponed(
                     QueuedUpload.Failure(
                         .postponed, "The attempt was cancelled, and not by the queue.", mayHaveArrived: true))
@@ -169,15 +185,26 @@ extension LocalSender {
             return .postponed(QueuedUpload.Failure(error.failure))
         } catch let error as InterceptorError {
             // What an interceptor throws when it is cancelled is up to it.
-            if Task.isCancelled { return .stopped }
+            if Task.isCancelled { return stopped(row) }
             return .failed(
                 .interceptorFailed(for: row.upload.url, after: error.failure, underlyingError: error.cause))
         } catch let error as UploadQueueError {
             state.withLock { $0.failure = $0.failure ?? error }
-            return .stopped
+            return stopped(row)
         } catch {
-            return AttemptOutcome(error) { Task.isCancelled ? .stopped : .unclear("\($0)") }
+            return AttemptOutcome(error) { Task.isCancelled ? stopped(row) : .unclear("\($0)") }
         }
+    }
+
+    private func stopped(_ row: UploadRow) -> AttemptOutcome {
+        let bytesSent = state.withLock { $0.bytesSent[row.attempt] } ?? 0
+        return .stopped(mayHaveArrived: bytesSent >= row.upload.totalBytes)
+    }
+
+    private func note(_ bytesSent: Int64, of row: UploadRow) {
+        state.withLock { $0.bytesSent[row.attempt] = bytesSent }
+        store.progress.note(row.upload.id, bytesSent: bytesSent)
+        store.updates.notifyProgress()
     }
 
     private func response(to row: UploadRow) async throws -> UploadResponse {
@@ -185,6 +212,7 @@ extension LocalSender {
         let database = store.database
         var client = client
         client.network.allowed = upload.conditions.networks
+        if let statuses = row.acceptedStatuses { client.responses.acceptedStatuses = statuses }
         if let signed = row.signed { return try await response(to: row, signed, client) }
         if let headerFields = options.headerFields {
             client.interceptors.append(SessionFields(upload: upload, headerFields: headerFields))
@@ -198,10 +226,7 @@ extension LocalSender {
                     resource.withLock { $0 = latest }
                     try database.writeWithoutSync { try $0.noteResource(latest, of: upload.id) }
                 }, after: row.delivery(before: upload.attempts), elapsed: row.elapsed(at: time.date())
-            ) { [store] progress in
-                store.progress.note(upload.id, bytesSent: progress.bytesSent)
-                store.updates.notify()
-            }
+            ) { [self] progress in note(progress.bytesSent, of: row) }
         } catch {
             // A cancelled upload starts over if it is retried: what the server has is of no use. What an interceptor
             // throws when it is cancelled is up to it.
@@ -229,8 +254,9 @@ extension LocalSender {
                 return try await send(layout, signed.url, row.upload.method, row.headerFields, of: row, client)
             } catch let error as UploadError where error.isExpiration(ofFormUntil: signed.expires, at: time.date()) {
                 refusal = error
+                state.withLock { $0.bytesSent[row.attempt] = nil }
                 store.progress.restart(row.upload.id)
-                store.updates.notify()
+                store.updates.notifyProgress()
             }
         }
         guard let refresh = options.presignedForm else { throw refusal }
@@ -254,11 +280,9 @@ extension LocalSender {
         return try await client.upload(
             toObjectStore: layout, url, method: method, headerFields: headerFields,
             after: row.delivery(before: upload.attempts), elapsed: row.elapsed(at: time.date())
-        ) { [store] progress in
+        ) { [self] progress in
             // Another form is a little longer or shorter than the one in the queue.
-            let sent = progress.bytesSent == total ? upload.totalBytes : min(progress.bytesSent, upload.totalBytes)
-            store.progress.note(upload.id, bytesSent: sent)
-            store.updates.notify()
+            note(progress.bytesSent == total ? upload.totalBytes : min(progress.bytesSent, upload.totalBytes), of: row)
         }
     }
 }

@@ -3,6 +3,7 @@ import Synchronization
 #if canImport(Network)
 import Dispatch
 import Network
+import PostcardFoundation
 #endif
 
 #if canImport(Network)
@@ -20,7 +21,8 @@ final class NetworkMonitor: Sendable {
             self?.update(
                 NetworkPath(
                     isCellular: path.usesInterfaceType(.cellular), isExpensive: path.isExpensive,
-                    isConstrained: path.isConstrained, isAvailable: path.status == .satisfied))
+                    // A VPN on demand connects when something is sent.
+                    isConstrained: path.isConstrained, isAvailable: path.status != .unsatisfied))
         }
         monitor.start(queue: DispatchQueue(label: "Postcard network"))
     }
@@ -38,13 +40,8 @@ final class NetworkMonitor: Sendable {
     /// Waits for the first update, which follows the start of the monitor: at most a second. A run that ends when
     /// nothing is left to send would end before it.
     func untilKnown() async {
-        await withTaskGroup { group in
-            group.addTask { [self] in
-                for await _ in changes() where path != nil { return }
-            }
-            group.addTask { try? await Task.sleep(for: .seconds(1)) }
-            await group.next()
-            group.cancelAll()
+        try? await within(.seconds(1), or: CancellationError()) { [self] in
+            for await _ in changes() where path != nil { return }
         }
     }
 }

@@ -38,6 +38,10 @@ public struct QueueOptions: Sendable {
     /// form has expired fails, with the code `form-expired`.
     public var presignedForm: (@Sendable (QueuedUpload) async throws -> PresignedForm)?
 
+    /// Judges a response whose status is one of success: see ``BackgroundSession/accepts``. It has no limit of time.
+    /// Defaults to `nil`: the client's accepted statuses decide.
+    public var accepts: (@Sendable (QueuedUpload, QueuedUpload.Response) async throws -> Void)?
+
     /// Makes the header fields of a background session where there is none. Called before each attempt.
     var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
 

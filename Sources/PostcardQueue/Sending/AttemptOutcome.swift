@@ -3,7 +3,7 @@ package import PostcardClient
 import PostcardFiles
 import PostcardForm
 import PostcardFoundation
-import PostcardResumption
+import PostcardWire
 
 /// What the end of an attempt means for its upload.
 package enum AttemptOutcome: Sendable {
@@ -22,7 +22,9 @@ package enum AttemptOutcome: Sendable {
     /// Nothing says what became of the form. Only a person can find out whether it arrived.
     case unclear(String)
     /// The attempt was stopped. The upload goes back into the queue.
-    case stopped
+    ///
+    /// - Parameter mayHaveArrived: Whether all of the form was sent.
+    case stopped(mayHaveArrived: Bool)
 }
 
 extension AttemptOutcome {
@@ -32,7 +34,8 @@ extension AttemptOutcome {
     ///   - end: How the attempt ended.
     ///   - body: The beginning of the response's body.
     ///   - upload: The upload that was sent.
-    init(_ end: AttemptEnd, body: Data, of upload: QueuedUpload) {
+    ///   - statuses: The statuses of success. Defaults to 200 to 299.
+    init(_ end: AttemptEnd, body: Data, of upload: QueuedUpload, accepting statuses: Set<Int> = Set(200..<300)) {
         switch end {
         case .known(let outcome):
             self = outcome
@@ -59,7 +62,7 @@ extension AttemptOutcome {
                 // A success counts however many bytes the system says it has sent. It repeats a request whose
                 // connection broke and does not report that: a server that has the form already responds to the second
                 // one early. And after a relaunch it may have lost the count.
-                let isAccepted = response.status.kind == .successful
+                let isAccepted = statuses.contains(response.status.code)
                 self =
                     if method == .head {
                         Self.afterAsking(response, by: address)

@@ -21,9 +21,12 @@ extension Database {
 
     /// Notes that an attempt was stopped. Without data, the upload starts over.
     ///
-    /// - Parameter progress: How far uploads were, as far as it is known.
+    /// - Parameters:
+    ///   - progress: How far uploads were, as far as it is known.
+    ///   - failure: The failure of an upload whose bytes had all been sent. `nil` lets it start over, as any other.
     func notePause(
-        of attempt: AttemptID, resumingWith data: Data?, _ progress: [QueuedUpload.ID: Int64]
+        of attempt: AttemptID, resumingWith data: Data?, _ progress: [QueuedUpload.ID: Int64],
+        failing failure: QueuedUpload.Failure?
     ) throws {
         let id = try QueuedUpload.ID.fetchOne(
             self,
@@ -38,6 +41,9 @@ extension Database {
             try execute(sql: "UPDATE upload SET sent = ? WHERE id = ?", arguments: [bytesSent, id])
         } else {
             try forgetResumption(of: id)
+            if let failure, let sent = progress[id], let row = try row(id), sent >= row.upload.totalBytes {
+                return try failUpload(id, because: failure, includingPaused: true)
+            }
             try execute(sql: "UPDATE upload SET sent = 0 WHERE id = ?", arguments: [id])
         }
     }

@@ -79,7 +79,30 @@ extension Interruption {
     }
 }
 
+extension RetryPolicy {
+    /// Why uploads fail that were being sent when a process ended, and that are not sent again if a server may have
+    /// them.
+    var unclearFailure: QueuedUpload.Failure? {
+        repeatsUnclear ? nil : .unclear(after: Interruption.lost.failure)
+    }
+}
+
 extension AttemptEnd {
+    /// Whether the server has accepted the form although the system reports an error beside its response.
+    ///
+    /// The system's process stores the response among the app's files. If these cannot be written while the device is
+    /// locked (`NSFileProtectionComplete`), it reports EPERM in `NSPOSIXErrorDomain` at the end of an upload that
+    /// arrived.
+    ///
+    /// - Parameters:
+    ///   - status: The status of the response, or `nil` if there is none.
+    ///   - domain: The error's domain.
+    ///   - code: The error's code.
+    package static func isArrival(status: Int?, errorDomain domain: String?, code: Int?) -> Bool {
+        guard let status, (200..<300).contains(status) else { return false }
+        return domain == "NSPOSIXErrorDomain" && code == 1
+    }
+
     /// What the system's codes for background sessions mean: those of `NSURLErrorDomain` from -999 to -995, and the
     /// reasons of a cancellation. `nil` for codes that say something about the network or the server.
     ///

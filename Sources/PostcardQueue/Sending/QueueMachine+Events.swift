@@ -100,6 +100,8 @@ extension QueueMachine {
         var makesFields = false
         /// Whether the app makes presigned forms in place of those that have expired.
         var makesForms = false
+        /// The statuses of success of uploads whose endpoints do not say which.
+        var acceptedStatuses = Set(200..<300)
         /// How long an upload may take as a whole; `nil` means no limit. The system applies its limit to each attempt.
         var totalTimeout: Duration?
         /// The maximum number of attempts that the carrier has at a time.

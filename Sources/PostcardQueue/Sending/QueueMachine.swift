@@ -90,6 +90,8 @@ struct QueueMachine: Sendable {
             }
             noteInvalidations(in: events)
             self.events += events
+            // A session that another process has may have seemed to carry nothing.
+            if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
             return settle(then: .compare(Comparison(carried: carried, recorded: recorded)), at: now)
         case (.settling(let count, let step), .done):
             ended.removeFirst(count)

@@ -1,3 +1,4 @@
+import PostcardClient
 import PostcardFoundation
 
 /// Who carries the bytes of attempts: this process, or the system.
@@ -27,6 +28,14 @@ protocol AttemptCarrier: Sendable {
     /// - Returns: What the next attempts of these uploads can resume with, where the carrier has something.
     func cancel(_ attempts: Set<AttemptID>, pausing paused: Set<AttemptID>) async -> [AttemptID: Data]
 
+    /// Whether the app judges responses to the system.
+    var judges: Bool { get }
+
+    /// Has the app judge a response to the system that is success by its status.
+    ///
+    /// - Returns: `nil` if the app accepts it.
+    func rejection(of response: QueuedUpload.Response, to upload: QueuedUpload) async -> UploadError?
+
     /// Calls the system's completion handlers.
     func callHandlers()
 
@@ -55,6 +64,12 @@ struct QueueRun<Carrier: AttemptCarrier> {
     /// Notes that the database is intact, for a process that may be ended before it closes the queue.
     func noteRest() { store.database.noteRest() }
 
+    /// Whether the database says that the carrier has attempts.
+    var hasAttempts: Bool {
+        let attempts = try? store.database.read { try $0.attempts(of: machine.rules.session) }
+        return attempts?.isEmpty != true
+    }
+
     /// How a round ended.
     enum Ending {
         case rest(until: Date?)
@@ -81,11 +96,18 @@ struct QueueRun<Carrier: AttemptCarrier> {
                 event = try await carryOut(action)
             } catch {
                 failure = error
+                store.log.note("A round failed: \(error)", .error, at: time.date())
                 // The machine says when to try again.
                 nextExpiry = nil
                 event = .failed(mayPass: (error as? UploadQueueError)?.mayPass ?? false)
             }
         }
+    }
+
+    /// Signals that states of uploads have changed, and that some may have ended.
+    private func notifyChange() {
+        carrier.notifyChange()
+        store.ends.notify()
     }
 
     /// When the next round is due, which is no later than the next upload expires.
@@ -103,16 +125,17 @@ struct QueueRun<Carrier: AttemptCarrier> {
             return .compared(carried: carried, recorded: recorded, events: carrier.takeEvents())
         case .settle(let attempts, let progress):
             note(progress)
-            if !attempts.isEmpty { try settle(attempts) }
+            if !attempts.isEmpty { try settle(carrier.judges ? try await judged(attempts) : attempts) }
         case .cancel(let attempts, let uploads): await cancel(Set(attempts), of: uploads)
         case .read: return .recorded(try recorded())
         case .claim(let claim):
             try noteTime()
             let (rows, nextDue) = try carrier.claim(claim)
             if rows.isEmpty { return .exhausted(nextDue: nextDue) }
-            carrier.notifyChange()
+            notifyChange()
             return .claimed(rows)
         case .begin(let row):
+            store.log.note("Attempt \(row.attempt.number) of upload \(row.upload.id) begins.", at: time.date())
             if let refusal = await carrier.begin(row) { return .refused(refusal) }
         case .list:
             let carried = try await carrier.attempts()
@@ -134,7 +157,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
             try $0.failExpiredUploads(at: now)
             return try $0.nextExpiry()
         }
-        carrier.notifyChange()
+        notifyChange()
     }
 
     /// Corrects the due dates that a wrong clock has set: at first, and after each time the clock was set back.
@@ -150,7 +173,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
                     try db.correctLaterTimes(to: now)
                     try db.redateUploads(after: latest, of: session, to: due)
                 }
-                carrier.notifyChange()
+                notifyChange()
             }
         }
         lastDate = now
@@ -172,9 +195,10 @@ struct QueueRun<Carrier: AttemptCarrier> {
                 // If this fails, the upload is listed as waiting although it is being sent. Nothing else depends on it.
                 try? store.database.writeWithoutSync { try $0.beginTransfer(of: progress.upload) }
                 store.changes.notify()
+                store.updates.notify()
             }
         }
-        if !progress.isEmpty { store.updates.notify() }
+        if !progress.isEmpty { store.updates.notifyProgress() }
     }
 
     /// Cancels attempts. Uploads that were paused keep their progress if the carrier can resume them.
@@ -187,33 +211,52 @@ struct QueueRun<Carrier: AttemptCarrier> {
         let resumable = await carrier.cancel(attempts, pausing: paused)
         guard !paused.isEmpty else { return }
         try? store.database.write { db in
-            for attempt in paused { try db.notePause(of: attempt, resumingWith: resumable[attempt], progress) }
+            for attempt in paused {
+                try db.notePause(
+                    of: attempt, resumingWith: resumable[attempt], progress,
+                    failing: machine.rules.retryPolicy.repeatsUnclear ? nil : .unclear(after: .stopped))
+            }
         }
-        carrier.notifyChange()
+        notifyChange()
+    }
+
+    /// Has the app judge the responses that are success otherwise. Those that it rejects are failures.
+    private func judged(_ attempts: [QueueMachine.EndedAttempt]) async throws -> [QueueMachine.EndedAttempt] {
+        var judged = attempts
+        for (index, attempt) in attempts.enumerated() {
+            guard case .response = attempt.end,
+                let row = try store.database.read({ try $0.readRow(named: attempt.id.upload) }),
+                row.upload.state.kind != .done,
+                case .accepted(let response) = machine.rules.outcome(of: attempt, row),
+                let error = await carrier.rejection(of: response, to: row.upload)
+            else { continue }
+            judged[index].end = .known(.failed(error))
+        }
+        return judged
     }
 
     /// Records what the ends of attempts mean.
     private func settle(_ attempts: [QueueMachine.EndedAttempt]) throws {
         let now = time.date()
-        // Otherwise what is done now would be removed at once, as the oldest.
+        // Otherwise what is done now would be removed as the oldest.
         let isSetBack = isSetBack(at: now)
-        let done = try store.database.write { db in
+        let settled = try store.database.write { db in
             if isSetBack { try db.correctLaterTimes(to: now) }
             var generator = SystemRandomNumberGenerator()
-            let done = try attempts.compactMap { attempt -> UUID? in
+            return try attempts.compactMap { attempt -> (QueueMachine.EndedAttempt, UploadRow, Settlement)? in
                 guard let row = try db.row(named: attempt.id.upload),
                     let settlement = machine.rules.settlement(of: attempt, row, at: now, using: &generator)
                 else { return nil }
                 try db.record(settlement, of: row.upload.id, at: now)
                 try db.noteResumption(after: attempt, settlement, of: row.upload.id)
-                if case .done = settlement { return row.uuid }
-                return nil
+                return (attempt, row, settlement)
             }
-            if !done.isEmpty { try db.removeOldDoneUploads(store.done, at: now) }
-            return done
         }
         for attempt in attempts { if let upload = attempt.upload { store.progress.end(upload) } }
-        for upload in done { store.directory.removeBody(upload) }
-        carrier.notifyChange()
+        for (attempt, row, settlement) in settled {
+            store.log.note(attempt.logLine(settlement, of: row.upload.id), settlement.logLevel, at: now)
+            if case .done = settlement { store.directory.removeBody(row.uuid) }
+        }
+        notifyChange()
     }
 }

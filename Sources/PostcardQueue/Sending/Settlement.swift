@@ -25,7 +25,7 @@ extension QueueMachine {
         let id: AttemptID
         /// The attempt's upload, if it is known.
         var upload: QueuedUpload.ID?
-        let end: AttemptEnd
+        var end: AttemptEnd
         /// The beginning of the response's body.
         var body = Data()
         /// What the next attempt can resume with, if there is something.
@@ -38,12 +38,20 @@ extension QueueMachine.Rules {
     /// How long to wait before an upload that could not be handed over is tried again, in seconds.
     static let postponement = 60.0
 
-    /// What is further away than this was dated by a wrong clock, in seconds: a day, or longer if the policy allows longer
-    /// delays.
+    /// What is further away than this was dated by a wrong clock, in seconds: a day, or longer if the policy allows
+    /// longer delays.
     var longestDelay: Double { max(86_400, max(retryPolicy.maximumDelay, retryPolicy.maximumRetryAfter) / .seconds(1)) }
 
     func schedule(for row: UploadRow) -> RetrySchedule {
-        RetrySchedule(retryPolicy, for: row.upload.url, totalTimeout: totalTimeout)
+        RetrySchedule(retryPolicy, for: row.upload.url, totalTimeout: totalTimeout, isQueued: true)
+    }
+
+    /// What the end of an attempt means, before the app judges the response.
+    func outcome(of attempt: QueueMachine.EndedAttempt, _ row: UploadRow) -> AttemptOutcome {
+        let outcome = AttemptOutcome(
+            attempt.end, body: attempt.body, of: row.upload, accepting: row.acceptedStatuses ?? acceptedStatuses)
+        guard case .accepted(let response) = outcome, let error = row.interception(by: response) else { return outcome }
+        return .failed(error)
     }
 
     /// Decides what is recorded of an attempt, or returns `nil` if nothing changes: events may arrive twice, and the
@@ -58,11 +66,30 @@ extension QueueMachine.Rules {
         using generator: inout some RandomNumberGenerator
     ) -> Settlement? {
         if case .done = row.upload.state { return nil }
-        let delivery = row.delivery(before: attempt.id.number)
-        let outcome = AttemptOutcome(attempt.end, body: attempt.body, of: row.upload)
+        let outcome = outcome(of: attempt, row)
         // Even if the upload was cancelled or paused since, the server has it.
         if case .accepted(let response) = outcome { return .done(response) }
-        guard row.attempt == attempt.id, row.isHeld(by: session) else { return nil }
+        guard row.attempt == attempt.id else { return nil }
+        // What resumes is not unclear. About attempts before this one, the user was asked.
+        let asks = !retryPolicy.repeatsUnclear && row.resource == nil && attempt.resumeData == nil
+        // Also if the user has paused it since: it would be sent again without a question once it continues. What the
+        // user has sent elsewhere, or retried, since is another delivery.
+        if asks, row.possibleDelivery != nil, !row.upload.state.isEnded, case .stopped(mayHaveArrived: true) = outcome {
+            return .fail(because: .unclear(after: .stopped), mayHaveArrived: true)
+        }
+        guard row.isHeld(by: session) else { return nil }
+        let settlement = settlement(after: outcome, of: attempt, row, at: now, using: &generator)
+        if asks, case .delay(_, let failure, _, mayHaveArrived: true) = settlement {
+            return .fail(because: .unclear(after: failure), mayHaveArrived: true)
+        }
+        return settlement
+    }
+
+    private func settlement(
+        after outcome: AttemptOutcome, of attempt: QueueMachine.EndedAttempt, _ row: UploadRow, at now: Date,
+        using generator: inout some RandomNumberGenerator
+    ) -> Settlement? {
+        let delivery = row.delivery(before: attempt.id.number)
         switch outcome {
         case .accepted(let response): return .done(response)
         case .failed(let error, _) where makesFields && !row.hasFreshFields && error.response?.status == .unauthorized:
@@ -75,7 +102,8 @@ extension QueueMachine.Rules {
         case .failed(let error, let pause):
             let failure = RetrySchedule.Failure(error, at: now, pause: pause)
             // The system repeats a request whose connection broke and does not report it: without a response, the form
-            // may have arrived, even if the last failure was another one. A 409 may be about an earlier request.
+            // may have arrived, even if the last failure was another one. What the system says it has sent does not
+            // count: an app that was away has not been told. A 409 may be about an earlier request.
             let isRepeated = session != nil && attempt.hasBegun
             var history = row.history(after: isRepeated ? .responseLost(resource: nil) : delivery)
             history.add(failure)
@@ -86,11 +114,12 @@ extension QueueMachine.Rules {
                 return .delay(
                     until: now.addingTimeInterval(delay / .seconds(1)), because: QueuedUpload.Failure(error),
                     as: .failure(conflicts: history.conflicts), mayHaveArrived: mayHaveArrived)
-            case .fail(let error) where error.response != nil && row.resumeData != nil:
+            case .fail(let error) where error.response != nil && error.outlook == nil && row.resumeData != nil:
                 // What a server refuses after a pause may be the rest of a form that it has forgotten, and not the
                 // form. The next attempt sends the whole form.
                 return .delay(
-                    until: now, because: QueuedUpload.Failure(error), as: .nothing, mayHaveArrived: mayHaveArrived)
+                    until: now, because: QueuedUpload.Failure(error), as: .nothing,
+                    mayHaveArrived: mayHaveArrived || delivery.mayHaveArrived)
             case .fail(let error):
                 return .fail(because: QueuedUpload.Failure(error), mayHaveArrived: mayHaveArrived)
             }
@@ -168,8 +197,35 @@ extension Database {
         case .delay(let due, let failure, let count, let mayHaveArrived):
             try delayUpload(id, until: due, because: failure, as: count, mayHaveArrived: mayHaveArrived)
         case .fail(let failure, let mayHaveArrived):
-            try failUpload(id, because: failure, mayHaveArrived: mayHaveArrived)
+            try failUpload(id, because: failure, mayHaveArrived: mayHaveArrived, includingPaused: true)
         case .putBack: try returnUpload(id)
+        }
+    }
+}
+
+extension Settlement {
+    var logLevel: QueueLog.Level { if case .fail = self { .error } else { .notice } }
+}
+
+extension QueueMachine.EndedAttempt {
+    /// How the attempt ended and what follows, for the log.
+    func logLine(_ settlement: Settlement, of upload: QueuedUpload.ID) -> String {
+        var line = "Attempt \(id.number) of upload \(upload) ended"
+        if let systemCode { line += " (\(systemCode))" }
+        switch settlement {
+        case .done(let response): line += " with status \(response.status): it is done."
+        case .delay(let date, let failure, _, _):
+            line += ": \(failure.code). \(failure.message) The next one is due \(date.formatted(.iso8601))."
+        case .fail(let failure, _): line += ": \(failure.code). \(failure.message) It has failed."
+        case .putBack: line += ": it was stopped, and waits."
+        }
+        return line
+    }
+
+    private var systemCode: String? {
+        switch end {
+        case .failed(let error), .known(.failed(let error, _)): error.systemCode
+        case .response, .interrupted, .unavailable, .known: nil
         }
     }
 }

@@ -1,7 +1,8 @@
 import GRDB
 import PostcardFoundation
 
-/// Uploads that are done: how many there were, and which are no longer listed. Each is called within one transaction.
+/// Uploads that are done: how many there were, and which are no longer listed. An upload whose end the app has not
+/// acknowledged is listed. Each is called within one transaction.
 extension Database {
     /// The number of uploads that were done, including those that were removed since.
     var doneCount: Int {
@@ -14,7 +15,7 @@ extension Database {
 
     /// The uploads that were done and need no longer be listed.
     func oldDoneUploads(_ kept: DoneUploads, at now: Date) throws -> Set<QueuedUpload.ID> {
-        let done = "SELECT id FROM upload INDEXED BY upload_done WHERE state = 'done'"
+        let done = "SELECT id FROM upload INDEXED BY upload_done WHERE state = 'done' AND ended IS NULL"
         var old: Set<QueuedUpload.ID> = []
         if let age = kept.maximumAge {
             let limit = now.addingTimeInterval(-(age / .seconds(1))).timeIntervalSince1970

@@ -33,8 +33,17 @@ extension Database {
         try execute(sql: "UPDATE request SET signed = NULL WHERE id = ?", arguments: [id])
         try forgetResumption(of: id)
         try execute(sql: "UPDATE queue SET done = \(Self.increment("done"))")
+        try noteEnd(of: id)
         try keep(response, of: id)
         try releaseGroup(of: id)
+    }
+
+    /// Numbers the end of an upload, which the app has to acknowledge.
+    private func noteEnd(of id: QueuedUpload.ID) throws {
+        try cachedStatement(sql: "UPDATE queue SET ends = \(Self.increment("ends"))").execute()
+        try cachedStatement(
+            sql: "UPDATE upload SET ended = (SELECT CAST(max(ends) AS INTEGER) FROM queue) WHERE id = ?"
+        ).execute(arguments: [id])
     }
 
     /// Keeps the latest response of a server, or `nil` if there was none.
@@ -104,7 +113,8 @@ extension Database {
             self,
             sql: """
                 SELECT EXISTS (SELECT 1 FROM upload WHERE \(Self.startsLater) OR \(Self.isDueTooLate))
-                    OR EXISTS (SELECT 1 FROM upload INDEXED BY upload_done WHERE state = 'done' AND finished > :now)
+                    OR EXISTS (SELECT 1 FROM upload INDEXED BY upload_done
+                        WHERE state = 'done' AND ended IS NULL AND finished > :now)
                 """,
             arguments: [
                 "now": now.timeIntervalSince1970, "latest": latest.timeIntervalSince1970, "session": session,
@@ -181,33 +191,46 @@ extension Database {
 
     /// Ends an upload that is not sent again.
     ///
-    /// - Parameter mayHaveArrived: Whether the latest attempt may have delivered the form. Defaults to `true`.
-    func failUpload(_ id: QueuedUpload.ID, because failure: QueuedUpload.Failure, mayHaveArrived: Bool = true) throws {
+    /// - Parameters:
+    ///   - mayHaveArrived: Whether the latest attempt may have delivered the form. Defaults to `true`.
+    ///   - includingPaused: Whether a paused upload ends too. Defaults to `false`.
+    func failUpload(
+        _ id: QueuedUpload.ID, because failure: QueuedUpload.Failure, mayHaveArrived: Bool = true,
+        includingPaused: Bool = false
+    ) throws {
         if !mayHaveArrived { try ruleOutDelivery(of: id) }
         try execute(
             sql: """
                 UPDATE upload SET state = 'failed', schedule = NULL, session = NULL, code = ?, reason = ?, advice = ?,
                     failures = \(Self.increment("failures"))
-                WHERE id = ? AND state NOT IN ('done', 'failed', 'cancelled', 'paused')
-                """, arguments: [failure.code.rawValue, failure.message, failure.advice, id])
+                WHERE id = ? AND state NOT IN ('done', 'failed', 'cancelled') AND (state <> 'paused' OR ?)
+                """, arguments: [failure.code.rawValue, failure.message, failure.advice, id, includingPaused])
         guard changesCount == 1 else { return }
+        try noteEnd(of: id)
         try keep(failure.response, of: id)
         try forgetResumption(of: id)
     }
 
     /// Cancels all uploads that have not ended, including rows that cannot be read.
     func cancelAllUploads() throws {
+        let open = try QueuedUpload.ID.fetchAll(
+            self, sql: "SELECT id FROM upload WHERE state NOT IN ('done', 'failed', 'cancelled') ORDER BY id")
         try execute(
             sql: """
                 UPDATE upload SET state = 'cancelled', schedule = NULL, session = NULL
                 WHERE state NOT IN ('done', 'failed', 'cancelled')
                 """)
+        for id in open { try noteEnd(of: id) }
         try forgetResumptionsOfEndedUploads()
     }
 
     func cancelUpload(_ id: QueuedUpload.ID) throws {
         try execute(
-            sql: "UPDATE upload SET state = 'cancelled', schedule = NULL, session = NULL WHERE id = ?", arguments: [id])
+            sql: """
+                UPDATE upload SET state = 'cancelled', schedule = NULL, session = NULL
+                WHERE id = ? AND state <> 'cancelled'
+                """, arguments: [id])
+        if changesCount == 1 { try noteEnd(of: id) }
         try forgetResumption(of: id)
         try releaseGroup(of: id)
     }
@@ -234,7 +257,7 @@ extension Database {
             sql: """
                 UPDATE upload SET state = 'waiting', session = NULL, failures = 0, conflicts = 0, interruptions = 0,
                     hasFreshFields = 0, started = NULL, expires = CASE WHEN expires > ? THEN expires END,
-                    code = NULL, reason = NULL, advice = NULL,
+                    code = NULL, reason = NULL, advice = NULL, ended = NULL,
                     due = coalesce(notBefore, 0),
                     sent = CASE WHEN state IN ('retrying', 'paused') THEN sent ELSE 0 END,
                     resource = CASE WHEN state IN ('retrying', 'paused') THEN resource END,
@@ -296,6 +319,9 @@ extension Database {
     /// Fails the uploads whose time is over, wherever they are: those that are being sent have no sender then.
     func failExpiredUploads(at now: Date) throws {
         let failure = QueuedUpload.Failure.expired
+        let expired = try QueuedUpload.ID.fetchAll(
+            self, sql: "SELECT id FROM upload WHERE \(Self.isExpired) ORDER BY id",
+            arguments: [now.timeIntervalSince1970])
         // A response belongs to the failure before.
         try execute(
             sql: "DELETE FROM response WHERE id IN (SELECT id FROM upload WHERE \(Self.isExpired))",
@@ -306,6 +332,7 @@ extension Database {
                 WHERE \(Self.isExpired)
                 """,
             arguments: [failure.code.rawValue, failure.message, failure.advice, now.timeIntervalSince1970])
+        for id in expired { try noteEnd(of: id) }
         try forgetResumptionsOfEndedUploads()
     }
 
@@ -316,8 +343,10 @@ extension Database {
     func setQueuePaused(_ isPaused: Bool) throws {
         // There is one row, unless someone has changed that.
         let done = try doneCount
+        let ends = try Int64.fetchOne(self, sql: "SELECT CAST(max(ends) AS INTEGER) FROM queue") ?? 0
         try execute(sql: "DELETE FROM queue")
-        try execute(sql: "INSERT INTO queue (isPaused, done) VALUES (?, ?)", arguments: [isPaused, done])
+        try execute(
+            sql: "INSERT INTO queue (isPaused, done, ends) VALUES (?, ?, ?)", arguments: [isPaused, done, ends])
         guard isPaused else { return }
         try notePausing()
         try execute(
@@ -328,17 +357,32 @@ extension Database {
                 """)
     }
 
-    /// Removes all uploads that have ended.
+    /// The uploads in some states.
+    func ids(in states: Set<QueuedUpload.State.Kind>) throws -> [QueuedUpload.ID] {
+        let names = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        return try QueuedUpload.ID.fetchAll(self, sql: "SELECT id FROM upload WHERE state IN (\(names)) ORDER BY id")
+    }
+
+    /// Removes uploads.
     ///
-    /// - Returns: Their number, and the names of their bodies.
-    func removeEndedUploads() throws -> (count: Int, bodies: [UUID]) {
-        let ended = "state IN ('done', 'failed', 'cancelled')"
-        let names = try DatabaseValue.fetchAll(self, sql: "SELECT uuid FROM upload WHERE \(ended)")
-        let groups = try DatabaseValue.fetchSet(
-            self, sql: "SELECT sequence FROM upload WHERE \(ended) AND sequence IS NOT NULL")
-        try execute(sql: "DELETE FROM upload WHERE \(ended)")
+    /// - Returns: The number of those that there were, the names of their bodies, and the sessions that had them.
+    func removeUploads(_ ids: [QueuedUpload.ID]) throws -> (count: Int, bodies: [UUID], sessions: Set<String>) {
+        var (count, bodies, sessions) = (0, [UUID](), Set<String>())
+        var groups: Set<DatabaseValue> = []
+        let read = try cachedStatement(sql: "SELECT uuid, sequence, session FROM upload WHERE id = ?")
+        let delete = try cachedStatement(sql: "DELETE FROM upload WHERE id = ?")
+        for id in ids {
+            guard let row = try Row.fetchOne(read, arguments: [id]) else { continue }
+            count += 1
+            if let body = UUID(bodyName: try row.decode(DatabaseValue.self, forColumn: "uuid")) { bodies.append(body) }
+            let group = try row.decode(DatabaseValue.self, forColumn: "sequence")
+            if !group.isNull { groups.insert(group) }
+            let session = String.fromDatabaseValue(try row.decode(DatabaseValue.self, forColumn: "session"))
+            if let session { sessions.insert(session) }
+            try delete.execute(arguments: [id])
+        }
         for group in groups { try release(group) }
-        return (names.count, names.compactMap(UUID.init(bodyName:)))
+        return (count, bodies, sessions)
     }
 
     private func releaseGroup(of id: QueuedUpload.ID) throws {

@@ -40,28 +40,37 @@ extension Database {
         try insertRequest(
             of: id, key: form.headerFields.idempotencyKey ?? "\"\(form.uuid.uuidString)\"",
             headerFields: UploadRow.Field.list(fields),
-            contentType: form.contentType, parts: form.parts, signed: form.signed)
+            contentType: form.contentType, parts: form.parts, signed: form.signed, accepting: form.acceptedStatuses)
         return id
     }
 
     func insertRequest(
         of id: QueuedUpload.ID, key: String, headerFields: [UploadRow.Field], contentType: String,
-        parts: [UploadRow.Part], signed: SignedAddress?
+        parts: [UploadRow.Part], signed: SignedAddress?, accepting statuses: Set<Int>? = nil
     ) throws {
         let encoder = JSONEncoder()
         try execute(
             sql: """
-                INSERT INTO request (id, idempotencyKey, headerFields, contentType, parts, signed)
-                VALUES (?, ?, ?, ?, ?, ?)
+                INSERT INTO request (id, idempotencyKey, headerFields, contentType, parts, signed, statuses)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
                 id, key, try encoder.encode(headerFields), contentType, try encoder.encode(parts),
-                try signed.map { try encoder.encode($0) },
+                try signed.map { try encoder.encode($0) }, try statuses.map { try encoder.encode($0.sorted()) },
             ])
     }
 
     var isQueuePaused: Bool {
         get throws { try Bool.fetchOne(self, sql: "SELECT EXISTS (SELECT 1 FROM queue WHERE isPaused <> 0)") ?? false }
+    }
+
+    /// The number of uploads in each state that the rows name.
+    func counts() throws -> [String: Int] {
+        let rows = try Row.fetchAll(
+            self, sql: "SELECT CAST(state AS TEXT) AS name, count(*) AS number FROM upload GROUP BY name")
+        return try rows.reduce(into: [:]) { counts, row in
+            counts[try row.decode(String.self, forColumn: "name")] = try row.count("number")
+        }
     }
 
     /// Reads an upload, or returns `nil` if there is none with that identifier.
@@ -101,6 +110,13 @@ extension Database {
         let id = try QueuedUpload.ID.fetchOne(
             self, sql: "SELECT id FROM upload WHERE uuid = ?", arguments: [uuid.uuidString])
         return try id.flatMap(readable)
+    }
+
+    /// Reads the upload of a transfer, or returns `nil` if there is none, or none that can be read.
+    func readRow(named uuid: UUID) throws -> UploadRow? {
+        let id = try QueuedUpload.ID.fetchOne(
+            self, sql: "SELECT id FROM upload WHERE uuid = ?", arguments: [uuid.uuidString])
+        do { return try id.flatMap(row) } catch is RowDamage { return nil }
     }
 
     /// The names of the bodies that are still needed.
@@ -201,7 +217,19 @@ extension Database {
     }
 
     /// Puts uploads back into the queue that were being sent when a process ended.
-    func recoverUploads() throws {
+    ///
+    /// - Parameter failure: Why those fail instead that a server may have, and cannot be asked about. Defaults to
+    ///   `nil`: they do not.
+    func recoverUploads(failingUnclear failure: QueuedUpload.Failure? = nil) throws {
+        if let failure {
+            let unclear = try QueuedUpload.ID.fetchAll(
+                self,
+                sql: """
+                    SELECT id FROM upload INDEXED BY upload_sending JOIN delivery USING (id)
+                    WHERE state = 'sending' AND session IS NULL AND resource IS NULL
+                    """)
+            for id in unclear { try failUpload(id, because: failure) }
+        }
         try execute(
             sql: """
                 UPDATE upload SET state = 'waiting', schedule = \(Self.place), due = coalesce(notBefore, 0)

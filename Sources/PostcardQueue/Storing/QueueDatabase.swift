@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import GRDBSQLite
+import PostcardFoundation
 import Synchronization
 import SystemPackage
 
@@ -12,12 +13,12 @@ final class QueueDatabase: Sendable {
     private let directory: QueueDirectory
     private let activity: ExpiringActivity
     private unowned let pool: DatabasePool
-    /// Keeps the pool, which closes the database when it is released: then its log is written back, and it is not if the
-    /// pool is closed before (https://github.com/groue/GRDB.swift/issues/739).
+    /// Keeps the pool, which closes the database when it is released: then its log is written back, and it is not if
+    /// the pool is closed before (https://github.com/groue/GRDB.swift/issues/739).
     private let owned: Mutex<DatabasePool?>
 
     /// The version of the tables that this code makes.
-    static let version = 5
+    static let version = 7
 
     /// The application identifier in the file's header: "Post".
     private static let application: Int32 = 0x506F_7374
@@ -51,8 +52,6 @@ final class QueueDatabase: Sendable {
         configuration.maximumReaderCount = 2
         // Several processes may use the database at the same time, with short writes.
         configuration.busyMode = .timeout(30)
-        // For apps that post GRDB's notifications for their own databases.
-        configuration.observesSuspensionNotifications = true
         configuration.prepareDatabase { db in
             // On Darwin, FULL alone leaves bytes in the drive's cache. Temporary files would be outside the queue's
             // directory.
@@ -87,7 +86,7 @@ final class QueueDatabase: Sendable {
 
     deinit {
         // Closing locks the database, to write its log back. The system may grant no time for it.
-        let grant = try? activity.begin()
+        let grant = activity.begin()
         defer { grant?.end() }
         owned.withLock { $0 = nil }
         // If another process has it open, what that one writes changes the files once more.
@@ -166,7 +165,7 @@ final class QueueDatabase: Sendable {
             // SQLite on iOS reports this for protected files before the first unlock.
             .locked(error)
         case let error as DatabaseError where [.SQLITE_INTERRUPT, .SQLITE_ABORT].contains(error.resultCode):
-            // The activity has expired, or the app has posted GRDB's notification.
+            // The activity has expired.
             .suspended(error)
         case let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN:
             .unusableDirectory("The queue's database \(path) cannot be opened: \(error).", underlyingError: error)
@@ -211,12 +210,16 @@ final class QueueDatabase: Sendable {
     /// retried by hand, `conflicts` how many conflicts in a row there were, as `RetrySchedule` counts them, and
     /// `interruptions` how many attempts in a row the system ended. `hasFreshFields` says whether the latest attempt
     /// follows a 401 or the refusal of an expired form. `code`, `reason` and `advice` say why the latest attempt
-    /// failed, and `finished` when the upload was done.
+    /// failed, and `finished` when the upload was done. `ended` numbers the ends that the app has not acknowledged, in
+    /// their order.
     ///
-    /// In the table `request`, the column `signed` has the address of a presigned form until its upload is done. The
-    /// table `response` has the latest response, if it came with the latest failure or with success. The table
-    /// `delivery` has a row for each upload whose form may have arrived: the first attempt that may have delivered the
-    /// form. The column `done` of the table `queue` counts the uploads that were done, including removed ones.
+    /// In the table `request`, the column `signed` has the address of a presigned form until its upload is done, and
+    /// `statuses` the statuses of success of an endpoint. The table `response` has the latest response, if it came with
+    /// the latest failure or with success. The table `delivery` has a row for each upload whose form may have arrived:
+    /// the first attempt that may have delivered the form. The columns `done` and `ends` of the table `queue` count the
+    /// uploads that were done and the ends of uploads, including those of removed ones.
+    ///
+    /// The table `import` has the forms whose picked items are not all copied yet, until their bodies are written.
     ///
     /// The table `resumption` has a row for each upload that the system had and that is to continue where it stopped:
     /// the number of the attempt that stopped, and the data to resume with, which is `NULL` until the system has
@@ -252,7 +255,8 @@ final class QueueDatabase: Sendable {
                     enqueued REAL NOT NULL,
                     started REAL,
                     conflicts INTEGER NOT NULL DEFAULT 0,
-                    finished REAL
+                    finished REAL,
+                    ended INTEGER
                 );
                 CREATE TABLE request (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
@@ -260,7 +264,8 @@ final class QueueDatabase: Sendable {
                     headerFields BLOB NOT NULL,
                     contentType TEXT NOT NULL,
                     parts BLOB NOT NULL,
-                    signed BLOB
+                    signed BLOB,
+                    statuses BLOB
                 );
                 CREATE TABLE response (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
@@ -275,12 +280,21 @@ final class QueueDatabase: Sendable {
                 CREATE INDEX upload_session ON upload (session, id) WHERE session IS NOT NULL;
                 CREATE INDEX upload_expires ON upload (expires)
                     WHERE expires IS NOT NULL AND state NOT IN ('done', 'failed', 'cancelled');
-                CREATE INDEX upload_done ON upload (finished, id) WHERE state = 'done';
-                CREATE TABLE queue (isPaused INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0);
+                CREATE INDEX upload_done ON upload (finished, id) WHERE state = 'done' AND ended IS NULL;
+                CREATE INDEX upload_ended ON upload (ended, id) WHERE ended IS NOT NULL;
+                CREATE TABLE queue (
+                    isPaused INTEGER NOT NULL,
+                    done INTEGER NOT NULL DEFAULT 0,
+                    ends INTEGER NOT NULL DEFAULT 0
+                );
                 INSERT INTO queue (isPaused) VALUES (0);
                 CREATE TABLE delivery (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
                     attempt INTEGER NOT NULL
+                );
+                CREATE TABLE import (
+                    id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
+                    form BLOB NOT NULL
                 );
                 CREATE TABLE resumption (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,

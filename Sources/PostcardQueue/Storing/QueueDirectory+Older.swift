@@ -20,7 +20,9 @@ extension QueueDirectory {
             defer { withExtendedLifetime(lock) {} }
             guard isOlder() else { return }
             let folder = try folderForOlder(in: root)
-            for name in [bodiesName, closingName] + companionNames + [databaseName] { try root.move(name, to: folder) }
+            for name in [bodiesName, importsName, closingName] + companionNames + [databaseName] {
+                try root.move(name, to: folder)
+            }
             try folder.synchronize()
             try root.synchronize()
         } catch {

@@ -1,6 +1,7 @@
 import PostcardFiles
 import PostcardForm
 import PostcardFoundation
+import Synchronization
 import SystemPackage
 
 /// The directory of a queue:
@@ -10,6 +11,7 @@ import SystemPackage
 /// queue.closed         what the database's files were like when the queue was closed
 /// queue.lock           locked by the process that sends
 /// bodies/UUID          the body of an upload, as it is sent
+/// imports/UUID         what was picked for an upload, until its body is written
 /// older-N              a queue of an older version that was set aside
 /// ```
 ///
@@ -18,13 +20,17 @@ final class QueueDirectory: Sendable {
     let url: URL
     let root: PrivateDirectory
     let bodies: PrivateDirectory
+    let imports: PrivateDirectory
+    private let freeBytes: @Sendable (URL) -> Int64?
     /// Held as long as the database may be open.
     let use: OpenDatabases.Use
+    private let locking = Mutex(())
 
     static let databaseName: FilePath.Component = "queue.sqlite"
     static let logName: FilePath.Component = "queue.sqlite-wal"
     static let companionNames: [FilePath.Component] = [logName, "queue.sqlite-shm", "queue.sqlite-journal"]
     static let bodiesName: FilePath.Component = "bodies"
+    static let importsName: FilePath.Component = "imports"
     static let lockName: FilePath.Component = "queue.lock"
     static let closingName: FilePath.Component = "queue.closed"
 
@@ -33,14 +39,17 @@ final class QueueDirectory: Sendable {
     /// Opens a directory, and makes it if there is none.
     ///
     /// - Parameters:
-    ///   - systemSends: Whether the system sends the bodies. It may give a body a name for each transfer that has it, also
-    ///     for one that was cancelled a moment ago.
+    ///   - systemSends: Whether the system sends the bodies. It may give a body a name for each transfer that has it,
+    ///     also for one that was cancelled a moment ago.
+    ///   - freeBytes: The bytes that are free in a folder.
     ///   - check: Checks an existing database before anything is created next to it.
     /// - Throws: ``UploadQueueError`` if it cannot be used or other users can write to it; errors of `check`.
     init(
-        _ url: URL, systemSends: Bool, checkingDatabase check: (FileDescriptor) throws(UploadQueueError) -> Void
+        _ url: URL, systemSends: Bool, freeBytes: @escaping @Sendable (URL) -> Int64?,
+        checkingDatabase check: (FileDescriptor) throws(UploadQueueError) -> Void
     ) throws(UploadQueueError) {
         self.url = url
+        self.freeBytes = freeBytes
         do {
             let root = try PrivateDirectory(FilePath(url.absoluteURL.path))
             self.root = root
@@ -51,6 +60,7 @@ final class QueueDirectory: Sendable {
             }
             for name in [Self.databaseName] + Self.companionNames { try root.protect(name) }
             bodies = try root.directory(Self.bodiesName, allowsOtherNames: systemSends)
+            imports = try root.directory(Self.importsName)
         } catch let error as FileError {
             throw UploadQueueError(error)
         } catch {
@@ -123,9 +133,18 @@ final class QueueDirectory: Sendable {
     /// Locks the queue, so that only this process sends from it.
     func lock() throws(UploadQueueError) -> FileLock {
         do throws(FileError) {
-            return try root.lock(Self.lockName)
+            return try locking.withLock { _ throws(FileError) in try root.lock(Self.lockName) }
         } catch {
             throw error.errno == .wouldBlock ? .inUse(url.path) : UploadQueueError(error)
+        }
+    }
+
+    /// Does what no process that sends may meet, unless one does. A sender of this process waits for it.
+    func whileNoneSends(_ work: () throws -> Void) throws {
+        try locking.withLock { _ in
+            guard let lock = try? root.lock(Self.lockName) else { return }
+            try work()
+            withExtendedLifetime(lock) {}
         }
     }
 
@@ -134,20 +153,46 @@ final class QueueDirectory: Sendable {
         url.appending(path: Self.bodiesName.string).appending(path: upload.uuidString)
     }
 
+    /// The URL of the folder for what was picked for an upload.
+    func importURL(_ upload: UUID) -> URL {
+        url.appending(path: Self.importsName.string).appending(path: upload.uuidString)
+    }
+
     /// Writes the body of an upload, and waits until it is on disk.
     func write(_ layout: FormLayout, for upload: UUID) async throws -> (length: Int64, parts: [UploadRow.Part]) {
         guard let name = FilePath.Component(upload.uuidString) else { throw CancellationError() }
+        let written = try await write(layout, as: name, in: bodies)
+        return (written.length, UploadRow.Part.list(layout, written.contentRanges))
+    }
+
+    /// Writes a body, and waits until it is on disk. A body that is a whole file is a clone of it where the file system
+    /// makes one, which takes neither time nor space.
+    ///
+    /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/full`` before anything is written, if the free
+    ///   space is too small.
+    func write(
+        _ layout: FormLayout, as name: FilePath.Component, in directory: PrivateDirectory
+    ) async throws -> (length: Int64, contentRanges: [Range<Int64>]) {
         do {
-            let file = try bodies.create(name)
+            if let clone = try layout.withWholeFile({ try directory.clone($0, as: name) }) {
+                try clone.synchronize()
+                try directory.synchronize()
+                return (layout.contentLength ?? 0, layout.contentRanges ?? [])
+            }
+            if let needed = layout.contentLength, let free = freeBytes(url), free < needed {
+                throw UploadQueueError.full(url.path, needed: needed, free: free)
+            }
+            let file = try directory.create(name)
             let written = try await layout.writeBody(to: file.descriptor)
             try file.synchronize()
-            try bodies.synchronize()
-            return (written.length, UploadRow.Part.list(layout, written.contentRanges))
+            try directory.synchronize()
+            return written
         } catch {
-            removeBody(upload)
+            try? directory.remove(name)
             switch error {
             case let error as FileError: throw UploadQueueError(error)
-            case let error as Errno: throw UploadQueueError(FileError("write to", bodies.path.appending(name), error))
+            case let error as Errno:
+                throw UploadQueueError(FileError("write to", directory.path.appending(name), error))
             default: throw error
             }
         }
@@ -182,6 +227,11 @@ final class QueueDirectory: Sendable {
         try? bodies.remove(name)
     }
 
+    /// Removes the folder for what was picked for an upload.
+    func removeImport(_ upload: UUID) {
+        try? FileManager.default.removeItem(at: importURL(upload))
+    }
+
     /// Removes bodies that belong to no upload and were last written before a time. A process that ended while it wrote
     /// them left them behind. Other names, and anything but regular files, are not touched.
     func sweep(keeping uploads: Set<UUID>, olderThan limit: Date) {
@@ -193,15 +243,27 @@ final class QueueDirectory: Sendable {
             try? bodies.remove(file)
         }
     }
+
+    /// Removes folders of imports that belong to no upload and are in no use.
+    func sweepImports(keeping uploads: Set<UUID>, olderThan limit: Date) {
+        for name in (try? imports.names()) ?? [] {
+            guard let upload = UUID(uuidString: name), upload.uuidString == name, !uploads.contains(upload),
+                let folder = FilePath.Component(name),
+                let changed = try? imports.lastChange(of: folder, as: .directory),
+                changed < Int64(limit.timeIntervalSince1970)
+            else { continue }
+            try? ImportFolder(upload, in: self).remove()
+        }
+    }
 }
 
-extension FileError {
-    /// Whether the same call may succeed later: the phone was locked, or too many files were open. If the file is
-    /// missing, or something else is in its place, it will not.
-    var mayPass: Bool {
+extension FileError: PassingError {
+    /// Whether the same call may succeed later: the phone was locked, the disk full, or too many files were open. If the
+    /// file is missing, or something else is in its place, it will not.
+    package var mayPass: Bool {
         let passing: [Errno] = [
             .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,
-            .interrupted,
+            .interrupted, .noSpace, .diskQuotaExceeded,
         ]
         return reason == nil && passing.contains(errno)
     }

@@ -15,6 +15,9 @@ struct QueueStore: Sendable {
     let changes: ChangeSignal
     /// Signals that there is something new to show, including progress.
     let updates: ChangeSignal
+    /// Signals that uploads may have ended.
+    let ends: ChangeSignal
+    let log: QueueLog
     /// Notifies other processes.
     let broadcast: ChangeBroadcast
     /// The name of these notifications, and what receives them.
@@ -35,11 +38,14 @@ struct QueueStore: Sendable {
         networkPath = opening.networkPath
         changes = opening.changes
         updates = opening.updates
+        ends = opening.ends
+        log = opening.log
         broadcast = opening.broadcast
         broadcastName = "Postcard.queue.\(directory.use.name)"
-        listener = broadcast.listen(broadcastName) { [changes, updates] in
+        listener = broadcast.listen(broadcastName) { [changes, updates, ends] in
             changes.notify()
             updates.notify()
+            ends.notify()
         }
     }
 
@@ -55,15 +61,21 @@ struct QueueStore: Sendable {
     private static func open(_ opening: QueueOpening) throws(UploadQueueError) -> (QueueDirectory, QueueDatabase) {
         #if canImport(Darwin)
         // One process at a time makes or opens a database that an app shares with its extensions.
-        var result = Result<(QueueDirectory, QueueDatabase), UploadQueueError>.failure(.suspended(nil))
-        let coordinator = NSFileCoordinator()
-        coordinator.coordinate(writingItemAt: opening.url, options: .forMerging, error: nil) { _ in
+        var result: Result<(QueueDirectory, QueueDatabase), UploadQueueError>?
+        var failure: NSError?
+        NSFileCoordinator().coordinate(writingItemAt: opening.url, options: .forMerging, error: &failure) { _ in
             do throws(UploadQueueError) {
                 result = .success(try openFiles(opening))
             } catch {
                 result = .failure(error)
             }
         }
+        if let failure {
+            throw .unusableDirectory(
+                "The queue's directory \(opening.url.path) cannot be coordinated with other processes: "
+                    + "\(failure.localizedDescription)", underlyingError: failure)
+        }
+        guard let result else { throw .suspended(nil) }
         return try result.get()
         #else
         // SQLite's own locks do here.
@@ -75,7 +87,9 @@ struct QueueStore: Sendable {
         _ opening: QueueOpening
     ) throws(UploadQueueError) -> (QueueDirectory, QueueDatabase) {
         let path = opening.url.appending(path: QueueDirectory.databaseName.string).path
-        let directory = try QueueDirectory(opening.url, systemSends: opening.systemSends) {
+        let directory = try QueueDirectory(
+            opening.url, systemSends: opening.systemSends, freeBytes: opening.freeBytes
+        ) {
             file throws(UploadQueueError) in
             try QueueDatabase.check(file, at: path)
         }
@@ -100,6 +114,7 @@ struct QueueStore: Sendable {
     func notifyChange() {
         changes.notify()
         updates.notify()
+        ends.notify()
         broadcast.post(broadcastName)
     }
 
@@ -119,8 +134,10 @@ struct QueueStore: Sendable {
             try database.write { try $0.removeOldDoneUploads(done, at: now) }
             updates.notify()
         }
-        directory.sweep(
-            keeping: try database.read { try $0.bodyNames() }, olderThan: Date(timeIntervalSinceNow: -86_400))
+        let yesterday = Date(timeIntervalSinceNow: -86_400)
+        directory.sweep(keeping: try database.read { try $0.bodyNames() }, olderThan: yesterday)
+        directory.sweepImports(keeping: try database.read { try $0.importNames() }, olderThan: yesterday)
+        PreparationFolder.removeAbandoned()
     }
 }
 
@@ -133,10 +150,13 @@ final class QueueOpening: Sendable {
     let done: DoneUploads
     let activity: ExpiringActivity
     let networkPath: @Sendable () -> NetworkPath?
+    let freeBytes: @Sendable (URL) -> Int64?
     let broadcast: ChangeBroadcast
     let progress = QueueProgress()
     let changes = ChangeSignal()
     let updates = ChangeSignal()
+    let ends = ChangeSignal()
+    let log = QueueLog()
     private let state = Mutex(State.closed)
 
     private enum State {
@@ -151,7 +171,8 @@ final class QueueOpening: Sendable {
 
     init(
         _ url: URL, _ done: DoneUploads, _ activity: ExpiringActivity, _ broadcast: ChangeBroadcast,
-        systemSends: Bool, networkPath: @escaping @Sendable () -> NetworkPath?
+        systemSends: Bool, networkPath: @escaping @Sendable () -> NetworkPath?,
+        freeBytes: @escaping @Sendable (URL) -> Int64?
     ) {
         self.broadcast = broadcast
         self.url = url
@@ -159,6 +180,7 @@ final class QueueOpening: Sendable {
         self.done = done
         self.activity = activity
         self.networkPath = networkPath
+        self.freeBytes = freeBytes
     }
 
     /// Opens the queue, unless it is open. After an error, the next call tries again.
@@ -178,7 +200,7 @@ final class QueueOpening: Sendable {
 
     private func open() -> UploadQueueError? {
         do throws(UploadQueueError) {
-            let grant = try activity.begin()
+            let grant = try activity.granted()
             defer { grant.end() }
             let store = try QueueStore(self)
             state.withLock { $0 = .open(store) }
@@ -236,24 +258,50 @@ final class QueueProgress: Sendable {
 
 /// Notifies all listeners of a change.
 final class ChangeSignal: Sendable {
-    private let listeners = Mutex<(next: Int, all: [Int: AsyncStream<Void>.Continuation])>((0, [:]))
+    private struct State {
+        var version = 0
+        var next = 0
+        var listeners: [Int: AsyncStream<Void>.Continuation] = [:]
+    }
 
-    func notify() {
-        for listener in listeners.withLock({ Array($0.all.values) }) { listener.yield() }
+    private let state = Mutex(State())
+
+    /// A number that is another one after each change of the rows.
+    var version: Int { state.withLock { $0.version } }
+
+    func notify() { notify(of: 1) }
+
+    /// Notifies all listeners of progress, which no row has.
+    func notifyProgress() { notify(of: 0) }
+
+    private func notify(of changes: Int) {
+        let listeners = state.withLock { state in
+            state.version += changes
+            return Array(state.listeners.values)
+        }
+        for listener in listeners { listener.yield() }
     }
 
     /// Yields an element at once and after each change. Changes while the listener is busy are combined.
     func stream() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let key = listeners.withLock { listeners in
-            listeners.next += 1
-            listeners.all[listeners.next] = continuation
-            return listeners.next
+        let key = state.withLock { state in
+            state.next += 1
+            state.listeners[state.next] = continuation
+            return state.next
         }
         continuation.onTermination = { [weak self] _ in
-            self?.listeners.withLock { $0.all[key] = nil }
+            self?.state.withLock { $0.listeners[key] = nil }
         }
         continuation.yield()
         return stream
+    }
+}
+
+extension QueueStore {
+    /// Whether an upload was cancelled, and perhaps cleared.
+    func hasCancelled(_ id: QueuedUpload.ID) throws(UploadQueueError) -> Bool {
+        let state = try database.read { try $0.state(id) }
+        return state == nil || state == .cancelled
     }
 }

@@ -18,6 +18,8 @@ struct UploadRow: Sendable {
     let contentType: String
     /// The address of an object store that was signed; `nil` for other servers.
     let signed: SignedAddress?
+    /// The statuses of success, if the form's endpoint says so.
+    var acceptedStatuses: Set<Int>?
     /// The upload resource, if the server resumes the upload.
     let resource: URL?
     /// The number of attempts that failed since the upload was enqueued or retried by hand.
@@ -54,6 +56,9 @@ extension UploadRow {
         if signed == nil { fields.idempotencyKey = try row.value(String.self, "idempotencyKey") }
         headerFields = fields
         contentType = try row.value(String.self, "contentType")
+        acceptedStatuses = try row.optional(Data.self, "statuses").map {
+            try JSONDecoder().decode(Set<Int>.self, from: $0)
+        }
         resource = try row.optional(String.self, "resource").flatMap { URL(string: $0) }
         failures = try row.count("failures")
         conflicts = try row.count("conflicts")
@@ -105,8 +110,12 @@ extension UploadRow {
 
         /// Reads header fields that were stored. What is not a field's name is left out.
         static func fields(in data: Data) throws -> HTTPFields {
+            fields(try JSONDecoder().decode([Field].self, from: data))
+        }
+
+        static func fields(_ list: [Field]) -> HTTPFields {
             var fields = HTTPFields()
-            for field in try JSONDecoder().decode([Field].self, from: data) {
+            for field in list {
                 if let name = HTTPField.Name(field.name) { fields.append(HTTPField(name: name, value: field.value)) }
             }
             return fields
@@ -149,85 +158,6 @@ extension UploadRow.Part {
                 name: part.name, filename: part.filename, contentType: part.contentType?.value,
                 offset: range.lowerBound, length: range.upperBound - range.lowerBound)
         }
-    }
-}
-
-/// A form whose body is on disk, and of which the database does not know yet.
-struct NewForm {
-    let uuid: UUID
-    let url: URL
-    let method: HTTPRequest.Method
-    let headerFields: HTTPFields
-    let contentType: String
-    let parts: [UploadRow.Part]
-    let totalBytes: Int64
-    let signed: SignedAddress?
-
-    /// Writes the body of a form.
-    ///
-    /// - Parameter given: The header fields that were asked for.
-    init(
-        writing layout: FormLayout, to url: URL, _ method: HTTPRequest.Method, _ given: HTTPFields,
-        _ signed: SignedAddress?, in directory: QueueDirectory
-    ) async throws {
-        // Header fields that no request would have are not stored.
-        let request = try UploadRequest(
-            url: url, method: method, headerFields: given, body: UploadBody(layout), maximumResponseBytes: 0)
-        var fields = request.headerFields
-        fields[.contentType] = nil
-        // Credentials in the URL stay there.
-        if !given.contains(.authorization) { fields[.authorization] = nil }
-        let uuid = UUID()
-        let body = try await directory.write(layout, for: uuid)
-        self.uuid = uuid
-        self.url = url
-        self.method = method
-        headerFields = fields
-        contentType = layout.contentType
-        parts = body.parts
-        totalBytes = body.length
-        self.signed = signed
-    }
-}
-
-/// An upload whose row is still to be inserted.
-struct NewUpload {
-    let form: NewForm
-    let conditions: UploadConditions
-    let tag: Data?
-}
-
-/// What is known of a presigned form besides its body, which has the fields that were signed.
-struct SignedAddress: Codable, Sendable {
-    /// The address with its signature, if it has one.
-    let url: URL
-    /// When the form expires; `nil` if that is not known.
-    let expires: Date?
-    /// The names of the fields that the app sends besides the signed ones, or in their place.
-    let texts: [String]
-
-    init(_ presigned: PresignedForm, texts: [String]) {
-        self.init(url: presigned.url, expires: presigned.expires, texts: texts)
-    }
-
-    private init(url: URL, expires: Date?, texts: [String]) {
-        self.url = url
-        self.expires = expires
-        self.texts = texts
-    }
-
-    /// The same address, for a store that has called it expired.
-    func expired(at time: Date) -> SignedAddress {
-        SignedAddress(url: url, expires: min(time, expires ?? time), texts: texts)
-    }
-}
-
-extension PresignedForm {
-    /// The address as it is shown: without its signature.
-    var openURL: URL {
-        guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }
-        components.query = nil
-        return components.url ?? url
     }
 }
 
@@ -282,6 +212,7 @@ extension QueuedUpload {
                 name: part.name, filename: part.filename, contentType: part.contentType, content: part.offset..<end)
         }
         tag = try row.optional(Data.self, "tag")
+        end = try row.optional(Int64.self, "ended")
         let response = try Response(row)
         let failure = Failure(
             UploadError.Code(rawValue: try row.optional(String.self, "code") ?? ""),
@@ -290,6 +221,7 @@ extension QueuedUpload {
             mayHaveArrived: try row.decode(DatabaseValue.self, forColumn: "attempt").isNull == false)
         state =
             switch kind {
+            case .importing: .importing(because: failure.code.rawValue.isEmpty ? nil : failure)
             case .waiting: .waiting
             case .sending: .sending
             case .retrying: .retrying(at: try row.date("due") ?? enqueued, because: failure)
@@ -334,8 +266,8 @@ extension Row {
         try optional(Double.self, column).map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Reads a value that must have its column's type. Without a look at the stored value, SQLite would convert it: a text
-    /// to the number 0.
+    /// Reads a value that must have its column's type. Without a look at the stored value, SQLite would convert it: a
+    /// text to the number 0.
     fileprivate func value<Value: DatabaseValueConvertible>(_ type: Value.Type, _ column: String) throws -> Value {
         guard let value = try optional(type, column) else { throw RowDamage("its \(column) is missing") }
         return value

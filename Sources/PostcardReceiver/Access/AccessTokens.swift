@@ -1,6 +1,6 @@
-import Crypto
 import HTTPTypes
 import Hummingbird
+import PostcardReception
 import PostcardServer
 
 /// The tokens of a receiver, which clients send as `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
@@ -9,8 +9,7 @@ import PostcardServer
 /// receiver.tokens.posting = [token]
 /// ```
 ///
-/// Without tokens, every client may post, read and delete. The digests of all tokens are always compared to the end, so
-/// that the time reveals nothing about the tokens.
+/// Without tokens, every client may post, read and delete. `BearerTokenMiddleware` says how they are compared.
 public struct AccessTokens: Sendable, Hashable {
     /// The tokens for posting forms. Defaults to none: every client may.
     public var posting: Set<String> = []
@@ -43,38 +42,7 @@ public struct AccessTokens: Sendable, Hashable {
     func check(_ authorization: String?, for purpose: Purpose) throws(UploadProblem) {
         let tokens = tokens(for: purpose)
         guard !tokens.isEmpty else { return }
-        guard let authorization else { throw .missingToken }
-        let scheme = authorization.prefix { $0 != " " }
-        guard scheme.lowercased() == "bearer" else { throw .missingToken }
-        let token = authorization.dropFirst(scheme.count).drop { $0 == " " }
-        guard Self.contains(String(token), tokens) else { throw .wrongToken }
-    }
-
-    private static func contains(_ candidate: String, _ tokens: Set<String>) -> Bool {
-        let digest = Array(SHA256.hash(data: Array(candidate.utf8)))
-        var isKnown = false
-        for token in tokens {
-            let difference = zip(SHA256.hash(data: Array(token.utf8)), digest).reduce(0) { $0 | ($1.0 ^ $1.1) }
-            isKnown = difference == 0 || isKnown
-        }
-        return isKnown
-    }
-}
-
-extension UploadProblem {
-    static let missingToken = unauthorized(
-        code: "token-missing", detail: "The receiver needs a token.", challenge: #"Bearer realm="postcard""#)
-
-    static let wrongToken = unauthorized(
-        code: "token-wrong", detail: "The receiver does not accept the token for this.",
-        challenge: #"Bearer realm="postcard", error="invalid_token""#)
-
-    private static func unauthorized(code: String, detail: String, challenge: String) -> UploadProblem {
-        var problem = UploadProblem(
-            status: 401, code: code, detail: detail,
-            advice: "Send Authorization: Bearer with a token from the operator of the receiver.")
-        problem.challenge = challenge
-        return problem
+        try BearerTokens(tokens).check(authorization)
     }
 }
 
@@ -107,7 +75,9 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
 
     private func purpose(of request: Request) -> AccessTokens.Purpose? {
         let path = request.uri.path
-        if [.post, .options].contains(request.method), Self.isSame(path, uploadPath) { return .posting }
+        if [.post, .put, .options].contains(request.method), Self.isSame(path, uploadPath) { return .posting }
+        // Files can be sent there, if they need not be in forms.
+        if [.post, .put].contains(request.method), Self.isChild(path, uploadPath) { return .posting }
         if ResumptionPath.contains(path, below: uploadPath) { return .posting }
         let isLooking = request.method == .get || request.method == .head
         if isLooking, Self.openPaths.contains(path) || path.hasPrefix(Self.openFolder) { return nil }
@@ -117,5 +87,9 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     /// The router ignores slashes at the end and repeated slashes.
     private static func isSame(_ path: String, _ other: String) -> Bool {
         path.split(separator: "/") == other.split(separator: "/")
+    }
+
+    private static func isChild(_ path: String, _ parent: String) -> Bool {
+        path.split(separator: "/").dropLast() == parent.split(separator: "/")[...]
     }
 }

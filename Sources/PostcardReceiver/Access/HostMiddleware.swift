@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import PostcardReception
 import PostcardServer
 
 /// Refuses requests whose `Host` is not a name of this machine, or is repeated.

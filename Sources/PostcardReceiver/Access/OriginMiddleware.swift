@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import PostcardReception
 import PostcardServer
 
 /// Allows pages of the given origins to send requests and read the responses (CORS, in the Fetch standard). Browsers

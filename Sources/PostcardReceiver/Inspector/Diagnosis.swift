@@ -1,67 +1,104 @@
+import HTTPTypes
 import PostcardDoctor
 import PostcardForm
 import PostcardFoundation
+import PostcardReception
 import PostcardServer
 
-/// The problems of a request: why it was refused, and what PostcardDoctor finds in its recorded bytes.
-struct Diagnosis {
+/// The problems of a refused request: why it was refused, and what PostcardDoctor finds in its body.
+struct Diagnosis: Sendable {
     private(set) var problems: [RequestDescription.Problem]
+    /// The refusal that the client gets: that of the parser, or its cause.
+    private(set) var refusal: UploadProblem
 
     /// How many bytes of the body are shown before and after a problem's byte.
-    private static let reach = 96
+    static let reach = 96
 
-    /// - Parameter shown: The bytes to show, if they are not those of the request.
-    init(of request: RecordedRequest, showing shown: RecordedBody) {
-        let found = Self.explanation(of: request)
+    /// The diagnosis of a request without a body.
+    init(of refusal: UploadProblem) {
+        self.refusal = refusal
+        problems = [RequestDescription.Problem(refusal)]
+    }
+
+    /// - Parameters:
+    ///   - body: The body without its secrets. It is examined if no bytes of it are missing.
+    ///   - warnings: The warnings of the parser, for a body that is not examined.
+    init(of refusal: UploadProblem, in body: RecordedBody, contentType: String?, warnings: [FindingGroup]) {
         // Bytes that were not read are not missing.
-        let codes: Set<FormProblem.Code> =
-            request.notes.body.isComplete
-            ? [] : [.truncated, .missingCloseDelimiter, .truncatedPicture]
-        var groups = FindingGroup.groups(of: found?.findings ?? [], leavingOut: codes)
-        if groups.isEmpty {
-            let counts = request.notes.warningCounts.map { ($0.key, $0.value) }
-            groups = FindingGroup.groups(
-                of: request.notes.warnings.map { Finding($0) }, counts: Dictionary(uniqueKeysWithValues: counts))
+        let unread: Set<FormProblem.Code> =
+            body.isComplete ? [] : [.delimiterNotFound, .truncated, .missingCloseDelimiter, .truncatedPicture]
+        let found = Self.findings(in: body, contentType: contentType)
+        var groups = FindingGroup.groups(of: found, leavingOut: unread)
+        if groups.isEmpty { groups = warnings }
+        self.refusal = refusal
+        let code = FormProblem.Code(rawValue: refusal.code)
+        if let cause = groups.first?.finding, let code, !unread.contains(code), cause.explains(refusal, code) {
+            self.refusal = UploadProblem(cause)
+        } else if let index = groups.firstIndex(where: { $0.finding.isFound(by: refusal) }) {
+            // The page begins with what the client was answered.
+            groups.insert(groups.remove(at: index), at: 0)
+        } else {
+            problems = [RequestDescription.Problem(refusal)] + groups.map { RequestDescription.Problem($0) }
+            return
         }
-        problems = groups.map { Self.problem($0, in: shown) }
-        guard case .refused(let refusal) = request.outcome else { return }
-        let isFound = found?.problems.contains { finding in
-            !codes.contains(finding.code) && finding.code.rawValue == refusal.code
-                && finding.offset == refusal.offset ?? finding.offset
-        }
-        guard isFound != true else { return }
-        // What the parser ran into at the end follows from an error that was found.
-        let isExplained =
-            Self.consequences.contains(refusal.code) && groups.first.map { $0.finding.severity == .error } == true
-        problems.insert(Self.problem(refusal, in: shown), at: isExplained ? problems.count : 0)
+        problems = groups.map { RequestDescription.Problem($0) }
+    }
+
+    private static func findings(in body: RecordedBody, contentType: String?) -> [Finding] {
+        guard let bytes = body.bytes, !bytes.isEmpty else { return [] }
+        var examination = FormExamination(contentType: contentType ?? "")
+        examination.read(bytes.span.bytes)
+        return examination.finish(isWhole: body.isComplete ? true : nil).findings
+    }
+
+    /// The diagnosis of a request that was refused for another reason in the end.
+    func adding(_ refusal: UploadProblem) -> Diagnosis {
+        guard refusal.code != self.refusal.code else { return self }
+        var diagnosis = self
+        diagnosis.refusal = refusal
+        diagnosis.problems.insert(RequestDescription.Problem(refusal), at: 0)
+        return diagnosis
+    }
+
+    /// The offsets of the problems in the body.
+    var offsets: [Int64] { problems.compactMap { $0.place == Finding.Place.body.rawValue ? $0.offset : nil } }
+}
+
+extension Finding {
+    /// Whether a refusal of the parser follows from the finding. Limits and rules of the receiver never do.
+    fileprivate func explains(_ refusal: UploadProblem, _ code: FormProblem.Code) -> Bool {
+        // Marks are refused before anything is read from the text that has them.
+        guard refusal.status == .badRequest, severity == .error, code != .tooManyCombiningMarks else { return false }
+        if place == .head || Self.consequencesOfDelimiters.contains(code) { return true }
+        return refusal.offset.map { offset <= $0 } ?? true
     }
 
     /// The codes of what follows if a receiver does not find the delimiters that were meant.
-    private static let consequences = Set(
-        [
-            FormProblem.Code.preambleTooLarge, .epilogueTooLarge, .delimiterNotFound, .truncated,
-            .missingCloseDelimiter,
-        ].map(\.rawValue))
+    private static let consequencesOfDelimiters: Set<FormProblem.Code> = [
+        .preambleTooLarge, .delimiterNotFound, .truncated, .missingCloseDelimiter,
+    ]
 
-    /// The explanation of a refused form.
-    private static func explanation(of request: RecordedRequest) -> Explanation? {
-        // An append has a piece of a form.
-        guard request.method != "PATCH", case .refused = request.outcome, let bytes = request.notes.body.bytes?[...],
-            !bytes.isEmpty
-        else { return nil }
-        var examination = FormExamination(contentType: request.contentType ?? "")
-        examination.read(bytes.span.bytes)
-        return examination.finish(isWhole: request.notes.body.isComplete ? true : nil)
+    fileprivate func isFound(by refusal: UploadProblem) -> Bool {
+        code.rawValue == refusal.code && offset == refusal.offset ?? offset
     }
+}
 
-    private static func problem(_ group: FindingGroup, in body: RecordedBody) -> RequestDescription.Problem {
+extension UploadProblem {
+    fileprivate init(_ cause: Finding) {
+        self.init(status: .badRequest, code: cause.code.rawValue, detail: cause.message, advice: cause.fix)
+        offset = cause.place == .body ? cause.offset : nil
+        partIndex = cause.partIndex
+    }
+}
+
+extension RequestDescription.Problem {
+    init(_ group: FindingGroup) {
         let finding = group.finding
-        return RequestDescription.Problem(
+        self.init(
             code: finding.code.rawValue, severity: finding.severity.rawValue, place: finding.place.rawValue,
             offset: finding.offset, length: finding.length, part: finding.partIndex, message: finding.message,
             fix: finding.fix, reason: finding.reason, swift: finding.swift,
-            around: finding.place == .body ? around(finding.offset, in: body) : nil,
-            count: 1 + group.repetitions.count, also: places(group.repetitions),
+            count: 1 + group.repetitions.count, also: Self.places(group.repetitions),
             consequences: group.consequences.map { first, places in
                 RequestDescription.Consequence(
                     code: first.code.rawValue, message: first.message, count: places.count, places: Self.places(places))
@@ -72,19 +109,29 @@ struct Diagnosis {
         places.first.map { RequestDescription.Place(offset: $0.offset, part: $0.partIndex) }
     }
 
-    private static func problem(_ refusal: UploadProblem, in body: RecordedBody) -> RequestDescription.Problem {
+    init(_ refusal: UploadProblem) {
         let code = FormProblem.Code(rawValue: refusal.code)
-        return RequestDescription.Problem(
+        self.init(
             code: refusal.code, severity: (code?.severity ?? .error).rawValue, place: Finding.Place.body.rawValue,
             offset: refusal.offset, length: 0, part: refusal.partIndex, message: refusal.detail, fix: refusal.advice,
-            reason: code?.cause, swift: code?.swift,
-            around: refusal.offset.flatMap { around($0, in: body) }, count: 1, also: [], consequences: [],
-            otherConsequences: 0)
+            reason: code?.cause, swift: code?.swift, count: 1, also: [], consequences: [], otherConsequences: 0)
     }
 
-    private static func around(_ offset: Int64, in body: RecordedBody) -> RequestDescription.Bytes? {
-        body.bytes(around: offset, reach: reach).map {
-            RequestDescription.Bytes(offset: $0.offset, base64: Data($0.bytes))
+    /// The problem with the bytes around it, if they were recorded.
+    func showing(_ body: RecordedBody) -> Self {
+        var problem = self
+        if place == Finding.Place.body.rawValue, let offset {
+            problem.around = body.bytes(around: offset, reach: Diagnosis.reach).map {
+                RequestDescription.Bytes(offset: $0.offset, base64: Data($0.bytes))
+            }
+        }
+        return problem
+    }
+
+    /// How many bytes it takes in memory, approximately. Texts of a code are in memory once.
+    var bytes: Int {
+        consequences.reduce(message.utf8.count + (fix?.utf8.count ?? 0) + 32 * also.count) {
+            $0 + $1.message.utf8.count + 32 * $1.places.count
         }
     }
 }

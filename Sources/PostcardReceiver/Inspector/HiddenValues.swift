@@ -36,22 +36,17 @@ extension RecordedPart {
 extension RecordedBody {
     /// The body with its delimiters, the names of header fields and harmless values alone.
     fileprivate var hidingContents: RecordedBody {
-        // A line may begin in the first part and end in the last.
-        var kept = bytes.map { [$0] } ?? [first, last]
-        var hidesSecrets = hidesSecrets
-        if let delimiter = Self.delimiter(in: kept[0]) {
+        var body = self
+        if let delimiter = Self.delimiter(in: runs.first?.bytes ?? []) {
             var scan = SecretScan(delimiter: delimiter, erasesAll: true)
-            for index in kept.indices { scan.erase(in: &kept[index], beginsInSecret: index > 0) }
-            hidesSecrets = hidesSecrets || scan.hasErased
+            body.changeRuns { scan.erase(in: &$0.bytes, beginsInSecret: $0.offset > 0) }
+            body.hidesSecrets = hidesSecrets || scan.hasErased
         } else {
             // Its punctuation shows what it is instead of a form.
-            for index in kept.indices { kept[index] = kept[index].map { $0.isOfWord ? UInt8(ascii: "*") : $0 } }
-            hidesSecrets = hidesSecrets || length > 0
+            body.changeRuns { $0.bytes = $0.bytes.map { $0.isOfWord ? UInt8(ascii: "*") : $0 } }
+            body.hidesSecrets = hidesSecrets || length > 0
         }
-        let all = kept.flatMap { $0 }
-        return RecordedBody(
-            first: Array(all.prefix(first.count)), last: Array(all.dropFirst(first.count)), length: length,
-            isComplete: isComplete, hidesSecrets: hidesSecrets)
+        return body
     }
 }
 

@@ -7,8 +7,8 @@ public struct InspectionOptions: Sendable, Hashable {
     /// How many bytes of a refused body are recorded, at its beginning and again at its end. Defaults to 64 KiB.
     public var maximumEndBytes = 64 << 10
 
-    /// The maximum size of all recorded bodies and headers together, in bytes. Defaults to 16 MiB.
-    public var maximumBytes = 16 << 20
+    /// The maximum size of all recorded bodies and headers together, in bytes. Defaults to 8 MiB.
+    public var maximumBytes = 8 << 20
 
     /// How many parts of a form are described. Defaults to the first 200.
     public var maximumParts = 200

@@ -6,20 +6,20 @@ extension RecordedBody {
     ///
     /// Refused bodies are mostly malformed, so this only looks at lines.
     ///
-    /// - Parameter lastBeginsInSecret: Whether the last bytes begin, or may begin, within a part that is a secret.
-    func hidingSecrets(lastBeginsInSecret: Bool) -> RecordedBody {
-        // A line may begin in the first part and end in the last.
-        var kept = bytes.map { [$0] } ?? [first, last]
-        let delimiter = Self.delimiter(in: kept[0])
-        if delimiter == nil, kept.contains(where: { SecretScan.speaksOfSecrets($0[...]) }) {
-            return RecordedBody(first: [], last: [], length: length, isComplete: isComplete, hidesSecrets: true)
+    /// - Parameter maybeSecret: Whether an offset is, or may be, within a part that is a secret.
+    func hidingSecrets(_ maybeSecret: (Int64) -> Bool) -> RecordedBody {
+        let runs = runs
+        let delimiter = Self.delimiter(in: runs.first?.bytes ?? [])
+        if delimiter == nil, runs.contains(where: { SecretScan.speaksOfSecrets($0.bytes[...]) }) {
+            return RecordedBody(pieces: [], length: length, isComplete: isComplete, hidesSecrets: true)
         }
         var scan = SecretScan(delimiter: delimiter)
-        for index in kept.indices { scan.erase(in: &kept[index], beginsInSecret: index > 0 && lastBeginsInSecret) }
-        let all = kept.flatMap { $0 }
-        return RecordedBody(
-            first: Array(all.prefix(first.count)), last: Array(all.dropFirst(first.count)), length: length,
-            isComplete: isComplete, hidesSecrets: scan.hasErased)
+        var body = self
+        body.changeRuns { run in
+            scan.erase(in: &run.bytes, beginsInSecret: run.offset > 0 && maybeSecret(run.offset))
+        }
+        body.hidesSecrets = scan.hasErased
+        return body
     }
 
     /// The first line that begins like a delimiter, without padding.
@@ -27,7 +27,7 @@ extension RecordedBody {
         var position = 0
         while position < bytes.count {
             let (line, next) = SecretScan.line(of: bytes, at: position)
-            if line.count > 2, bytes[line].starts(with: Array("--".utf8)) {
+            if line.count > 2, SecretScan.beginsWithDashes(line, in: bytes) {
                 let end = bytes[line].lastIndex { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
                 return Array(bytes[line.lowerBound...(end ?? line.lowerBound)])
             }
@@ -48,6 +48,13 @@ struct SecretScan {
     /// Whether all contents and values are overwritten, except those known to be harmless.
     let erasesAll: Bool
     private(set) var hasErased = false
+    /// How many lines and contents were checked.
+    private var checks = 0
+
+    /// What follows more checks than this is masked, because checking it would keep the receiver busy.
+    private static let mostChecks = 50_000
+    /// How much of a line may be the name of a header field. A longer name counts as that of a secret.
+    private static let longestField = 1 << 10
 
     init(delimiter: [UInt8]?, erasesAll: Bool = false) {
         self.delimiter = delimiter
@@ -60,7 +67,8 @@ struct SecretScan {
         var (position, previous) = (0, 0..<0)
         while position < bytes.count {
             let (line, next) = Self.line(of: bytes, at: position)
-            let isDelimiter = delimiter.map { bytes[line].starts(with: $0) } ?? false
+            let isDelimiter =
+                Self.beginsWithDashes(line, in: bytes) && delimiter.map { bytes[line].starts(with: $0) } ?? false
             if erasesAll, isDelimiter, let delimiter {
                 let behind = line.dropFirst(delimiter.count)
                 if let word = behind.first(where: { bytes[$0].isOfWord }) {
@@ -87,14 +95,27 @@ struct SecretScan {
 
     /// Whether a part begins after a line that is like a delimiter, with a boundary other than the form's.
     private func beginsPart(_ line: Range<Int>, after previous: Range<Int>, in bytes: [UInt8]) -> Bool {
-        bytes[previous].starts(with: Array("--".utf8))
-            && String(streamSafe: bytes[line.prefix(20)]).lowercased().hasPrefix("content-disposition")
+        Self.beginsWithDashes(previous, in: bytes)
+            && bytes[line].prefix(Self.disposition.count).elementsEqual(Self.disposition) { $0 | 0x20 == $1 }
+    }
+
+    private static let disposition = Array("content-disposition".utf8)
+
+    static func beginsWithDashes(_ line: Range<Int>, in bytes: [UInt8]) -> Bool {
+        let dash = UInt8(ascii: "-")
+        return line.count >= 2 && bytes[line.lowerBound] == dash && bytes[line.lowerBound + 1] == dash
     }
 
     /// - Returns: Whether the part is a secret, as far as its header was read.
     private mutating func readHeader(_ line: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) -> Bool {
+        checks += 1
+        guard checks <= Self.mostChecks else {
+            overwrite(line, of: &bytes)
+            return true
+        }
         let colon = bytes[line].firstIndex(of: UInt8(ascii: ":"))
-        let field = String(streamSafe: bytes[line.lowerBound..<(colon ?? line.upperBound)])
+        let name = bytes[line.lowerBound..<(colon ?? line.upperBound)]
+        let field = String(streamSafe: name.prefix(Self.longestField))
         if erasesAll {
             // A line without a colon may be content, because the blank line before it is missing.
             if !Secrets.isHarmless(field) {
@@ -139,7 +160,8 @@ struct SecretScan {
     private static let mostNames = 16
 
     private mutating func eraseContent(_ content: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) {
-        guard isSecret || Self.isSecret(bytes[content]) else { return }
+        checks += 1
+        guard isSecret || checks > Self.mostChecks || Self.isSecret(bytes[content], &checks) else { return }
         // The line break before a delimiter is part of the delimiter.
         var end = content.upperBound
         for byte in [UInt8(ascii: "\n"), UInt8(ascii: "\r")] where end > content.lowerBound && bytes[end - 1] == byte {
@@ -157,9 +179,12 @@ struct SecretScan {
     /// A line without its end, which is CRLF, CR or LF, and where the next one begins.
     static func line(of bytes: [UInt8], at start: Int) -> (line: Range<Int>, next: Int) {
         let (lineFeed, carriageReturn) = (UInt8(ascii: "\n"), UInt8(ascii: "\r"))
-        guard let end = bytes[start...].firstIndex(where: { $0 == lineFeed || $0 == carriageReturn }) else {
-            return (start..<bytes.count, bytes.count)
+        var end = start
+        // A body of many short lines is read several times faster than with slices.
+        bytes.withUnsafeBufferPointer { bytes in
+            while end < bytes.count, bytes[end] != lineFeed, bytes[end] != carriageReturn { end += 1 }
         }
+        guard end < bytes.count else { return (start..<end, end) }
         let isPair = bytes[end] == carriageReturn && end + 1 < bytes.count && bytes[end + 1] == lineFeed
         return (start..<end, end + (isPair ? 2 : 1))
     }
@@ -170,15 +195,27 @@ struct SecretScan {
 extension SecretScan {
     /// Whether a content is a secret whatever its name: credentials, or JSON that has secrets.
     static func isSecret(_ content: ArraySlice<UInt8>) -> Bool {
+        var checks = 0
+        return isSecret(content, &checks)
+    }
+
+    /// - Parameter checks: How many values and other texts were checked before.
+    private static func isSecret(_ content: ArraySlice<UInt8>, _ checks: inout Int) -> Bool {
         if Secrets.beginsWithCredentials(content) { return true }
         guard let first = content.first(where: { $0 > 0x20 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
         else { return false }
-        return speaksOfSecrets(content)
+        return speaksOfSecrets(content, &checks)
     }
 
     /// Whether a text gives a value to a secret's name, or credentials to any name, as `name=value`, JSON, YAML or XML do.
     static func speaksOfSecrets(_ text: ArraySlice<UInt8>) -> Bool {
+        var checks = 0
+        return speaksOfSecrets(text, &checks)
+    }
+
+    private static func speaksOfSecrets(_ text: ArraySlice<UInt8>, _ checks: inout Int) -> Bool {
         var count = 0
+        defer { checks += count }
         return text.indices.contains { index in
             guard "=:>".utf8.contains(text[index]) else { return false }
             let before = text[..<index].suffix(longestName)

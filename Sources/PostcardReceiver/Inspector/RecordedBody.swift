@@ -1,12 +1,28 @@
 import NIOCore
 import PostcardServer
 
-/// The beginning and the end of a body that was read.
+/// The recorded bytes of a body: all of them, or both ends and what is around its problems.
 struct RecordedBody: Sendable {
-    /// The first bytes.
-    let first: [UInt8]
-    /// The last bytes, as far as they come after the first.
-    let last: [UInt8]
+    /// Bytes from an offset on.
+    struct Piece: Sendable {
+        let offset: Int64
+        var bytes: [UInt8]
+
+        var range: Range<Int64> { offset..<(offset + Int64(bytes.count)) }
+
+        /// The bytes of the piece that are in a range of the body.
+        func part(_ wanted: Range<Int64>) -> Piece {
+            let part = wanted.clamped(to: range)
+            if part == range { return self }
+            return Piece(
+                offset: part.lowerBound,
+                bytes: Array(bytes[Int(part.lowerBound - offset)..<Int(part.upperBound - offset)]))
+        }
+    }
+
+    /// The pieces in their order. They do not overlap. The first is the body's beginning, and the last of several its
+    /// end.
+    private(set) var pieces: [Piece]
     /// How many bytes were read.
     let length: Int64
     /// Whether the body was read to its end.
@@ -14,42 +30,163 @@ struct RecordedBody: Sendable {
     /// Whether secrets were masked.
     var hidesSecrets = false
 
-    static let none = RecordedBody(first: [], last: [], length: 0, isComplete: false)
+    static let none = RecordedBody(pieces: [], length: 0, isComplete: false)
+
+    init(pieces: [Piece], length: Int64, isComplete: Bool, hidesSecrets: Bool = false) {
+        self.pieces = pieces
+        self.length = length
+        self.isComplete = isComplete
+        self.hidesSecrets = hidesSecrets
+    }
+
+    /// Both ends of a body.
+    init(first: [UInt8], last: [UInt8], length: Int64, isComplete: Bool) {
+        let last = Piece(offset: length - Int64(last.count), bytes: last)
+        self.init(pieces: [Piece(offset: 0, bytes: first), last], length: length, isComplete: isComplete)
+    }
+
+    /// The first bytes.
+    var first: [UInt8] { pieces.first?.bytes ?? [] }
+
+    /// The last bytes, as far as they come after the first.
+    var last: [UInt8] { pieces.count > 1 ? pieces[pieces.count - 1].bytes : [] }
 
     var lastOffset: Int64 { length - Int64(last.count) }
 
-    /// All bytes that were read; `nil` if some between the beginning and the end are missing.
-    var bytes: [UInt8]? { lastOffset == Int64(first.count) ? first + last : nil }
+    /// The pieces, joined where no bytes are missing between them.
+    var runs: [Piece] {
+        pieces.reduce(into: []) { runs, piece in
+            if let last = runs.last, last.range.upperBound == piece.offset {
+                runs[runs.count - 1].bytes += piece.bytes
+            } else {
+                runs.append(piece)
+            }
+        }
+    }
+
+    /// All bytes that were read; `nil` if some are missing.
+    var bytes: [UInt8]? {
+        let runs = runs
+        let isWhole = runs.count <= 1 && Int64(runs.first?.bytes.count ?? 0) == length
+        return isWhole ? runs.first?.bytes ?? [] : nil
+    }
+
+    /// Changes bytes, without changing their number. A line may begin in one piece and end in the next, so the pieces
+    /// are joined where they can be.
+    mutating func changeRuns(_ change: (inout Piece) -> Void) {
+        var runs = runs
+        for index in runs.indices { change(&runs[index]) }
+        pieces = pieces.map { piece in
+            runs.first { $0.range.contains(piece.offset) }?.part(piece.range) ?? piece
+        }
+    }
 
     /// The recorded bytes around an offset, with the offset of the first of them.
-    func bytes(around offset: Int64, reach: Int) -> (offset: Int64, bytes: ArraySlice<UInt8>)? {
-        let kept: (offset: Int64, bytes: [UInt8])
-        if let bytes {
-            kept = (0, bytes)
-        } else if offset <= Int64(first.count) {
-            kept = (0, first)
-        } else if offset >= lastOffset {
-            kept = (lastOffset, last)
-        } else {
-            return nil
+    func bytes(around offset: Int64, reach: Int) -> Piece? {
+        guard offset >= 0, offset <= length else { return nil }
+        let wanted = max(offset - Int64(reach), 0)..<min(offset + Int64(reach), length)
+        let run = runs.first { $0.offset <= offset && offset <= $0.range.upperBound && !$0.bytes.isEmpty }
+        return run?.part(wanted)
+    }
+
+    /// The body cut to both ends, and to what is around some offsets. A body of which bytes are missing stays as it is.
+    func cut(toEnds maximumEndBytes: Int, around offsets: [Int64], reach: Int) -> RecordedBody {
+        guard pieces.count == 1, let whole = pieces.first else { return self }
+        let firstEnd = min(Int64(maximumEndBytes), length)
+        let lastStart = max(firstEnd, length - Int64(maximumEndBytes))
+        var windows: [Range<Int64>] = []
+        for offset in offsets.sorted() {
+            let window = max(offset - Int64(reach), 0)..<min(offset + Int64(reach), length)
+            let middle = window.clamped(to: firstEnd..<lastStart)
+            if let last = windows.last, last.upperBound >= middle.lowerBound {
+                windows[windows.count - 1] = last.lowerBound..<max(last.upperBound, middle.upperBound)
+            } else if !middle.isEmpty {
+                windows.append(middle)
+            }
         }
-        guard let place = Int(exactly: offset - kept.offset), place <= kept.bytes.count else { return nil }
-        let start = max(place - reach, 0)
-        let around = kept.bytes[start..<min(place + reach, kept.bytes.count)]
-        return around.isEmpty ? nil : (kept.offset + Int64(start), around)
+        var body = self
+        body.pieces = ([0..<firstEnd] + windows + [lastStart..<length]).map(whole.part)
+        return body
     }
 }
 
 extension RecordedBody {
-    /// Records both ends of a body while it is read.
+    /// Records a body while it is read: all of it as long as there is room, and then both its ends.
     struct Builder {
-        private var first: [UInt8] = []
+        private var kept = Kept.whole([])
+        private(set) var length: Int64 = 0
+
+        private enum Kept {
+            /// All chunks.
+            case whole([ByteBuffer])
+            /// Both ends of a body that is too large.
+            case ends(Ends)
+            case nothing
+        }
+
+        /// How many bytes are kept of a body that is kept whole.
+        var wholeBytes: Int { if case .whole = kept { Int(length) } else { 0 } }
+
+        /// - Parameters:
+        ///   - maximumEndBytes: How many bytes of each end may be kept; it may become less from chunk to chunk.
+        ///   - maximumBytes: How many bytes of a body may be kept that is kept whole.
+        mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int, maximumBytes: Int) {
+            guard chunk.readableBytes > 0 else { return }
+            length += Int64(chunk.readableBytes)
+            let earlier = kept
+            // Emptied first, because what has two owners is copied when it grows.
+            kept = .nothing
+            switch earlier {
+            case .whole(var chunks) where length <= Int64(maximumBytes):
+                if chunks.isEmpty || !chunks[chunks.count - 1].appendIfSmall(chunk) { chunks.append(chunk.kept) }
+                kept = .whole(chunks)
+            case .whole(let chunks):
+                var ends = Ends()
+                for chunk in chunks + [chunk] { ends.take(chunk, maximumEndBytes: maximumEndBytes) }
+                kept = .ends(ends)
+            case .ends(var ends):
+                ends.take(chunk, maximumEndBytes: maximumEndBytes)
+                kept = .ends(ends)
+            case .nothing: break
+            }
+        }
+
+        /// - Parameter maximumEndBytes: How many bytes of each end are left of a body that was not kept whole.
+        func body(isComplete: Bool, maximumEndBytes: Int) -> RecordedBody {
+            switch kept {
+            case .nothing: return emptied(isComplete: isComplete)
+            case .ends(let ends):
+                return RecordedBody(
+                    first: ends.first, last: ends.last(maximumEndBytes), length: length, isComplete: isComplete)
+            case .whole(let chunks):
+                var bytes: [UInt8] = []
+                bytes.reserveCapacity(Int(length))
+                for chunk in chunks { bytes.append(contentsOf: chunk.readableBytesView) }
+                return RecordedBody(pieces: [Piece(offset: 0, bytes: bytes)], length: length, isComplete: isComplete)
+            }
+        }
+
+        /// The builder of the same body, whose bytes are no longer kept.
+        var withoutBytes: Builder {
+            var builder = self
+            builder.kept = .nothing
+            return builder
+        }
+
+        /// The length alone, without content.
+        func emptied(isComplete: Bool) -> RecordedBody {
+            RecordedBody(pieces: [], length: length, isComplete: isComplete)
+        }
+    }
+
+    /// Both ends of a body that is read.
+    private struct Ends {
+        private(set) var first: [UInt8] = []
         /// The last chunks, large ones without a copy, and no more than the end needs.
         private var recent = CircularBuffer<ByteBuffer>(initialCapacity: 1)
         private var recentBytes = 0
-        private(set) var length: Int64 = 0
+        private var length: Int64 = 0
 
-        /// - Parameter maximumEndBytes: How many bytes of each end may be kept; it may become less from chunk to chunk.
         mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int) {
             var chunk = chunk
             // Once bytes were left out, the next ones are not part of the beginning.
@@ -99,15 +236,10 @@ extension RecordedBody {
             recentBytes = maximumEndBytes
         }
 
-        func body(isComplete: Bool, maximumEndBytes: Int) -> RecordedBody {
+        /// The last bytes, as far as they come after the first.
+        func last(_ maximumEndBytes: Int) -> [UInt8] {
             let last = recent.reduce(into: [UInt8]()) { $0.append(contentsOf: $1.readableBytesView) }
-            return RecordedBody(
-                first: first, last: Array(last.suffix(maximumEndBytes)), length: length, isComplete: isComplete)
-        }
-
-        /// The length alone, without content.
-        func emptied(isComplete: Bool) -> RecordedBody {
-            RecordedBody(first: [], last: [], length: length, isComplete: isComplete)
+            return Array(last.suffix(maximumEndBytes))
         }
     }
 }

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import PostcardForm
 import PostcardFoundation
+import PostcardReception
 import PostcardServer
 
 /// A request and what became of it.
@@ -45,8 +46,8 @@ struct RecordedRequest: Sendable {
 
     /// How many bytes it takes in memory, approximately.
     var bytes: Int {
-        notes.body.first.count + notes.body.last.count + method.utf8.count + path.utf8.count
-            + notes.parts.reduce(0) { $0 + $1.bytes }
+        notes.body.pieces.reduce(method.utf8.count + path.utf8.count) { $0 + $1.bytes.count }
+            + notes.parts.reduce(0) { $0 + $1.bytes } + notes.problems.reduce(0) { $0 + $1.bytes }
             + fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
     }
 }
@@ -81,7 +82,8 @@ extension RecordedRequest {
             received: Date(), duration: .zero, client: refusal.client,
             method: words.first.map(String.init) ?? "", scheme: scheme, host: value("host") ?? "",
             path: words.count > 1 ? Secrets.masked(path: String(words[1])) : "", fields: fields,
-            contentType: value("content-type"), outcome: .refused(refusal.problem), notes: .none)
+            contentType: value("content-type"), outcome: .refused(refusal.problem),
+            notes: .none(refusedFor: refusal.problem))
     }
 
     private static func fields(_ lines: ArraySlice<Substring>) -> [(name: String, value: String)] {

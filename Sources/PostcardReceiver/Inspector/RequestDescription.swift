@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import PostcardDoctor
 import PostcardFoundation
+import PostcardReception
 import PostcardServer
 
 /// Everything recorded about a request: the response to `GET /requests/ID`.
@@ -32,7 +33,7 @@ struct RequestDescription: Encodable {
         let text: String?
     }
 
-    struct Problem: Encodable {
+    struct Problem: Encodable, Sendable {
         let code: String
         let severity: String
         /// What the offset counts from: `head` or `body`.
@@ -47,7 +48,7 @@ struct RequestDescription: Encodable {
         let reason: String?
         let swift: String?
         /// The bytes around the offset, if they were recorded.
-        let around: Bytes?
+        var around: Bytes?
         /// How many places have the same problem, this one included.
         let count: Int
         /// The first of the other places.
@@ -59,7 +60,7 @@ struct RequestDescription: Encodable {
     }
 
     /// Problems of one kind that follow from another problem.
-    struct Consequence: Encodable {
+    struct Consequence: Encodable, Sendable {
         let code: String
         /// The message of the first one.
         let message: String
@@ -68,13 +69,13 @@ struct RequestDescription: Encodable {
         let places: [Place]
     }
 
-    struct Place: Encodable {
+    struct Place: Encodable, Sendable {
         let offset: Int64
         let part: Int?
     }
 
     /// Bytes of the body from an offset on.
-    struct Bytes: Encodable {
+    struct Bytes: Encodable, Sendable {
         let offset: Int64
         let base64: Data
     }
@@ -109,7 +110,7 @@ struct RequestDescription: Encodable {
                 headers: part.fields.map { [$0.name, $0.value] }, headerOffset: part.headerOffset,
                 offset: part.offset, size: part.size, text: part.text)
         }
-        problems = Diagnosis(of: recorded, showing: request.notes.body).problems
+        problems = notes.problems.map { $0.showing(notes.body) }
         let kept = notes.body
         body = Body(
             length: kept.length, complete: kept.isComplete,

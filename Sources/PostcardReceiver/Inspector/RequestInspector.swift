@@ -13,6 +13,7 @@ final class RequestInspector: Sendable {
     private let onRecorded: @Sendable (RequestSummary) -> Void
     private let state = Mutex(State())
     private let captures = Atomic<Int>(0)
+    private let wholeBytes = Atomic<Int>(0)
 
     /// - Parameter onRecorded: Called with each request once it is recorded.
     init(options: InspectionOptions, onRecorded: @escaping @Sendable (RequestSummary) -> Void) {
@@ -22,9 +23,25 @@ final class RequestInspector: Sendable {
 
     /// How many bytes of each end of a body are recorded: fewer if many requests are in progress.
     var maximumEndBytes: Int {
-        let ends = 2 * max(captures.load(ordering: .relaxed), 1)
-        return min(options.maximumEndBytes, max(options.maximumBytes / ends, 1))
+        min(options.maximumEndBytes, max(share / 2, 1))
     }
+
+    /// How many bytes one of the requests in progress may keep. Bodies that are kept whole and ends of bodies have half
+    /// of all bytes each.
+    private var share: Int { options.maximumBytes / (2 * max(captures.load(ordering: .relaxed), 1)) }
+
+    /// How many bytes a body may have that is kept whole: fewer if many requests are in progress.
+    ///
+    /// - Parameter held: How many bytes of it are kept.
+    func maximumWholeBytes(holding held: Int) -> Int {
+        min(share, options.maximumBytes / 2 - (wholeBytesInProgress - held))
+    }
+
+    /// How many bytes are kept of all bodies in progress that are kept whole.
+    var wholeBytesInProgress: Int { wholeBytes.load(ordering: .relaxed) }
+
+    /// Counts bytes of bodies that are kept whole; fewer than 0 if they are kept no longer.
+    func holds(_ bytes: Int) { wholeBytes.add(bytes, ordering: .relaxed) }
 
     func recordingBegins() { captures.add(1, ordering: .relaxed) }
 

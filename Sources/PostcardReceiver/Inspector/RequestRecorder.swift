@@ -1,6 +1,8 @@
+import HTTPTypes
 import Hummingbird
 import PostcardDoctor
 import PostcardForm
+import PostcardReception
 import PostcardServer
 import Synchronization
 
@@ -9,6 +11,8 @@ final class RequestRecorder: FormObserver {
     private struct State {
         var body = RecordedBody.Builder()
         var isComplete = false
+        /// Whether the body ended with an error, after which it seems to end once more.
+        var hasBrokenOff = false
         var parts: [RecordedPart] = []
         var partBytes = 0
         var partCount = 0
@@ -21,6 +25,18 @@ final class RequestRecorder: FormObserver {
         /// The byte ranges of the contents of secret parts. The last one may not be complete.
         var secrets: [Range<Int64>] = []
         var isInSecret = false
+        /// What was found in the body of a refused request, and what is kept of the body.
+        var examined: (diagnosis: Diagnosis, body: RecordedBody)?
+
+        mutating func add(_ warning: FormProblem) {
+            let count = warningCounts[warning.code, default: 0]
+            warningCounts[warning.code] = count + 1
+            if count < RequestRecorder.maximumWarningsOfAKind { warnings.append(warning) }
+        }
+
+        var warningGroups: [FindingGroup] {
+            FindingGroup.groups(of: warnings.map { Finding($0) }, counts: warningCounts)
+        }
 
         /// Whether an offset is or may be within a secret.
         func maybeSecret(at offset: Int64) -> Bool {
@@ -33,16 +49,22 @@ final class RequestRecorder: FormObserver {
         var body: RecordedBody
         var parts: [RecordedPart]
         let partCount: Int
-        /// The first warnings of each kind.
-        let warnings: [FormProblem]
-        /// How many warnings of each kind there were.
-        let warningCounts: [FormProblem.Code: Int]
+        /// Each kind once. Their bytes are those of the body.
+        let problems: [RequestDescription.Problem]
 
-        static let none = Notes(body: .none, parts: [], partCount: 0, warnings: [], warningCounts: [:])
+        static let none = Notes(body: .none, parts: [], partCount: 0, problems: [])
+
+        static func none(refusedFor refusal: UploadProblem) -> Notes {
+            Notes(body: .none, parts: [], partCount: 0, problems: Diagnosis(of: refusal).problems)
+        }
     }
 
     private let options: InspectionOptions
     private let inspector: RequestInspector
+    private let reader: Reader
+    private let headerFields: HTTPFields
+    /// Whether the body may be kept. An append may begin in the middle of a secret.
+    private let keepsBody: Bool
     private let state = Mutex(State())
 
     /// The length of a message; longer texts are not recorded.
@@ -52,27 +74,61 @@ final class RequestRecorder: FormObserver {
 
     /// - Parameter inspector: Keeps the request. All requests in progress take about as much memory together as those
     ///   that it has recorded.
-    init(for inspector: RequestInspector) {
+    init(_ request: Request, for inspector: RequestInspector) {
         options = inspector.options
         self.inspector = inspector
+        reader = Reader(request.body)
+        headerFields = request.headers
+        keepsBody = request.method != .patch
         inspector.recordingBegins()
     }
 
     deinit {
+        let wholeBytes = state.withLock(\.body.wholeBytes)
+        inspector.holds(-wholeBytes)
         inspector.recordingEnds()
     }
 
-    func took(_ chunk: ByteBuffer) {
+    /// Reads the next bytes of the body.
+    func next() async throws -> ByteBuffer? {
+        let next: ByteBuffer?
+        do {
+            next = try await reader.next()
+        } catch {
+            state.withLock { $0.hasBrokenOff = true }
+            throw error
+        }
+        guard let chunk = next else {
+            state.withLock { $0.isComplete = !$0.hasBrokenOff }
+            return nil
+        }
         let maximumEndBytes = inspector.maximumEndBytes
-        state.withLock { $0.body.take(chunk, maximumEndBytes: maximumEndBytes) }
+        state.withLock { state in
+            let held = state.body.wholeBytes
+            let maximumBytes = keepsBody ? inspector.maximumWholeBytes(holding: held) : 0
+            state.body.take(chunk, maximumEndBytes: maximumEndBytes, maximumBytes: maximumBytes)
+            inspector.holds(state.body.wholeBytes - held)
+        }
+        return chunk
     }
 
-    func bodyEnded() {
-        state.withLock { $0.isComplete = true }
+    /// Whether the client sends the rest of the body in any case, and no more than both ends of it.
+    private var isShort: Bool {
+        guard headerFields[.expect] == nil, let length = headerFields[.contentLength].flatMap({ Int($0) }) else {
+            return false
+        }
+        return length <= options.maximumEndBytes
+    }
+
+    /// Reads the rest after a refusal, as far as it would be recorded: most refused bodies are short and have arrived
+    /// already, and a whole body is easier to explain.
+    private func readRest() async {
+        // A body that breaks off is recorded as far as it arrived.
+        while hasRoom, let chunk = try? await next() { _ = chunk }
     }
 
     /// Whether more of the body could be recorded than was read.
-    var hasRoom: Bool {
+    private var hasRoom: Bool {
         let maximumEndBytes = inspector.maximumEndBytes
         return state.withLock { !$0.isComplete && $0.body.length < Int64(maximumEndBytes) }
     }
@@ -86,11 +142,7 @@ final class RequestRecorder: FormObserver {
             if isSecret { state.secrets.append(offset..<offset) }
             state.isInSecret = isSecret
             state.isPartRecorded = state.parts.count < options.maximumParts && state.partBytes < options.maximumEndBytes
-            for warning in header.warnings {
-                let count = state.warningCounts[warning.code, default: 0]
-                state.warningCounts[warning.code] = count + 1
-                if count < Self.maximumWarningsOfAKind { state.warnings.append(warning) }
-            }
+            for warning in header.warnings { state.add(warning) }
             guard state.isPartRecorded else { return }
             let part = RecordedPart(header, isSecret: isSecret, contentOffset: offset)
             state.partBytes += part.bytes
@@ -108,6 +160,12 @@ final class RequestRecorder: FormObserver {
         }
     }
 
+    func damageFound(_ damage: FileDamage, inFileAt offset: Int64, partIndex: Int) {
+        state.withLock {
+            $0.add(FormProblem(damage.code, at: offset + damage.offset, part: partIndex, damage.message))
+        }
+    }
+
     func fieldEnded(text: [UInt8]) {
         state.withLock { state in
             if Secrets.beginsWithCredentials(text) {
@@ -119,18 +177,109 @@ final class RequestRecorder: FormObserver {
         }
     }
 
-    /// - Parameter keepsBody: Whether the body is recorded, or only its length.
-    func notes(keepsBody: Bool) -> Notes {
-        let maximumEndBytes = inspector.maximumEndBytes
-        return state.withLock { state in
-            var body = state.body.emptied(isComplete: state.isComplete)
-            if keepsBody {
-                body = state.body.body(isComplete: state.isComplete, maximumEndBytes: maximumEndBytes)
-                body = body.hidingSecrets(lastBeginsInSecret: state.maybeSecret(at: body.lastOffset))
-            }
-            return Notes(
-                body: body, parts: state.parts, partCount: state.partCount, warnings: state.warnings,
-                warningCounts: state.warningCounts)
+    // MARK: - The end
+
+    /// Examines the body of a refused request, once.
+    ///
+    /// - Returns: The refusal that the client gets: the cause of the parser's problem, if it is found.
+    func refusal(for problem: UploadProblem) async -> UploadProblem {
+        guard state.withLock({ $0.examined == nil }) else { return problem }
+        if isShort, problem.isOfTheForm { await readRest() }
+        let recorded = state.withLock { $0 }
+        // Not while others wait for the state: a large body takes some time.
+        let examined = examine(recorded, problem)
+        state.withLock { state in
+            state.examined = examined
+            release(&state)
         }
+        return examined.diagnosis.refusal
+    }
+
+    private func examine(_ state: State, _ problem: UploadProblem) -> (diagnosis: Diagnosis, body: RecordedBody) {
+        guard keepsBody else { return (Diagnosis(of: problem), state.body.emptied(isComplete: state.isComplete)) }
+        let body = body(of: state)
+        let diagnosis = Diagnosis(
+            of: problem, in: body, contentType: headerFields[.contentType], warnings: state.warningGroups)
+        let kept = body.cut(
+            toEnds: inspector.maximumEndBytes, around: diagnosis.offsets, reach: Diagnosis.reach)
+        return (diagnosis, kept)
+    }
+
+    /// The body without its secrets.
+    private func body(of state: State) -> RecordedBody {
+        state.body.body(isComplete: state.isComplete, maximumEndBytes: inspector.maximumEndBytes)
+            .hidingSecrets(state.maybeSecret)
+    }
+
+    /// Releases the bytes of the body.
+    private func release(_ state: inout State) {
+        inspector.holds(-state.body.wholeBytes)
+        state.body = state.body.withoutBytes
+    }
+
+    /// Ends the recording.
+    ///
+    /// - Parameters:
+    ///   - refusal: Why the request was refused, if it was. ``refusal(for:)`` was called before.
+    ///   - keepsBody: Whether the body is recorded, or only its length.
+    func finish(refusedFor refusal: UploadProblem? = nil, keepsBody: Bool) -> Notes {
+        let recorded = state.withLock { state in
+            let recorded = state
+            release(&state)
+            return recorded
+        }
+        var body = recorded.body.emptied(isComplete: recorded.isComplete)
+        var problems: [RequestDescription.Problem] = []
+        if let examined = recorded.examined, let refusal {
+            body = examined.body
+            problems = examined.diagnosis.adding(refusal).problems
+        } else {
+            if keepsBody, self.keepsBody {
+                body = self.body(of: recorded).cut(toEnds: inspector.maximumEndBytes, around: [], reach: 0)
+            }
+            problems = recorded.warningGroups.map { RequestDescription.Problem($0) }
+        }
+        return Notes(body: body, parts: recorded.parts, partCount: recorded.partCount, problems: problems)
+    }
+}
+
+extension UploadProblem {
+    /// Whether the problem is about the form, and not about the client or its connection.
+    fileprivate var isOfTheForm: Bool { [400, 404, 405, 415, 422].contains(status.code) }
+}
+
+extension RequestRecorder {
+    /// The body can be read once, so all readers share one iterator.
+    ///
+    /// Unchecked: one task handles a request. It first reads the body to receive the form, and then to record the rest.
+    fileprivate final class Reader: @unchecked Sendable {
+        private var iterator: RequestBody.AsyncIterator?
+        private let body: RequestBody
+
+        init(_ body: RequestBody) {
+            self.body = body
+        }
+
+        @concurrent
+        func next() async throws -> ByteBuffer? {
+            var reading = iterator ?? body.makeAsyncIterator()
+            defer { iterator = reading }
+            return try await reading.next()
+        }
+    }
+}
+
+/// A request's body that passes its bytes to a recorder, which can read the rest after its reader.
+struct ObservedBody: AsyncSequence, Sendable {
+    let recorder: RequestRecorder
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let recorder: RequestRecorder
+
+        func next() async throws -> ByteBuffer? { try await recorder.next() }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(recorder: recorder)
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import PostcardForm
 import PostcardFoundation
 
 // A name or a value can be written in ways that a person, or a server, reads as the same.
@@ -23,15 +24,12 @@ extension Secrets {
     private static func unescaped(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<mostNested {
-            guard bytes.contains(where: { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "\\") }) else { break }
+            guard bytes.contains(where: { $0 == .percent || $0 == .backslash }) else { break }
             var result: [UInt8] = []
-            var rest = bytes[...]
+            var rest = PercentEncoding.decoded(bytes).bytes[...]
             while let byte = rest.popFirst() {
-                if byte == UInt8(ascii: "%"), let value = number(rest.prefix(2), digits: 2) {
-                    result.append(UInt8(truncatingIfNeeded: value))
-                    rest = rest.dropFirst(2)
-                } else if byte == UInt8(ascii: "\\"), rest.first == UInt8(ascii: "u"),
-                    let scalar = number(rest.dropFirst().prefix(4), digits: 4).flatMap(Unicode.Scalar.init)
+                if byte == .backslash, rest.first == UInt8(ascii: "u"),
+                    let scalar = scalar(of: rest.dropFirst().prefix(4))
                 {
                     result += String(scalar).utf8
                     rest = rest.dropFirst(5)
@@ -46,9 +44,9 @@ extension Secrets {
 
     private static let mostNested = 3
 
-    private static func number(_ digits: ArraySlice<UInt8>, digits count: Int) -> UInt32? {
-        digits.count == count && digits.first != UInt8(ascii: "+")
-            ? UInt32(String(decoding: digits, as: UTF8.self), radix: 16) : nil
+    private static func scalar(of digits: ArraySlice<UInt8>) -> Unicode.Scalar? {
+        let values = digits.compactMap(\.hexadecimalValue)
+        return values.count == 4 ? Unicode.Scalar(values.reduce(UInt32(0)) { $0 << 4 | UInt32($1) }) : nil
     }
 
     /// Letters of other alphabets, each before the Latin letter that it looks like (Unicode Technical Standard #39).
@@ -86,9 +84,11 @@ extension Secrets {
             byte == UInt8(ascii: "-") || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
                 || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
         }
+        // Most values end with the word, or go on with another character.
+        guard word.endIndex < start.endIndex, " \t+%".utf8.contains(start[word.endIndex]) else { return false }
         let scheme = String(decoding: word.prefix(32), as: UTF8.self).lowercased()
         guard schemes.contains(scheme) else { return false }
-        var rest = Array(start.dropFirst(word.count))[...]
+        var rest = Array(start[word.endIndex...])[...]
         let count = rest.count
         while let byte = rest.first {
             if byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") || byte == UInt8(ascii: "+") {

@@ -1,4 +1,5 @@
 import Foundation
+import PostcardForm
 import PostcardFoundation
 import PostcardServer
 
@@ -12,10 +13,10 @@ enum Secrets {
     static let mask = "***"
 
     /// The most frequent names, to look at before a name is split into words.
-    private static let harmlessNames: Set<String> = [
-        "host", "user-agent", "accept", "accept-encoding", "accept-language", "connection", "content-type",
-        "content-length", "content-disposition", "transfer-encoding", "expect", "origin", "date", "boundary", "charset",
-        "name", "filename",
+    private static let harmlessNames = [
+        "name", "filename", "content-disposition", "content-type", "content-length", "boundary", "host", "user-agent",
+        "accept", "accept-encoding", "accept-language", "connection", "transfer-encoding", "expect", "origin", "date",
+        "charset",
     ]
 
     /// Pieces of names that make a secret anywhere, even within a word.
@@ -48,8 +49,10 @@ enum Secrets {
     /// Whether the value of a header field, a parameter or a part may grant access.
     static func isSecret(_ name: some StringProtocol) -> Bool {
         // A longer name would keep the receiver busy: combining characters take time by the square of their number.
-        guard name.utf8.count <= longestName else { return true }
-        if harmlessNames.contains(name.lowercased()) { return false }
+        let count = name.utf8.count
+        guard count <= longestName else { return true }
+        let isHarmless = harmlessNames.contains { $0.utf8.count == count && name.utf8.isEqualIgnoringCase($0.utf8) }
+        if isHarmless { return false }
         let words = NameWords(folded(name))
         if secretPieces.contains(where: { holds(words.joined, $0) }) { return true }
         if words.ranges.contains(where: { word in secretWords.contains { words.joined[word].elementsEqual($0) } }) {
@@ -120,7 +123,7 @@ extension Secrets {
     /// A header field's value, masked if it is a secret, or if a URL in it has one.
     static func masked(_ value: String, of name: some StringProtocol) -> String {
         if isSecret(name) || beginsWithCredentials(value.utf8) { return mask }
-        return name.lowercased() == "host" ? masked(authority: value) : masked(path: value)
+        return name.utf8.isEqualIgnoringCase("host".utf8) ? masked(authority: value) : masked(path: value)
     }
 
     /// An authority without its user information (RFC 3986 §3.2).
@@ -233,12 +236,14 @@ extension Secrets {
 
     /// Anyone who knows the path of an unfinished upload can resume or discard it.
     private static func maskingResumption(_ path: String) -> String {
+        // The values of most header fields are shorter.
+        guard path.utf8.count >= ResumptionID.length else { return path }
         let names = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard names.contains(where: isResumption) else { return path }
         return names.map { isResumption($0) ? mask[...] : Substring($0) }.joined(separator: "/")
     }
 
     private static func isResumption(_ name: Substring.UTF8View) -> Bool {
-        ResumptionID(Substring(name.prefix { $0 != UInt8(ascii: "?") })) != nil
+        name.count >= ResumptionID.length && ResumptionID(Substring(name.prefix { $0 != UInt8(ascii: "?") })) != nil
     }
 }

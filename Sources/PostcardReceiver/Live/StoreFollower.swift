@@ -42,7 +42,7 @@ actor StoreFollower {
     /// Begins to follow the store, unless it is followed already. A listener that was added before misses nothing from
     /// here on.
     ///
-    /// - Throws: ``UploadStoreError`` if the store fails.
+    /// - Throws: `UploadStoreError` if the store fails.
     func begin() async throws {
         guard known == nil else { return }
         let task =

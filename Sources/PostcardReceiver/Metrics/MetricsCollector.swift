@@ -1,4 +1,5 @@
 import CoreMetrics
+import PostcardReception
 import PostcardServer
 import Synchronization
 

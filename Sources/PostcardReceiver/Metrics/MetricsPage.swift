@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PostcardFoundation
+import PostcardReception
 import PostcardServer
 
 /// Responds to `GET /metrics`.

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PostcardFoundation
+import PostcardReception
 import PostcardServer
 
 /// The page at `/` and its files, all of them in the program.
@@ -126,11 +127,11 @@ struct WebPage: Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let json = (try? encoder.encode(data)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
-        return json.replacing("<", with: "\\u003c").replacing("&", with: "\\u0026")
+        return json.replacingASCII(["<": "\\u003c", "&": "\\u0026"])
     }
 
     private static func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("\"", with: "&quot;").replacing("<", with: "&lt;")
+        text.replacingASCII(["&": "&amp;", "\"": "&quot;", "<": "&lt;"])
     }
 }
 

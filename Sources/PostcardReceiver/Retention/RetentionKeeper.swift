@@ -1,5 +1,6 @@
 import Logging
 import PostcardFoundation
+import PostcardReception
 import PostcardServer
 import ServiceLifecycle
 import Synchronization

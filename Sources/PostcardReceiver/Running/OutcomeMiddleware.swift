@@ -1,4 +1,5 @@
 import Hummingbird
+import PostcardReception
 import PostcardServer
 
 /// Reports what became of each form as soon as it is known, also if the response to it fails.

@@ -7,6 +7,7 @@ import HummingbirdCore
 public import Logging
 import NIOCore
 import PostcardFoundation
+package import PostcardReception
 public import PostcardServer
 import ServiceLifecycle
 public import SystemPackage
@@ -19,7 +20,7 @@ public import SystemPackage
 /// try await receiver.run { url in print("listening on \(url)") }
 /// ```
 ///
-/// Besides the routes of ``Hummingbird/Router/addUploads(to:options:stored:)`` it has:
+/// Besides the routes of `Router.addUploads(to:options:stored:)` it has:
 ///
 /// | request | response |
 /// | --- | --- |
@@ -87,7 +88,7 @@ public struct Receiver: Sendable {
     /// The timeouts and limits of a connection.
     public var connections = ConnectionOptions()
     /// The maximum number of connections; others wait until one is closed. One address can have the share of them that
-    /// ``UploadOptions/clientShare`` allows; its further connections are closed. Defaults to `nil`: half of
+    /// `UploadOptions.clientShare` allows; its further connections are closed. Defaults to `nil`: half of
     /// the files that the process can open (`RLIMIT_NOFILE`) and does not need itself, which leaves as many for their
     /// requests. A number that leaves too few files is lowered.
     public var maximumConnections: Int?
@@ -114,7 +115,7 @@ public struct Receiver: Sendable {
     }
 
     /// Makes a receiver with default settings, which keeps the uploads in an open store. It calls
-    /// ``PostcardServer/MaintainedUploadStore/sweep()``, and makes no thumbnails.
+    /// `MaintainedUploadStore.sweep()`, and makes no thumbnails.
     public init(store: any MaintainedUploadStore) {
         storage = .store(store)
     }
@@ -126,13 +127,13 @@ public struct Receiver: Sendable {
 
     /// Receives until the process gets SIGTERM or SIGINT, or the task is cancelled.
     ///
-    /// From then on no new requests are accepted. Those in progress have ``ConnectionOptions/shutdownTimeout`` to
+    /// From then on no new requests are accepted. Those in progress have `ConnectionOptions.shutdownTimeout` to
     /// finish. Then their connections are closed, and the call returns. A second signal ends the process at once, as if
     /// it were not handled.
     ///
     /// - Parameter onRunning: Called once connections are accepted, with the server's address, such as
     ///   `http://127.0.0.1:8080`.
-    /// - Throws: ``UploadStoreError`` if the directory cannot be used, ``ServerCertificateError`` if the certificate
+    /// - Throws: `UploadStoreError` if the directory cannot be used, ``ServerCertificateError`` if the certificate
     ///   cannot be used, and `Errno` if the receiver cannot listen on the address.
     public func run(onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }) async throws {
         do {
@@ -146,10 +147,10 @@ public struct Receiver: Sendable {
     /// The receiver as a Hummingbird application, to run it with other services.
     ///
     /// The directory is open, and locked, as long as the application exists. A graceful shutdown of the
-    /// `ServiceGroup` that runs it honors ``ConnectionOptions/shutdownTimeout``.
+    /// `ServiceGroup` that runs it honors `ConnectionOptions.shutdownTimeout`.
     ///
     /// - Parameter onRunning: Called once connections are accepted, with the server's address.
-    /// - Throws: ``UploadStoreError`` if the directory cannot be used, and ``ServerCertificateError`` if the
+    /// - Throws: `UploadStoreError` if the directory cannot be used, and ``ServerCertificateError`` if the
     ///   certificate cannot be used.
     public func application(
         onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }

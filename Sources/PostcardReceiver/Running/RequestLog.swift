@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 package import PostcardFoundation
+import PostcardReception
 package import PostcardServer
 import Synchronization
 

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import PostcardReception
 import PostcardServer
 import Tracing
 

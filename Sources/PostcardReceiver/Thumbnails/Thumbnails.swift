@@ -4,6 +4,8 @@ import Hummingbird
 import Logging
 import NIOCore
 import PostcardForm
+import PostcardFoundation
+import PostcardReception
 import PostcardServer
 import SystemPackage
 

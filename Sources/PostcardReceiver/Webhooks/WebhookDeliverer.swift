@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import PostcardFoundation
+import PostcardReception
 import PostcardServer
 import ServiceLifecycle
 import Synchronization

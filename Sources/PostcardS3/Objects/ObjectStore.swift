@@ -250,7 +250,7 @@ struct ObjectStore: Sendable {
     func completeParts(of key: String, _ upload: String, _ tags: [String], size: Int64) async throws {
         var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
         for (index, tag) in tags.enumerated() {
-            let escaped = tag.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+            let escaped = tag.replacingASCII(["&": "&amp;", "<": "&lt;"])
             body += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(escaped)</ETag></Part>"
         }
         body += "</CompleteMultipartUpload>"

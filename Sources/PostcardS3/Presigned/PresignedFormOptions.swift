@@ -1,6 +1,8 @@
+#if Server || CommandLine
 public import PostcardForm
 import PostcardFoundation
-public import PostcardServer
+import PostcardServer
+public import PostcardStore
 
 /// What clients may post straight to the bucket, and where they get the forms for it.
 public struct PresignedFormOptions: Sendable {
@@ -45,7 +47,9 @@ public struct PresignedFormOptions: Sendable {
 
     /// How a file is sent.
     public enum Method: Sendable, Hashable {
+        /// As a form that the store checks against a signed policy: size, type and address.
         case post
+        /// As the body of a request whose address is signed, for stores that accept no forms.
         case put
     }
 
@@ -58,3 +62,4 @@ public struct PresignedFormOptions: Sendable {
     /// The longest lifetime of a signature, in seconds.
     static let maximumLifetime: Int64 = 7 * 24 * 3600
 }
+#endif

@@ -1,7 +1,10 @@
+#if Server || CommandLine
 import HTTPTypes
 public import PostcardForm
 import PostcardFoundation
-public import PostcardServer
+import PostcardReception
+import PostcardServer
+public import PostcardStore
 
 /// Signs forms with which clients post files straight to a store's bucket, and makes records of these files.
 ///
@@ -308,3 +311,4 @@ extension UploadProblem {
         return problem
     }
 }
+#endif

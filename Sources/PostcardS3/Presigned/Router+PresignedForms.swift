@@ -1,10 +1,13 @@
+#if Server || CommandLine
 public import HTTPTypes
 public import Hummingbird
 import Logging
 import NIOCore
 import PostcardForm
 import PostcardFoundation
-public import PostcardServer
+import PostcardReception
+import PostcardServer
+public import PostcardStore
 
 extension Router {
     /// Adds routes by which clients send files straight to a store's bucket.
@@ -53,8 +56,12 @@ extension Router {
             try await routes.form(request, logger: context.logger)
         }
         added.add(RouterPath(finished), .post) { request, context, _ in
-            try await routes.finished(request, logger: context.logger) { [head = request.head] upload in
-                try await upload.pass(to: stored, head, context)
+            try await routes.finished(request, logger: context.logger) { upload in
+                guard let stored else { return }
+                let handler: StoredFormHandler<Context> = {
+                    try await stored($0, $1.head, $2); return nil
+                }
+                _ = try await upload.pass(to: handler, request, context)
             }
         }
         added.install(on: self)
@@ -190,3 +197,4 @@ extension UploadProblem {
             advice: "Send JSON as the documentation of the route describes.")
     }
 }
+#endif

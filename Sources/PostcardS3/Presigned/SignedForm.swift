@@ -1,3 +1,4 @@
+import PostcardForm
 import PostcardFoundation
 
 /// A form that was signed for a client. Its JSON is what `PresignedForm` of the module `PostcardClient` is decoded
@@ -90,22 +91,7 @@ struct ObjectNotification: Decodable, Sendable {
 
     /// Undoes percent-encoding, with a plus for a blank. What is not encoded correctly stays.
     static func decoded(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            let digits = rest.prefix(2)
-            if byte == UInt8(ascii: "+") {
-                bytes.append(UInt8(ascii: " "))
-            } else if byte == UInt8(ascii: "%"), digits.count == 2,
-                let code = UInt8(String(Substring(digits)), radix: 16),
-                digits.first != UInt8(ascii: "+")
-            {
-                bytes.append(code)
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return String(streamSafe: bytes)
+        let encoded = text.utf8.lazy.map { $0 == UInt8(ascii: "+") ? UInt8.space : $0 }
+        return String(streamSafe: PercentEncoding.decoded(encoded).bytes)
     }
 }

@@ -5,7 +5,7 @@ package import NIOCore
 package import NIOHTTP1
 import PostcardForm
 import PostcardFoundation
-import PostcardServer
+import PostcardStore
 import Synchronization
 
 /// A request to a bucket.

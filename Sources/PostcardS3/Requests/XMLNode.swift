@@ -1,9 +1,4 @@
-import Foundation
 import PostcardFoundation
-
-#if canImport(FoundationXML)
-import FoundationXML
-#endif
 
 /// An element of a response of the store.
 struct XMLNode: Sendable {
@@ -14,42 +9,114 @@ struct XMLNode: Sendable {
     /// The text of the first child of the name.
     func text(of name: String) -> String? { children.first { $0.name == name }?.text }
 
-    /// Reads a document with Foundation's parser. The bodies come from a store that the operator has chosen.
+    /// Reads a document's elements and their text, without attributes. The bodies come from a store that the operator
+    /// has chosen.
     ///
-    /// - Returns: `nil` if the bytes are not XML.
+    /// Foundation's parser would load libxml2, and ICU with it, into every program that uses this module.
+    ///
+    /// - Returns: `nil` if the bytes are not XML in UTF-8, or have a document type, or more than 64 levels.
     static func root(of bytes: some Sequence<UInt8>) -> XMLNode? {
-        let reader = XMLReader()
-        let parser = XMLParser(data: Data(bytes))
-        parser.shouldResolveExternalEntities = false
-        parser.delegate = reader
-        guard parser.parse() else { return nil }
+        var reader = XMLReader(rest: Array(bytes)[...])
+        while reader.root == nil {
+            guard !reader.rest.isEmpty, reader.readNext() else { return nil }
+        }
         return reader.root
     }
 }
 
-private final class XMLReader: NSObject, XMLParserDelegate {
-    private var open: [XMLNode] = []
+private struct XMLReader {
+    static let maximumDepth = 64
+
+    /// The bytes that are not read yet.
+    var rest: ArraySlice<UInt8>
+    /// The elements around them, each with its name as it was written and its text.
+    private var open: [(name: ArraySlice<UInt8>, text: [UInt8], node: XMLNode)] = []
     private(set) var root: XMLNode?
 
-    func parser(
-        _ parser: XMLParser, didStartElement elementName: String, namespaceURI: String?, qualifiedName qName: String?,
-        attributes attributeDict: [String: String] = [:]
-    ) {
+    init(rest: ArraySlice<UInt8>) {
+        self.rest = rest
+        skip("\u{FEFF}")
+    }
+
+    /// - Returns: Whether a tag, a text or something else could be read.
+    mutating func readNext() -> Bool {
+        if skip("<!--") { return through("-->") != nil }
+        if skip("<?") { return through("?>") != nil }
+        if skip("<![CDATA[") {
+            guard let text = through("]]>"), !open.isEmpty else { return false }
+            open[open.count - 1].text += text
+            return true
+        }
+        if skip("</") { return through(">").map { close($0.prefix { !Self.isSpace($0) }) } ?? false }
+        if skip("<") { return openElement() }
+        let text = rest.prefix { $0 != UInt8(ascii: "<") }
+        rest = rest[text.endIndex...]
+        guard !open.isEmpty else { return text.allSatisfy(Self.isSpace) }
+        return appendDecoded(text)
+    }
+
+    private mutating func openElement() -> Bool {
+        var quote: UInt8?
+        let end = rest.firstIndex { byte in
+            if quote != nil {
+                if byte == quote { quote = nil }
+            } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+                quote = byte
+            }
+            return quote == nil && byte == UInt8(ascii: ">")
+        }
+        guard let end, open.count < Self.maximumDepth else { return false }
+        let tag = rest[..<end]
+        rest = rest[(end + 1)...]
+        let name = tag.prefix { !Self.isSpace($0) && $0 != UInt8(ascii: "/") }
+        guard let first = name.first, first != UInt8(ascii: "!") else { return false }
         // A name may have a prefix of a namespace.
-        let name = elementName.streamSafe
-        open.append(XMLNode(name: name.split(separator: ":").last.map(String.init) ?? name))
+        let local = name.split(separator: UInt8(ascii: ":")).last ?? name
+        open.append((name, [], XMLNode(name: String(streamSafe: local))))
+        return tag.last != UInt8(ascii: "/") || close(name)
     }
 
-    func parser(_ parser: XMLParser, foundCharacters string: String) {
-        guard !open.isEmpty else { return }
-        open[open.count - 1].text += string
+    private mutating func close(_ name: ArraySlice<UInt8>) -> Bool {
+        guard let last = open.popLast(), last.name.elementsEqual(name) else { return false }
+        var node = last.node
+        node.text = String(streamSafe: last.text)
+        if open.isEmpty { root = node } else { open[open.count - 1].node.children.append(node) }
+        return true
     }
 
-    func parser(
-        _ parser: XMLParser, didEndElement elementName: String, namespaceURI: String?, qualifiedName qName: String?
-    ) {
-        guard var node = open.popLast() else { return }
-        node.text = node.text.streamSafe
-        if open.isEmpty { root = node } else { open[open.count - 1].children.append(node) }
+    /// Skips a text, if it is next.
+    @discardableResult
+    private mutating func skip(_ text: String) -> Bool {
+        guard rest.starts(with: text.utf8) else { return false }
+        rest = rest.dropFirst(text.utf8.count)
+        return true
+    }
+
+    /// What is before a text, which is skipped; `nil` if it does not follow.
+    private mutating func through(_ text: String) -> ArraySlice<UInt8>? {
+        var end = rest.startIndex
+        while end < rest.endIndex {
+            if rest[end...].starts(with: text.utf8) {
+                defer { rest = rest[(end + text.utf8.count)...] }
+                return rest[..<end]
+            }
+            end += 1
+        }
+        return nil
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0D].contains(byte) }
+
+    /// - Returns: `false` if a reference in the text is unknown.
+    private mutating func appendDecoded(_ text: ArraySlice<UInt8>) -> Bool {
+        let pieces = text.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
+        open[open.count - 1].text += pieces[0]
+        for piece in pieces.dropFirst() {
+            guard let end = piece.firstIndex(of: UInt8(ascii: ";")),
+                let scalar = Unicode.Scalar(xmlReference: String(streamSafe: piece[..<end]))
+            else { return false }
+            open[open.count - 1].text += Array(String(scalar).utf8) + piece[(end + 1)...]
+        }
+        return true
     }
 }

@@ -1,5 +1,5 @@
 import NIOCore
-import PostcardServer
+import PostcardStore
 import Synchronization
 
 /// Objects that follow each other, read as one file.

@@ -1,4 +1,4 @@
-import PostcardServer
+import PostcardStore
 
 /// The keys of the store's objects, below the bucket's prefix.
 enum ObjectName {
@@ -27,6 +27,9 @@ enum ObjectName {
     static func folder(of id: UploadID) -> String { "\(files)\(id.randomText)/" }
 
     static func file(_ index: Int, of id: UploadID) -> String { "\(folder(of: id))\(index)" }
+
+    /// The app's answer to an upload.
+    static func answer(to id: UploadID) -> String { folder(of: id) + "answer" }
 
     /// The object of bytes of a file that are set aside while it arrives, counted from 0.
     static func aside(_ number: Int, ofFile key: String) -> String { "\(key).\(number)" }

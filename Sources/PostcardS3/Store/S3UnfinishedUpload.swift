@@ -1,5 +1,5 @@
 public import PostcardFoundation
-public import PostcardServer
+public import PostcardStore
 import Synchronization
 
 /// An unfinished upload in an ``S3UploadStore``. Any receiver can append to it.
@@ -26,9 +26,11 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     }
 
     public var form: UnfinishedForm {
-        UnfinishedForm(
+        var form = UnfinishedForm(
             contentType: facts.contentType, key: UploadKey(digest: facts.keyDigest),
             length: state.withLock { $0.length }, reprDigest: facts.reprDigest, wantReprDigest: facts.wantReprDigest)
+        form.fileParameters = facts.fileParameters
+        return form
     }
 
     public var expires: Date { facts.expires }
@@ -41,7 +43,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
 
     /// Asks the object store for the progress.
     ///
-    /// - Throws: ``UploadStoreError`` if the object store fails.
+    /// - Throws: `UploadStoreError` if the object store fails.
     public func durableProgress() async throws -> UnfinishedUploadProgress {
         let progress = try await storing { try await current() }
         return state.withLock { state in
@@ -112,8 +114,10 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
 
     /// Stores the response, which is kept until the upload expires, and removes the bytes.
     ///
-    /// - Parameter options: If they keep no responses, the upload is discarded. Another maximum is not honored, because
-    ///   no receiver counts the responses of all.
+    /// - Parameters:
+    ///   - response: What a client that asks again gets.
+    ///   - options: If they keep no responses, the upload is discarded. Another maximum is not honored, because no
+    ///     receiver counts the responses of all.
     public func finish(with response: FinalResponse, options: ResumptionOptions) async throws {
         guard options.maximumKeptResponses > 0 else { return try await discard() }
         try await storing { try await objects.finish(response, store.logger) }

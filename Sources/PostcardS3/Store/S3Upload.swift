@@ -2,7 +2,7 @@ import Crypto
 public import NIOCore
 import PostcardForm
 import PostcardFoundation
-public import PostcardServer
+public import PostcardStore
 
 /// An upload that an ``S3UploadStore`` is storing.
 ///
@@ -19,7 +19,7 @@ public final class S3Upload: PendingUpload {
     /// The identifier, with the time of the beginning.
     private let draft: UploadID
     private let begun: ContinuousClock.Instant
-    private var files: [FileHead] = []
+    private var files: [UploadRecord.FileHeader] = []
     private var contents: [(size: Int64, sha256: String)] = []
     private var writer: ObjectWriter?
     /// The ETag of the object that the file was copied from.
@@ -27,13 +27,6 @@ public final class S3Upload: PendingUpload {
     /// The fields and files together, once the upload is to be committed.
     private var parts: [UploadRecord.Part] = []
     private var outcome = Outcome.open
-
-    private struct FileHead {
-        let name: String
-        let filename: String
-        let contentType: String
-        let detectedType: String?
-    }
 
     private enum Outcome {
         case open
@@ -53,11 +46,9 @@ public final class S3Upload: PendingUpload {
         draft = UploadID(milliseconds: 0, using: &random)
     }
 
-    public func beginFile(
-        name: String, filename: String, contentType: String, detectedType: String?
-    ) async throws {
+    public func beginFile(_ file: UploadRecord.FileHeader) async throws {
         let index = files.count
-        files.append(FileHead(name: name, filename: filename, contentType: contentType, detectedType: detectedType))
+        files.append(file)
         writer = ObjectWriter(
             isKept ? store.objects : nil, ObjectName.file(index, of: draft),
             metadata: key.map { ["key": $0.digest] } ?? [:], store.budget)
@@ -101,7 +92,7 @@ public final class S3Upload: PendingUpload {
         let detected = MediaType.forFirstBytes(reading.firstBytes)
         let isContradicted = detected.flatMap { found in (try? MediaType(contentType))?.isContradicted(by: found) }
         files.append(
-            FileHead(
+            UploadRecord.FileHeader(
                 name: name, filename: filename, contentType: contentType,
                 detectedType: isContradicted == true ? detected?.value : nil))
         contents.append((head.size, reading.sha256))
@@ -178,7 +169,7 @@ public final class S3Upload: PendingUpload {
 
     /// The record that an earlier try of the commit made, whose answer was lost; `nil` if another upload made it.
     ///
-    /// - Throws: ``UploadStoreError`` if the record is deleted already. It may have been this upload's, and the deletion
+    /// - Throws: `UploadStoreError` if the record is deleted already. It may have been this upload's, and the deletion
     ///   removes its files: only a new upload has new names.
     private func ownRecord(
         _ entry: KeyEntry, _ fields: [UploadRecord.Field], _ signed: Date
@@ -206,10 +197,7 @@ public final class S3Upload: PendingUpload {
 
     private func record(_ id: UploadID, _ received: Date, _ fields: [UploadRecord.Field]) -> UploadRecord {
         let described = zip(files, contents).enumerated().map { index, file in
-            UploadRecord.File(
-                name: file.0.name, filename: file.0.filename, contentType: file.0.contentType,
-                detectedType: file.0.detectedType, size: file.1.size, sha256: file.1.sha256,
-                url: UploadRecord.url(ofFile: index, of: id))
+            UploadRecord.File(file.0, size: file.1.size, sha256: file.1.sha256, at: index, of: id)
         }
         return UploadRecord(id: id, received: received, fields: fields, files: described, parts: parts)
     }

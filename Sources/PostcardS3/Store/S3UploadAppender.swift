@@ -1,5 +1,5 @@
 public import NIOCore
-public import PostcardServer
+public import PostcardStore
 import Synchronization
 
 /// Appends to an unfinished upload of an ``S3UploadStore``.

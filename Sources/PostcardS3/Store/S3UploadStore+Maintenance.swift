@@ -1,5 +1,5 @@
 import NIOCore
-public import PostcardServer
+public import PostcardStore
 
 extension S3UploadStore {
     public var dependency: String { "The object store" }
@@ -11,7 +11,7 @@ extension S3UploadStore {
 
     /// Checks that an upload could begin, by writing a small object within five seconds.
     ///
-    /// - Throws: ``UploadStoreError`` if it could not.
+    /// - Throws: `UploadStoreError` if it could not.
     public func checkReadiness() async throws {
         try await readiness.check { [objects] in
             try await storing {

@@ -1,7 +1,7 @@
 import Logging
 import NIOCore
 import PostcardFoundation
-import PostcardServer
+import PostcardStore
 
 /// What the sweep waits for, in seconds by the clock of the object store alone.
 struct SweepTimes: Sendable {
@@ -25,7 +25,7 @@ extension S3UploadStore {
     /// Removes what interrupted uploads and deletions left behind, and lists records that were committed but are not
     /// listed. Call it from time to time, such as once an hour; several receivers may do so at once.
     ///
-    /// - Throws: ``UploadStoreError`` if the object store fails. The next sweep does what is left.
+    /// - Throws: `UploadStoreError` if the object store fails. The next sweep does what is left.
     public func sweep() async throws { try await sweep(SweepTimes()) }
 
     func sweep(_ times: SweepTimes) async throws {

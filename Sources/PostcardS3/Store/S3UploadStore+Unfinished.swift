@@ -1,5 +1,5 @@
 public import PostcardFoundation
-public import PostcardServer
+public import PostcardStore
 import Synchronization
 
 /// The unfinished uploads that requests of this receiver use, so that they share an object.
@@ -31,7 +31,8 @@ extension S3UploadStore: ResumableUploadStore {
     ) async throws -> S3UnfinishedUpload {
         let facts = UnfinishedFacts(
             contentType: form.contentType, keyDigest: form.key.digest, created: objects.bucket.clock(),
-            expires: expires, length: form.length, reprDigest: form.reprDigest, wantReprDigest: form.wantReprDigest)
+            expires: expires, length: form.length, reprDigest: form.reprDigest, wantReprDigest: form.wantReprDigest,
+            fileParameters: form.fileParameters)
         let upload = S3UnfinishedUpload(id, facts, isNew: true, in: self)
         try await storing { try await upload.objects.create(facts) }
         return unfinished.add(upload)

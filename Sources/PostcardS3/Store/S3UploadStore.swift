@@ -5,7 +5,7 @@
 public import Logging
 import NIOCore
 import PostcardFoundation
-public import PostcardServer
+public import PostcardStore
 import Synchronization
 
 /// Keeps uploads in a bucket of an object store, which any number of receivers can share.
@@ -20,7 +20,7 @@ import Synchronization
 /// describes the objects, and the order in which they are written.
 ///
 /// One task of each receiver should call ``sweep()`` from time to time, as `postcard serve` does.
-public final class S3UploadStore: MaintainedUploadStore {
+public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
     let objects: ObjectStore
     let keys: StoredKeys
     let budget: MemoryBudget
@@ -166,6 +166,14 @@ public final class S3UploadStore: MaintainedUploadStore {
     private func file(_ key: String, size: Int64) -> any StoredFile {
         let piece = ObjectFile.Piece(key: key, offset: 0, size: size)
         return ObjectFile(objects, size > 0 ? [piece] : [])
+    }
+
+    public func keepAnswer(_ answer: [UInt8], to id: UploadID) async throws {
+        try await storing { try await objects.put(ObjectName.answer(to: id), ByteBuffer(bytes: answer)) }
+    }
+
+    public func answer(to id: UploadID) async throws -> [UInt8]? {
+        try await storing { try await objects.get(ObjectName.answer(to: id)).map { Array($0.body.readableBytesView) } }
     }
 
     /// Deletes an upload. From then on no receiver lists or reads it. Its files are removed by a sweep, an hour later,

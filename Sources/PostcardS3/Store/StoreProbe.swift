@@ -1,7 +1,7 @@
 import Logging
 import NIOCore
 import PostcardFoundation
-import PostcardServer
+import PostcardStore
 
 /// Checks at the start that the object store does what uploads rely on.
 struct StoreProbe: Sendable {

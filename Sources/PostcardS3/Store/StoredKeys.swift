@@ -1,6 +1,6 @@
 import NIOCore
 import PostcardFoundation
-import PostcardServer
+import PostcardStore
 
 /// The record of a key, as the fields of its object have it.
 struct KeyEntry: Sendable {

@@ -1,7 +1,7 @@
 import Logging
 import NIOCore
 import PostcardFoundation
-import PostcardServer
+import PostcardStore
 
 /// The facts about an unfinished upload that are known when it is created, as they are stored.
 struct UnfinishedFacts: Sendable, Codable {
@@ -15,6 +15,8 @@ struct UnfinishedFacts: Sendable, Codable {
     let length: Int64?
     let reprDigest: String?
     let wantReprDigest: String?
+    /// What names the file, if the upload is no form.
+    var fileParameters: String?
 
     /// Whether an upload can have these facts: others may have written them.
     var arePossible: Bool {
@@ -146,7 +148,7 @@ struct UnfinishedObjects: Sendable {
     /// - Parameters:
     ///   - append: A random text, the same for all chunks of a request.
     ///   - fields: What is stored with an empty chunk.
-    /// - Throws: ``UploadStoreError`` with the code `overtaken` if another request has.
+    /// - Throws: `UploadStoreError` with the code `overtaken` if another request has.
     func createChunk(
         at offset: Int64, _ bytes: ByteBuffer, of append: String, fields: [String: String] = [:]
     ) async throws {

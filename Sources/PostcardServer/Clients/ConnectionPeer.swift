@@ -1,5 +1,6 @@
 import HTTPTypes
 import NIOCore
+import PostcardStore
 
 /// The other end of a connection: a client, or a proxy.
 enum ConnectionPeer: Hashable, Sendable {

@@ -1,5 +1,6 @@
 import HTTPTypes
 import PostcardFoundation
+import PostcardStore
 
 /// The addresses that the proxies of a request added to one of its header fields, the last one first. An element
 /// without an address, such as `unknown` or a malformed one, is `nil`.

@@ -1,4 +1,5 @@
 import NIOCore
+import PostcardStore
 
 /// The header with which a proxy begins a connection, to name its client: version 2 of the PROXY protocol (§2.2 of
 /// haproxy.org's proxy-protocol.txt).

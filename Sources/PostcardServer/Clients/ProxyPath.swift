@@ -1,4 +1,5 @@
 import HTTPTypes
+import PostcardStore
 
 /// The path of a request through proxies, each of which adds the address that it received the request from.
 ///

@@ -1,3 +1,5 @@
+import PostcardStore
+
 /// Proxies that may say which client a request is from: a range of addresses, or all peers of a Unix socket.
 public struct TrustedProxy: Sendable, Hashable {
     private enum Place: Hashable {

@@ -2,7 +2,8 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
-import PostcardResumption
+import PostcardReception
+import PostcardWire
 
 /// Ends connections so that every response reaches its client, and detects clients that send or read nothing.
 ///
@@ -230,11 +231,13 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .writeMalformedRequest:
             onEarlyRefusal(refusal)
+            let body = refusal.problem.body
             head = refusal.problem.head
+            head.headerFields[.contentLength] = String(body.readableBytes)
             head.headerFields[.connection] = "close"
             head.headerFields.dateIfMissing()
             context.write(wrapOutboundOut(.head(head)), promise: nil)
-            context.write(wrapOutboundOut(.body(refusal.problem.body)), promise: promise)
+            context.write(wrapOutboundOut(.body(body)), promise: promise)
         }
     }
 

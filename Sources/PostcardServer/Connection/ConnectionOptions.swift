@@ -36,7 +36,7 @@ public struct ConnectionOptions: Sendable, Hashable {
     ///
     /// A request from one of them counts for the client that it names in `Forwarded` (RFC 7239) or `X-Forwarded-For`: the
     /// last address in it that is not itself a trusted proxy's. That is the client for its share of all limits, see
-    /// ``UploadOptions/clientShare``, and for the log. Connections from these addresses are not limited to a share. From
+    /// `UploadOptions.clientShare`, and for the log. Connections from these addresses are not limited to a share. From
     /// any other address the two fields mean nothing, because a client can write what it likes into them.
     ///
     /// If a request has both fields, they count only if both name the same client: a proxy adds to one of them, and

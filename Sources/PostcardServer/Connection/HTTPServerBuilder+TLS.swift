@@ -6,6 +6,7 @@ import NIOCore
 import NIOHTTP2
 import NIOHTTPTypesHTTP2
 public import NIOSSL
+package import PostcardReception
 
 extension HTTPServerBuilder {
     /// HTTP/2 or HTTP/1.1 over TLS, as the client prefers, with the same connection handling.

@@ -1,6 +1,7 @@
 import HTTPTypes
 public import HummingbirdCore
 import NIOCore
+package import PostcardReception
 
 extension HTTPServerBuilder {
     /// HTTP/1.1 with the connection handling that uploads need.

@@ -1,6 +1,8 @@
 import HummingbirdCore
 import Logging
 import NIOCore
+import PostcardReception
+import PostcardStore
 import Synchronization
 
 /// Reads the PROXY header at the beginning of a connection, before TLS and HTTP see any byte.

@@ -1,6 +1,8 @@
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
+package import PostcardReception
+package import PostcardStore
 
 /// A request that was refused while it was being parsed, before any handler saw it.
 package struct EarlyRefusal: Sendable {
@@ -27,33 +29,6 @@ extension UploadProblem {
         case HTTPParserError.headerOverflow: .headTooLarge
         case HTTPParserError.invalidMethod: .unknownMethod
         default: .malformedRequest
-        }
-    }
-}
-
-/// Why a request's body broke off. The body throws it to its reader.
-enum RequestInterruption: Error {
-    /// The client closed its side.
-    case endedEarly
-    /// The bytes received are not HTTP, such as a broken chunk.
-    case malformed
-    /// No byte arrived for this long.
-    case tooSlow(Duration)
-    /// The bytes arrived slower than this many per second.
-    case belowMinimumRate(Int)
-    /// The connection is closed, so no response can be sent.
-    case disconnected(any Error)
-
-    /// The problem to respond with, or `nil` if the client is gone.
-    ///
-    /// - Parameter offset: The bytes of the body that were received.
-    func problem(at offset: Int64) -> UploadProblem? {
-        switch self {
-        case .endedEarly: .endedEarly(at: offset)
-        case .malformed: .malformedRequest
-        case .tooSlow(let timeout): .tooSlow(timeout)
-        case .belowMinimumRate(let minimum): .belowMinimumRate(minimum)
-        case .disconnected: nil
         }
     }
 }

@@ -1,6 +1,7 @@
 import HTTPTypes
 import NIOHTTP1
 import PostcardForm
+import PostcardReception
 
 /// Checks the target and the fields of a request before a route compares or searches them.
 enum RequestFieldCheck {

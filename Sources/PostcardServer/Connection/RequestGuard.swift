@@ -1,5 +1,6 @@
 import NIOCore
 import NIOHTTP1
+import PostcardReception
 
 /// Refuses invalid requests that NIO's decoder accepts, and fits each response to its request's method and version.
 ///

@@ -1,12 +1,14 @@
-import HTTPTypes
+package import HTTPTypes
 package import NIOCore
 import NIOHTTPTypes
+package import PostcardReception
+package import PostcardStore
 
 /// An event whose promise succeeds once all parts of the response are in the socket.
 struct ResponseFlush: Sendable {}
 
 /// The connection of a request, and what is kept until the request ends.
-package final class UploadConnection: Sendable {
+package final class UploadConnection: RequestConnection {
     /// The connection of the request that the current task handles; `nil` on another server than
     /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. Only routes, middleware and the extensions of
     /// `Request` read this, because Hummingbird passes them nothing but the app's own context. They pass the connection
@@ -14,6 +16,10 @@ package final class UploadConnection: Sendable {
     @TaskLocal package static var current: UploadConnection?
 
     package let channel: any Channel
+
+    package var channelToClose: (any Channel)? { channel }
+
+    package var informs: Bool { true }
 
     /// Whether the channel is one stream of an HTTP/2 connection. The parent of a whole connection is the listening
     /// channel.
@@ -64,29 +70,14 @@ package final class UploadConnection: Sendable {
         return channel.eventLoop.scheduleTask(in: Self.patience) { [channel] in channel.close(promise: nil) }
     }
 
-    /// Asks the client to send its body (RFC 9110 §10.1.1).
-    func askForBody() async throws {
-        try await inform(HTTPResponse(status: .continue))
-    }
-
-    /// Sends an informational response (RFC 9110 §15.2).
-    func inform(_ head: HTTPResponse) async throws {
+    package func inform(_ head: HTTPResponse) async throws {
         try await channel.writeAndFlush(HTTPResponsePart.head(head))
     }
 
-    /// Sends an informational response after a delay, if the result has not been cancelled by then.
-    func inform(_ head: HTTPResponse, after delay: Duration) -> Scheduled<Void> {
-        channel.eventLoop.scheduleTask(in: TimeAmount(delay)) { [channel] in
+    package func inform(_ head: HTTPResponse, after delay: Duration) -> @Sendable () -> Void {
+        let scheduled = channel.eventLoop.scheduleTask(in: TimeAmount(delay)) { [channel] in
             channel.writeAndFlush(HTTPResponsePart.head(head), promise: nil)
         }
-    }
-}
-
-extension ShareAccount {
-    /// Takes part of a resource for the client at the other end of a connection.
-    package func take(
-        _ amount: Int = 1, of resource: SharedResource, on connection: UploadConnection?
-    ) throws(UploadProblem) -> Hold {
-        try take(amount, of: resource, for: connection?.peer, on: connection?.channel)
+        return { scheduled.cancel() }
     }
 }

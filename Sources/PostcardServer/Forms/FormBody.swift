@@ -1,8 +1,9 @@
 public import Hummingbird
-public import PostcardForm
+import PostcardForm
+import PostcardReception
 
 /// The body of a request that is read as a form. It sends `100 Continue` to a client that waits for it, and throws an
-/// ``UploadProblem`` if the body breaks off.
+/// `UploadProblem` if the body breaks off.
 public struct FormBody: AsyncSequence, Sendable {
     private let body: RequestBody
     /// The connection of a client that waits for `100 Continue`.
@@ -10,7 +11,7 @@ public struct FormBody: AsyncSequence, Sendable {
 
     init(_ request: Request, on connection: UploadConnection?) {
         body = request.body
-        waiting = request.expectsContinue ? connection : nil
+        waiting = request.head.expectsContinue ? connection : nil
     }
 
     public func makeAsyncIterator() -> Iterator {
@@ -28,7 +29,7 @@ public struct FormBody: AsyncSequence, Sendable {
             self.waiting = waiting
         }
 
-        /// - Throws: ``UploadProblem`` if the client stops, is too slow, or sends malformed HTTP.
+        /// - Throws: `UploadProblem` if the client stops, is too slow, or sends malformed HTTP.
         public mutating func next() async throws -> ByteBuffer? {
             if let connection = waiting.take() { try await connection.askForBody() }
             do {
@@ -39,21 +40,5 @@ public struct FormBody: AsyncSequence, Sendable {
                 throw interruption.problem(at: bytes) ?? interruption as any Error
             }
         }
-    }
-}
-
-extension ByteBuffer: FormChunk {
-    public init(keptBytes: ArraySlice<UInt8>) {
-        self.init(bytes: keptBytes)
-    }
-
-    public func withBytes<Result, Failure: Error>(
-        _ body: (RawSpan) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try body(readableBytesSpan)
-    }
-
-    public func piece(_ range: Range<Int>) -> ByteBuffer {
-        getSlice(at: readerIndex + range.lowerBound, length: range.count) ?? ByteBuffer()
     }
 }

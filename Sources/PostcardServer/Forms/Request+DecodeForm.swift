@@ -2,6 +2,8 @@ public import Hummingbird
 import PostcardFiles
 import PostcardForm
 import PostcardFoundation
+import PostcardReception
+import PostcardStore
 import SystemPackage
 
 extension Request {
@@ -25,8 +27,8 @@ extension Request {
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - options: The limits of the form, and how much of it is held in memory.
-    /// - Throws: ``UploadProblem`` if the form is malformed, exceeds a limit, or does not match the type: let it
-    ///   through, and it becomes the response. ``UploadStoreError`` if a file cannot be written.
+    /// - Throws: `UploadProblem` if the form is malformed, exceeds a limit, or does not match the type: let it
+    ///   through, and it becomes the response. `UploadStoreError` if a file cannot be written.
     public func decodeForm<Value: Decodable>(
         _ type: Value.Type, options: FormReadingOptions = FormReadingOptions()
     ) async throws -> Value {

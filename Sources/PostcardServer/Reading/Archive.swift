@@ -2,7 +2,9 @@ import Crypto
 import HTTPTypes
 import Hummingbird
 import Logging
-import PostcardResumption
+import PostcardReception
+import PostcardStore
+import PostcardWire
 
 /// Responds to requests for stored uploads.
 struct Archive<Store: UploadStore>: Sendable {
@@ -123,7 +125,7 @@ struct Archive<Store: UploadStore>: Sendable {
             .response(to: request)
     }
 
-    /// - Throws: ``UploadStoreError`` if the file and its record differ in length, and so in their digests.
+    /// - Throws: `UploadStoreError` if the file and its record differ in length, and so in their digests.
     private func open(
         _ index: Int, of id: UploadID, _ described: UploadRecord.File
     ) async throws -> (any StoredFile)? {

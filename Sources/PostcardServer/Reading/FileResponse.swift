@@ -1,7 +1,9 @@
 import HTTPTypes
 import Hummingbird
 import PostcardForm
-import PostcardResumption
+import PostcardReception
+import PostcardStore
+import PostcardWire
 
 /// The response to a request for a file, or for a part of it.
 struct FileResponse {

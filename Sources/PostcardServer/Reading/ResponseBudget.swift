@@ -1,6 +1,8 @@
 import HTTPTypes
 package import Hummingbird
 package import NIOCore
+package import PostcardReception
+import PostcardStore
 
 /// Sends responses within the memory and the files that clients share.
 ///
@@ -19,23 +21,14 @@ package struct ResponseBudget: Sendable {
         leastPieceBytes = min(Self.minimumPieceBytes, max(shares.limits[.responseBytes] / 16, 1))
     }
 
-    /// What the budget does with a response that it has no room for.
-    enum Priority {
-        /// The response waits until there is room.
-        case ordinary
-        /// The response is sent in the smallest pieces, which do not count: its client has sent a form, and should not
-        /// wait for clients that do not read. A small record is in memory without being counted, too.
-        case immediate
-    }
-
     /// Sends a part of a stored file.
     ///
     /// - Parameter connection: The connection of the response, for whose client it counts.
     /// - Throws: `CancellationError` if the task is cancelled, `ChannelError` if the client is gone, and
-    ///   ``UploadStoreError`` if the file is shorter than it was.
+    ///   `UploadStoreError` if the file is shorter than it was.
     @concurrent func send(
         _ content: some StoredFile, _ range: Range<Int64>, to writer: inout any ResponseBodyWriter,
-        priority: Priority = .ordinary, on connection: UploadConnection?
+        priority: FormResponse.Priority = .ordinary, on connection: UploadConnection?
     ) async throws {
         if let length = writer as? BodyLength { return length.add(range.upperBound - range.lowerBound) }
         var offset = range.lowerBound
@@ -58,7 +51,7 @@ package struct ResponseBudget: Sendable {
     ///
     /// - Returns: How many bytes the piece may have, and what holds them.
     private func take(
-        upTo wanted: Int, _ priority: Priority, _ connection: UploadConnection?
+        upTo wanted: Int, _ priority: FormResponse.Priority, _ connection: UploadConnection?
     ) async throws -> (hold: ShareAccount.Hold?, count: Int) {
         let sizes = min(leastPieceBytes, wanted)...min(Self.maximumPieceBytes, wanted)
         switch priority {
@@ -69,7 +62,7 @@ package struct ResponseBudget: Sendable {
             return (hold, count)
         case .ordinary:
             let (hold, count) = try await shares.wait(
-                for: sizes, of: .responseBytes, for: connection?.peer, on: connection?.channel)
+                for: sizes, of: .responseBytes, for: connection?.peer, on: connection?.channelToClose)
             return (hold, count)
         }
     }
@@ -80,7 +73,7 @@ package struct ResponseBudget: Sendable {
     ///   - hold: What is given back once the body is sent or the response is dropped, such as the room for the open file.
     ///   - connection: The connection of the response, for whose client it counts.
     func body(
-        of content: any StoredFile, _ hold: ShareAccount.Hold, priority: Priority = .ordinary,
+        of content: any StoredFile, _ hold: ShareAccount.Hold, priority: FormResponse.Priority = .ordinary,
         on connection: UploadConnection?
     ) -> ResponseBody {
         ResponseBody(contentLength: Int(content.size)) { [self] writer in
@@ -92,17 +85,39 @@ package struct ResponseBudget: Sendable {
 
     /// A response body that is already in memory. Its bytes count until they are sent or the response is dropped.
     ///
-    /// - Throws: ``UploadProblem`` if the responses in progress leave no room for it.
+    /// - Throws: `UploadProblem` if the responses in progress leave no room for it.
     package func body(
         of bytes: ByteBuffer, on connection: UploadConnection?
     ) throws(UploadProblem) -> ResponseBody {
         guard bytes.readableBytes > Self.minimumPieceBytes else { return ResponseBody(byteBuffer: bytes) }
-        let hold = try shares.take(bytes.readableBytes, of: .responseBytes, on: connection)
-        return ResponseBody(contentLength: bytes.readableBytes) { writer in
+        return body(of: bytes, try shares.take(bytes.readableBytes, of: .responseBytes, on: connection), on: connection)
+    }
+
+    /// - Parameter hold: The room for the bytes.
+    func body(of bytes: ByteBuffer, _ hold: ShareAccount.Hold?, on connection: UploadConnection?) -> ResponseBody {
+        ResponseBody(contentLength: bytes.readableBytes) { writer in
             try await writer.write(bytes)
             try await connection?.flushed()
             withExtendedLifetime(hold) {}
             try await writer.finish(nil)
         }
+    }
+}
+
+extension IncomingRequest {
+    init(_ request: Request) { self.init(request.head, request.body) }
+}
+
+extension FormResponse {
+    /// The response as Hummingbird sends it.
+    func response(within budget: ResponseBudget, on connection: UploadConnection?) -> Response {
+        let content =
+            switch body {
+            case .bytes(let bytes, nil): ResponseBody(byteBuffer: bytes)
+            case .bytes(let bytes, let hold): budget.body(of: bytes, hold, on: connection)
+            case .file(let file, let hold, let priority):
+                budget.body(of: file, hold, priority: priority, on: connection)
+            }
+        return Response(status: status, headers: headers, body: content)
     }
 }

@@ -1,13 +1,15 @@
-#if !Server && !S3 && !CommandLine
+#if !Server && !CommandLine
 #error("PostcardServer needs the trait Server of this package: .package(url: …, traits: [\"Server\"])")
 #endif
 
 public import HTTPTypes
 public import Hummingbird
 import Logging
+package import PostcardReception
+import PostcardStore
 
 extension Router {
-    /// Adds routes that receive forms and, as far as ``UploadOptions/access`` allows, serve the stored uploads.
+    /// Adds routes that receive forms and, as far as `UploadOptions.access` allows, serve the stored uploads.
     ///
     /// ```swift
     /// let store = try LocalUploadStore(directory: "received")
@@ -20,6 +22,7 @@ extension Router {
     /// | request | response |
     /// | --- | --- |
     /// | `POST /uploads` | 201 and the record |
+    /// | `POST`, `PUT /uploads/NAME` | the same for a file, with `UploadOptions.acceptsAnyBody` |
     /// | `GET /uploads?limit=N&after=ID` | records, newest first: 1 to 1,000, by default 50 |
     /// | `GET /uploads/ID` | the record |
     /// | `GET /uploads/ID/files/N` | file N, counted from 0, or one range of its bytes |
@@ -28,7 +31,7 @@ extension Router {
     /// | `HEAD`, `GET`, `PATCH`, `DELETE /uploads/resumable/ID` | reads the offset of an unfinished upload, appends, discards |
     ///
     /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload) if the store
-    /// is a ``ResumableUploadStore``: the client learns the address of the upload from a 104 or 201, asks it by HEAD
+    /// is a `ResumableUploadStore`: the client learns the address of the upload from a 104 or 201, asks it by HEAD
     /// for the offset, and sends the rest by PATCH. The last response is the one that the form would have in a single
     /// request.
     ///
@@ -37,10 +40,10 @@ extension Router {
     /// form does not depend on the size of its files. The routes do not authenticate clients; add middleware that does
     /// before them.
     ///
-    /// An app can add routes for several kinds of form, each with its own ``UploadOptions/path``. They can share a
-    /// store; give each kind a ``UploadOptions/keyScope`` of its own then, such as `{ _ in "films" }`. Each kind has
+    /// An app can add routes for several kinds of form, each with its own `UploadOptions.path`. They can share a
+    /// store; give each kind a `UploadOptions.keyScope` of its own then, such as `{ _ in "films" }`. Each kind has
     /// its own share of what clients may hold. Records are always read and deleted below `/uploads`, so only one kind
-    /// can have an ``UploadOptions/access``: the kind with the path `/uploads`, if you have such a kind.
+    /// can have an `UploadOptions.access`: the kind with the path `/uploads`, if you have such a kind.
     ///
     /// - Parameters:
     ///   - store: Keeps the uploads.
@@ -51,18 +54,56 @@ extension Router {
     ///     closure returns.
     ///
     ///     The closure is called again when a client sends a form again under its key, with
-    ///     ``CommittedUpload/isRepetition``, because the first call may have failed, or while the first call still
+    ///     `CommittedUpload.isRepetition`, because the first call may have failed, or while the first call still
     ///     runs. So make the record's identifier a unique key of your table. After a power cut between the commit and
     ///     the call, the closure is called once the client sends the form again.
     ///
     ///     If the closure throws, the record stays, and the form counts as received. The client gets the
-    ///     ``UploadProblem`` or `HTTPError` that was thrown. For a resumable upload, a status from 400 to 499 other
+    ///     `UploadProblem` or `HTTPError` that was thrown. For a resumable upload, a status from 400 to 499 other
     ///     than 429 is final. Every other error is logged, and the client gets a 503: it can send the form again under
     ///     its key. Without a key, that makes another record.
     @discardableResult
     public func addUploads(
         to store: some UploadStore, options: UploadOptions = UploadOptions(),
         stored: (@Sendable (CommittedUpload, HTTPRequest, Context) async throws -> Void)? = nil
+    ) -> Self {
+        guard let stored else { return adding(store, options, nil) }
+        return adding(store, options) { upload, request, context in
+            try await stored(upload, request.head, context)
+            return nil
+        }
+    }
+
+    /// Adds routes that receive forms, and answers them as the app says.
+    ///
+    /// ```swift
+    /// router.addUploads(to: store) { upload, _, _ in
+    ///     let pet = try await pets.insert(upload.record)
+    ///     return try JSONEncoder().encode(pet)
+    /// }
+    /// ```
+    ///
+    /// The store keeps the answer with the record, if it is an `AnsweringUploadStore`: a client that sends the form again
+    /// under its key, or resumes it, gets the same answer, after a restart too, and the closure is not called again. The
+    /// closure is called again if the first call failed or still runs, or if the answer could not be kept.
+    ///
+    /// - Parameters:
+    ///   - store: Keeps the uploads.
+    ///   - options: What the routes accept, where, and what else they offer.
+    ///   - stored: Called with each form that is stored, and returns the response, whose body has at most 512 KiB. What the
+    ///     closure throws has the same effect as from a closure that returns nothing.
+    @discardableResult
+    public func addUploads<Answer: ResponseGenerator>(
+        to store: some UploadStore, options: UploadOptions = UploadOptions(),
+        stored: @escaping @Sendable (CommittedUpload, HTTPRequest, Context) async throws -> Answer
+    ) -> Self {
+        adding(store, options) { upload, request, context in
+            try await stored(upload, request.head, context).response(from: request, context: context)
+        }
+    }
+
+    private func adding(
+        _ store: some UploadStore, _ options: UploadOptions, _ stored: StoredFormHandler<Context>?
     ) -> Self {
         var routes = Routes<Context>()
         routes.addUploads(to: store, options: options, stored: stored)
@@ -83,19 +124,19 @@ extension Routes {
     ) {
         let shares =
             shares
-            ?? ShareAccount(
-                ShareLimits(options, connections: OpenFiles.maximumConnections), meter: meter,
-                logger: Logger(label: "postcard.shares"))
+            ?? ShareAccount(ShareLimits(options), meter: meter, logger: Logger(label: "postcard.shares"))
+        let budget = ResponseBudget(shares)
         let reception = Reception(store: store, options: options, meter: meter, shares: shares, limit: limit)
         if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {
-            addForms(resumedIn: uploads, reception, resumption, stored)
+            addForms(resumedIn: uploads, reception, resumption, budget, stored)
         } else {
-            add(RouterPath(options.path), .post) { request, context, connection in
-                try await reception.passingForm(to: stored, of: request, context)
-                    .response(to: request, on: connection, logger: context.logger)
+            addReceiving(options) { request, context, connection in
+                try await reception.passingForm(to: CommittedUpload.handler(stored, request, context))
+                    .response(to: IncomingRequest(request), on: connection, logger: context.logger)
+                    .response(within: budget, on: connection)
             }
         }
-        let archive = Archive(store: store, budget: reception.budget, meter: meter)
+        let archive = Archive(store: store, budget: budget, meter: meter)
         let base = UploadRecord.readingPath
         if options.access.contains(.reading) {
             addReading("\(base)") { request, context, connection in
@@ -118,44 +159,56 @@ extension Routes {
         }
     }
 
+    /// Adds the routes that receive forms, and files if they need not be in forms.
+    private mutating func addReceiving(_ options: UploadOptions, _ handler: @escaping Handler) {
+        add(RouterPath(options.path), .post, handler)
+        guard options.acceptsAnyBody else { return }
+        add(RouterPath(options.path), .put, handler)
+        let named = RouterPath(options.path + (options.path.hasSuffix("/") ? "" : "/") + "{id}")
+        for method in [HTTPRequest.Method.post, .put] { add(named, method, handler) }
+    }
+
     private mutating func addForms(
         resumedIn uploads: some ResumableUploadStore, _ reception: Reception<some UploadStore>,
-        _ options: ResumptionOptions, _ stored: StoredFormHandler<Context>?
+        _ options: ResumptionOptions, _ budget: ResponseBudget, _ stored: StoredFormHandler<Context>?
     ) {
         let resumption = ResumableReception(uploads: uploads, reception: reception, options: options)
-        addUnfinishedUploads(of: resumption, below: reception.options.path, stored)
-        add(RouterPath(reception.options.path), .post) { request, context, connection in
-            let resumption = resumption.passingForm(to: stored, of: request, context)
-            if AppendRequest.isAsked(by: request),
-                let response = try await resumption.create(request, on: connection, logger: context.logger)
-            {
-                return response
-            }
-            return try await resumption.receiveOrdinary(request, on: connection, logger: context.logger)
+        addUnfinishedUploads(of: resumption, below: reception.options.path, budget, stored)
+        addReceiving(reception.options) { request, context, connection in
+            try await resumption.passingForm(to: CommittedUpload.handler(stored, request, context))
+                .response(to: IncomingRequest(request), on: connection, logger: context.logger)
+                .response(within: budget, on: connection)
         }
     }
 
     /// Adds the routes of unfinished uploads. The route that creates them is that of forms.
     private mutating func addUnfinishedUploads(
         of resumption: ResumableReception<some UploadStore, some ResumableUploadStore>, below path: String,
-        _ stored: StoredFormHandler<Context>?
+        _ budget: ResponseBudget, _ stored: StoredFormHandler<Context>?
     ) {
-        add(RouterPath(path), .options) { request, _, _ in try resumption.offer(to: request) }
+        add(RouterPath(path), .options) { request, _, connection in
+            try resumption.offer(to: IncomingRequest(request)).response(within: budget, on: connection)
+        }
         let upload = RouterPath(ResumptionPath.folder(below: path) + "/{id}")
         add(upload, .head) { request, context, connection in
             try await resumption.progress(
-                request, id: context.parameters.get("id"), on: connection, logger: context.logger)
+                IncomingRequest(request), id: context.parameters.get("id"), on: connection, logger: context.logger
+            ).response(within: budget, on: connection)
         }
         add(upload, .get) { request, context, connection in
             try await resumption.repeatResponse(
-                request, id: context.parameters.get("id"), on: connection, logger: context.logger)
+                IncomingRequest(request), id: context.parameters.get("id"), on: connection, logger: context.logger
+            ).response(within: budget, on: connection)
         }
         add(upload, .patch) { request, context, connection in
-            try await resumption.passingForm(to: stored, of: request, context).append(
-                request, id: context.parameters.get("id"), on: connection, logger: context.logger)
+            try await resumption.passingForm(to: CommittedUpload.handler(stored, request, context)).append(
+                IncomingRequest(request), id: context.parameters.get("id"), on: connection, logger: context.logger
+            ).response(within: budget, on: connection)
         }
-        add(upload, .delete) { request, context, _ in
-            try await resumption.cancel(request, id: context.parameters.get("id"), logger: context.logger)
+        add(upload, .delete) { request, context, connection in
+            try await resumption.cancel(
+                IncomingRequest(request), id: context.parameters.get("id"), logger: context.logger
+            ).response(within: budget, on: connection)
         }
     }
 }

@@ -1,5 +1,6 @@
 package import HTTPTypes
 package import Hummingbird
+import PostcardReception
 
 /// Routes by path and method, so that every path can list its methods in a 405.
 package struct Routes<Context: RequestContext> {

@@ -1,4 +1,6 @@
 public import Logging
+package import PostcardReception
+public import PostcardStore
 public import ServiceLifecycle
 
 /// Sweeps a store from time to time: a service of an application of your own that has upload routes. `Receiver` has
@@ -9,7 +11,7 @@ public import ServiceLifecycle
 ///     router: router, server: .uploads(), services: [StoreSweep(of: store, logger: logger)])
 /// ```
 ///
-/// Without it, ``LocalUploadStore`` removes what has expired only as new uploads begin, and a bucket keeps for ever
+/// Without it, `LocalUploadStore` removes what has expired only as new uploads begin, and a bucket keeps for ever
 /// what deletions and interrupted uploads leave behind.
 public struct StoreSweep: Service {
     private let store: any MaintainedUploadStore
@@ -19,7 +21,7 @@ public struct StoreSweep: Service {
     /// Makes a service.
     ///
     /// - Parameters:
-    ///   - store: The store. Its ``MaintainedUploadStore/sweepInterval`` says how often it is swept.
+    ///   - store: The store. Its `MaintainedUploadStore.sweepInterval` says how often it is swept.
     ///   - logger: Logs sweeps that fail. The next one does what is left.
     public init(of store: any MaintainedUploadStore, logger: Logger) {
         self.init(of: store, meter: nil, logger: logger)

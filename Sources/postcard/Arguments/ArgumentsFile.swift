@@ -1,4 +1,5 @@
 import ArgumentParser
+import PostcardDoctor
 import PostcardFiles
 import PostcardForm
 import SystemPackage
@@ -74,7 +75,7 @@ struct ArgumentsFile {
         while index < text.endIndex, text[index] != UInt8(ascii: "\"") {
             if text[index] == UInt8(ascii: "\\"), index + 1 < text.endIndex {
                 index += 1
-                value.append(escapes[text[index]] ?? text[index])
+                value.append(CurlWord.escapes[text[index]] ?? text[index])
             } else {
                 value.append(text[index])
             }
@@ -82,25 +83,5 @@ struct ArgumentsFile {
         }
         guard index < text.endIndex else { throw Fault(line: number, message: "The quotes are not closed.") }
         return value
-    }
-
-    /// What a letter behind a backslash stands for.
-    private static let escapes: [UInt8: UInt8] = [
-        UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09, UInt8(ascii: "v"): 0x0B,
-    ]
-
-    /// An option of such a file, on one line.
-    static func line(_ option: String, _ value: [UInt8]) -> [UInt8] {
-        var line = Array("\(option) = \"".utf8)
-        for byte in value {
-            if let letter = escapes.first(where: { $0.value == byte })?.key {
-                line += [UInt8(ascii: "\\"), letter]
-            } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
-                line += [UInt8(ascii: "\\"), byte]
-            } else {
-                line.append(byte)
-            }
-        }
-        return line + Array("\"\n".utf8)
     }
 }

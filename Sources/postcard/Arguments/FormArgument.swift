@@ -11,6 +11,8 @@ struct FormArgument {
     let content: Content
     /// The argument as it was given.
     let text: ArgumentText
+    /// Whether nothing in the value has a meaning.
+    let isLiteral: Bool
 
     /// What an argument stands for.
     enum Content {
@@ -66,8 +68,9 @@ struct FormArgument {
         let name = equals > 0 ? ArgumentText(bytes[..<equals]) : nil
         self.name = name
         text = value.text
+        isLiteral = value.isLiteral
         content =
-            value.isLiteral
+            isLiteral
             ? .parts([Part(source: .text(ArgumentText(bytes[(equals + 1)...])))])
             : try Self.content(bytes[(equals + 1)...], hasName: name != nil, in: value.text)
     }

@@ -42,11 +42,12 @@ struct FormBuilder {
             for part in parts {
                 if let missing = MissingFile(part, of: argument) { throw missing.failure }
                 groups[groups.count - 1].parts.append(try made(part, named: argument.name))
+                if !argument.isLiteral { sayIfNameOfFile(part) }
             }
         case .groupStart(let type, let headers):
             groups.append(
                 Group(
-                    name: argument.name, type: try type ?? MediaType("multipart/mixed"),
+                    name: argument.name, type: type ?? "multipart/mixed",
                     headerFields: try Self.fields(of: headers)))
         case .groupEnd:
             guard groups.count > 1 else {
@@ -90,6 +91,8 @@ struct FormBuilder {
             name: name?.description ?? "", contentType: part.contentType,
             headerFields: try Self.fields(of: part.headers),
             content: .text(""))
+        // Files are decided on one by one, and texts are sent as they are.
+        made.metadata = .asIs
         var pipe: PipeInput?
         switch part.source {
         case .text(let text): made.content = content(text.bytes)
@@ -128,7 +131,8 @@ struct FormBuilder {
         return made
     }
 
-    /// Sends what a pipe has as it comes; a picture or a video whose metadata is removed, or that must fit, is stored first.
+    /// Sends what a pipe has as it comes; a picture or a video whose metadata is removed, or that must fit, is stored
+    /// first.
     ///
     /// - Returns: The pipe, with the bytes that were looked at.
     private func setContent(of part: inout FormPart, to pipe: PipeInput, isFittable: Bool) throws -> PipeInput {
@@ -204,7 +208,7 @@ struct FormBuilder {
     private func decide(
         on examined: ExaminedContent?, _ name: String, of part: inout FormPart, isFittable: Bool
     ) throws {
-        part.metadata = metadata ?? .asIs
+        if let metadata { part.metadata = metadata }
         guard let examined else { return }
         if metadata == nil, examined.isPictureOrVideo {
             part.metadata = .withoutLocation.ifUnreadable(.sendAsIs)
@@ -252,6 +256,15 @@ struct FormBuilder {
                 + ";type=\(promised)")
     }
 
+    /// Says that a text is the name of a file, which was probably meant.
+    private func sayIfNameOfFile(_ part: FormArgument.Part) {
+        guard case .text(let text) = part.source, let path = text.text, MediaType.forExtension(of: path) != nil,
+            FileManager.default.fileExists(atPath: path)
+        else { return }
+        Terminal.say(
+            "postcard: \(text) is a file, and its name is sent as a text. To send the file, write @ before it.")
+    }
+
     // MARK: - Headers and encodings
 
     /// Replaces the content with its encoded bytes.
@@ -265,6 +278,7 @@ struct FormBuilder {
         switch part.content {
         case .text(let text): bytes = Array(lineBreaks.applied(to: text).utf8)
         case .bytes(let given): bytes = Array(given)
+        case .picked: return
         case .stream:
             part.content = .stream(FormStream(EncodedChunks(pipe ?? PipeInput(), in: encoding, named: part.name)))
             return
@@ -284,8 +298,8 @@ struct FormBuilder {
         part.content = String(validating: encoded, as: UTF8.self).map(FormPart.Content.text) ?? .bytes(Data(encoded))
     }
 
-    /// Writes the header of a part that a form of a browser cannot have: without a name, with a name that is not UTF-8, or
-    /// in another multipart.
+    /// Writes the header of a part that a form of a browser cannot have: without a name, with a name that is not UTF-8,
+    /// or in another multipart.
     private func setHeaderLines(of part: inout FormPart, named name: ArgumentText?, filename: ArgumentText?) {
         let disposition = groups[groups.count - 1].disposition
         let isRawText = if case .bytes = part.content { true } else { false }
@@ -300,7 +314,7 @@ struct FormBuilder {
     private func detectedType(of part: FormPart) -> MediaType? {
         switch part.content {
         case .text, .bytes: return part.filename.flatMap(MediaType.forExtension(of:))
-        case .file, .stream:
+        case .file, .stream, .picked:
             var alone = MultipartForm()
             alone.append(part)
             return (try? alone.layout())?.parts.first?.contentType

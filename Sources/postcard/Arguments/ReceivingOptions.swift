@@ -91,6 +91,22 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "The origin before the path in the Location of a resumable upload, such as https://example.org, for clients that "
+                + "do not resolve a relative one. Defaults to none: only the path is sent.",
+            valueName: "url"))
+    var locationOrigin: String?
+
+    @Flag(
+        help: ArgumentHelp(
+            "Accept bodies that are no forms too, each as a record with one file in the field 'file'.",
+            discussion: """
+                The file is named by Content-Disposition, or by the last part of the path: POST and PUT also work below \
+                --path.
+                """))
+    var anyBody = false
+
+    @Option(
+        help: ArgumentHelp(
             "A JSON file with the allowed fields and files.",
             discussion: """
                 Such as {"fields": {"name": {"atLeast": 1, "maximumCharacters": 80}}, "files": {"petImage": {"atMost": \
@@ -138,6 +154,13 @@ struct ReceivingOptions: ParsableArguments {
                 throw ValidationError("--upload-expiry must be from 1 to \(Int(Self.longestExpiry)) seconds, a year.")
             }
         }
+        if let locationOrigin {
+            guard resume else { throw ValidationError("--location-origin has no meaning with --no-resume.") }
+            guard Self.isOrigin(locationOrigin) else {
+                throw ValidationError(
+                    "--location-origin must be an origin without a path, such as https://example.org.")
+            }
+        }
         if interimResponses != nil, !resume {
             throw ValidationError("--interim-responses has no meaning with --no-resume.")
         }
@@ -159,11 +182,20 @@ struct ReceivingOptions: ParsableArguments {
         }
     }
 
+    private static func isOrigin(_ text: String) -> Bool {
+        guard let url = URL(string: text), let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme),
+            url.host()?.isEmpty == false, url.user() == nil, url.query() == nil, url.fragment() == nil
+        else { return false }
+        return url.path().isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
     private static let longestExpiry: Double = 365 * 24 * 60 * 60
 
     func apply(to receiver: inout Receiver) throws {
         if !resume { receiver.uploads.resumption = nil }
         if let uploadExpiry { receiver.uploads.resumption?.lifetime = .seconds(uploadExpiry) }
+        receiver.uploads.resumption?.locationOrigin = locationOrigin
+        receiver.uploads.acceptsAnyBody = anyBody
         if let interimResponses { receiver.uploads.resumption?.interimResponses = interimResponses }
         if let maxBody {
             receiver.uploads.limits.maximumBodyBytes = maxBody.bytes

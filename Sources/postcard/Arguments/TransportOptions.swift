@@ -6,6 +6,7 @@ import NIOCore
 import NIOSSL
 import PostcardAsyncHTTP
 import PostcardClient
+import PostcardWire
 
 /// The options that say how a server is reached. Their names are those of curl.
 struct TransportOptions: ParsableArguments {
@@ -254,7 +255,7 @@ struct TransportOptions: ParsableArguments {
             guard let url, let host = url.host(), host.lowercased() == self.host.lowercased() else {
                 return self.host.lowercased()
             }
-            return (url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80)) == port ? host : nil
+            return url.portOrDefault == port ? host : nil
         }
     }
 }

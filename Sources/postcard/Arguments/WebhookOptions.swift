@@ -3,6 +3,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import PostcardFoundation
 import PostcardReceiver
 
 /// The endpoint to which `serve` announces each record, and the secrets that sign the messages.
@@ -112,11 +113,8 @@ private final class WebhookSender: Sendable {
 
     /// Reads a short body, so that the connection can be used again. Errors and the rest of a long body are ignored.
     private func drain(_ body: HTTPClientResponse.Body) async {
-        await withTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { _ = try? await body.collect(upTo: Self.maximumResponseBytes) }
-            tasks.addTask { try? await Task.sleep(for: Self.patience) }
-            await tasks.next()
-            tasks.cancelAll()
+        _ = try? await within(Self.patience, or: CancellationError()) {
+            try await body.collect(upTo: Self.maximumResponseBytes)
         }
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import PostcardConformance
 import PostcardFiles
+import PostcardWire
 import SystemPackage
 
 struct Conformance: AsyncParsableCommand {
@@ -10,13 +11,23 @@ struct Conformance: AsyncParsableCommand {
         abstract: "Checks how a server keeps to the draft on resumable uploads.",
         usage: "postcard conformance [<options>] <url>",
         discussion: """
-            Each check is one sentence of draft-ietf-httpbis-resumable-upload (the editors' copy after revision 11, interop \
-            version 8). The checks create small uploads at the URL and delete them, but what they complete stays there: do \
-            not use a server that matters. They send nothing to a Location of another origin than that of the URL. A \
-            sentence without one of the words of BCP 14 counts as SHOULD.
+            Examples:
+              postcard conformance https://example.com/uploads
+              postcard conformance https://example.com/uploads --only 402 661-668
 
-            Exit status: 0 no MUST and no MUST NOT is violated; 1 at least one is, or nothing could be checked; 64 usage; \
-            66 the content cannot be read; 69 no connection; 73 standard output cannot be written.
+            Each check is one sentence of draft-ietf-httpbis-resumable-upload (the editors' copy of 15 July 2026, interop \
+            version 9). A server is judged by what the version of the requests asks for; other checks are not applicable. \
+            The checks create small uploads at the URL and delete them, but what they complete stays there: do not use a \
+            server that matters. They send nothing to a Location of another origin than that of the URL. A sentence \
+            without one of the words of BCP 14 counts as SHOULD.
+
+            Exit status:
+              0   no MUST and no MUST NOT is violated
+              1   at least one is, or what was asked was not found out
+              64  usage
+              66  the content cannot be read
+              69  no connection
+              73  standard output cannot be written
             """)
 
     @Argument(help: "Where forms or files are uploaded: an http or https URL.")
@@ -50,9 +61,16 @@ struct Conformance: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The interop version of the draft that the requests name; the sentences are those of 8.",
+            "The interop version that the requests name: 3 to 9, or none, as in the future standard. Defaults to 9.",
             valueName: "number"))
-    var interopVersion = 8
+    var interopVersion: InteropVersion?
+
+    @Option(
+        name: .customLong("as"),
+        help: ArgumentHelp(
+            "Send what this system's own file uploads send, and report what would keep them from resuming.",
+            valueName: UploadingSystem.allCases.map(\.rawValue).joined(separator: "|")))
+    var system: UploadingSystem?
 
     @Flag(help: "Write a JSON array of objects: id, section, sentence, level, outcome, seen.")
     var json = false
@@ -66,12 +84,14 @@ struct Conformance: AsyncParsableCommand {
         guard (0.1...3600).contains(timeout) else {
             throw ValidationError("The timeout must be from a tenth of a second to an hour.")
         }
-        guard (1...999).contains(interopVersion) else { throw ValidationError("\(interopVersion) is not a version.") }
         if raw, body != nil || contentType != nil {
             throw ValidationError("--raw uploads bytes of its own, and cannot be used with --body or --content-type.")
         }
         guard (body == nil) == (contentType == nil) else {
             throw ValidationError("--body and --content-type belong together: a content and its type.")
+        }
+        if system != nil, interopVersion != nil || !only.isEmpty {
+            throw ValidationError("--as has its own version and checks: leave out --interop-version and --only.")
         }
         if checks.isEmpty {
             let (first, last) = (ConformanceSuite.checks.first?.number ?? 0, ConformanceSuite.checks.last?.number ?? 0)
@@ -80,6 +100,7 @@ struct Conformance: AsyncParsableCommand {
     }
 
     private var checks: [ConformanceCheck] {
+        if let system { return system.checks }
         guard !only.isEmpty else { return ConformanceSuite.checks }
         return ConformanceSuite.checks.filter { check in only.contains { $0.range.contains(check.number) } }
     }
@@ -108,7 +129,7 @@ struct Conformance: AsyncParsableCommand {
             var suite = ConformanceSuite(server: try address())
             suite.settings.headerFields = try headerFields()
             suite.settings.timeout = .seconds(timeout)
-            suite.settings.interopVersion = interopVersion
+            suite.settings.version = system?.version ?? interopVersion?.version ?? .latestNumbered
             suite.content = try content()
             let report = try await run(suite)
             if json {
@@ -116,9 +137,10 @@ struct Conformance: AsyncParsableCommand {
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
                 try Terminal.write(json: try encoder.encode(report.results))
             } else {
-                try Terminal.writeLine("\n" + ConformanceLines.summary(of: report))
+                try Terminal.writeLine("\n" + ConformanceLines.summary(of: report, as: system))
             }
-            if !report.conforms { throw ExitStatus.refused }
+            let isGood = system == nil ? report.conforms : report.results.allSatisfy { $0.outcome == .ok }
+            if !isGood { throw ExitStatus.refused }
         }
     }
 
@@ -147,6 +169,32 @@ struct Conformance: AsyncParsableCommand {
             throw CommandFailure.input(body, "is too short: the checks upload it in four pieces.")
         }
         return .given(contentType: contentType, bytes: bytes)
+    }
+}
+
+extension UploadingSystem: ExpressibleByArgument {}
+
+/// A version of the draft on the command line: its number, or `none`.
+struct InteropVersion: ExpressibleByArgument {
+    let version: ResumptionVersion
+
+    init(version: ResumptionVersion) {
+        self.version = version
+    }
+
+    init?(argument: String) {
+        guard argument != "none" else {
+            version = .newest
+            return
+        }
+        guard let number = Int64(argument), let version = ResumptionVersion(interopNumber: number) else { return nil }
+        self.version = version
+    }
+
+    var defaultValueDescription: String { version.interopNumber.map { "\($0)" } ?? "none" }
+
+    static var allValueStrings: [String] {
+        ResumptionVersion.allCases.map { InteropVersion(version: $0).defaultValueDescription }
     }
 }
 
@@ -192,7 +240,20 @@ struct ConformanceLines {
     }
 
     /// The numbers of all results.
-    static func summary(of report: ConformanceReport) -> String {
+    static func summary(of report: ConformanceReport, as system: UploadingSystem? = nil) -> String {
+        if let system {
+            let results = report.results
+            let obstacle = results.first { $0.outcome == .violated }
+            guard let open = obstacle ?? results.first(where: { $0.outcome != .ok }) else {
+                return "\(system.name) would resume an upload that breaks."
+            }
+            let finding =
+                obstacle == nil
+                ? "Whether \(system.name) would resume an upload that breaks was not found out"
+                : "\(system.name) would not resume an upload that breaks"
+            let seen = Terminal.printable(open.seen).replacing("\n", with: "\u{FFFD}")
+            return "\(finding), because of \(open.check.number): \(seen)"
+        }
         let violated = report.count(of: .violated)
         let absolute = report.violatedRequirements
         return "\(report.results.count) checks: \(report.count(of: .ok)) ok, \(violated) violated"

@@ -8,9 +8,22 @@ struct Explain: AsyncParsableCommand {
         abstract: "Explains how a receiver reads a request, and what is wrong with it.",
         usage: "postcard explain [<options>] [<file>]",
         discussion: """
+            Examples:
+              curl --trace request.txt -F photo=@cat.jpg https://example.com/pets
+              postcard explain request.txt
+              postcard explain request.txt --against php,nginx
+              postcard explain --listen 9000
+
             Reads a raw HTTP request, a curl trace (--trace, --trace-ascii), a HAR file, what a browser copies as cURL or \
-            as fetch, or an event of AWS Lambda, or with --content-type only a body. Exit status: 0 no errors, only warnings; 1 errors; 64 usage; 66 unreadable; 69 cannot listen; 73 a \
-            file or standard output cannot be written.
+            as fetch, or an event of AWS Lambda, or with --content-type only a body.
+
+            Exit status:
+              0   no errors, only warnings
+              1   errors
+              64  usage
+              66  unreadable
+              69  cannot listen
+              73  a file or standard output cannot be written
             """)
 
     @Argument(help: "The file; - is standard input.")

@@ -9,20 +9,33 @@ struct Send: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Sends one multipart/form-data request.",
         discussion: """
-            A 307 or 308 redirect sends the form to the new URL, up to five times. A 303 redirect requests the new URL \
-            with GET. Credentials are sent only to their own origin. Any other redirect is a refusal.
+            Examples:
+              postcard send http://127.0.0.1:8080/uploads -F name=초코 -F photo=@cat.jpg
+              postcard send https://example.com/pets -F photo=@cat.jpg --retries 3
+              postcard send https://example.com/films -F film=@film.mov --resumable
+              postcard send https://example.com/pets -F photo=@cat.heic --fit 1MB
 
-            The response's body is written to standard output. Exit status: 0 a 2xx response; 1 another response, a \
-            response before the whole form was sent, or the server received something else (--verify); 64 usage, or a \
-            --config file that cannot be used; 66 a file or a picture library is missing or unreadable, or a picture \
-            cannot be made to fit; 69 no connection, or it broke, or the response is too large; 70 this build or \
-            machine lacks what the options need; 73 a file or standard output cannot be written; 75 timed out.
+            The response's body is written to standard output. A 307 or 308 redirect sends the form to the new URL, up \
+            to five times. A 303 redirect requests the new URL with GET. Credentials are sent only to their own origin. \
+            Any other redirect is a refusal.
+
+            Exit status:
+              0   a 2xx response
+              1   another response, a response before the whole form was sent, or
+                  the server received something else (--verify)
+              64  usage, or a --config file that cannot be used
+              66  a file or a picture library is missing or unreadable, or a
+                  picture cannot be made to fit
+              69  no connection, or it broke, or the response is too large
+              70  this build or machine lacks what the options need
+              73  a file or standard output cannot be written
+              75  timed out
             """)
 
     @OptionGroup
     var target: FormTarget
 
-    @OptionGroup
+    @OptionGroup(title: "The form and its request")
     var options: FormOptions
 
     @Option(help: "How long an attempt may be idle, in seconds.")
@@ -183,7 +196,8 @@ struct Send: AsyncParsableCommand {
             throw CancellationError()
         } catch let error as UploadError {
             screen?.finish()
-            let error = options.fitsServer && error.namesNoLimit ? error.adding(Self.noLimit) : error
+            var error = options.fitsServer && error.namesNoLimit ? error.adding(Self.noLimit) : error
+            if error.response?.status == .lengthRequired { error = error.adding(Self.noLength) }
             guard let response = error.response, !json else { throw error }
             let shown = ShownResponse(response)
             try shown.write()
@@ -192,6 +206,8 @@ struct Send: AsyncParsableCommand {
         }
     }
 
+    private static let noLength =
+        "Standard input and pipes have no length: write what they give to a file, or send it as a text, with name=<-."
     private static let noLimit = "It reported no limit that pictures could be made to fit: try --fit 900KB."
 
     /// Says when the next attempt begins, and why.

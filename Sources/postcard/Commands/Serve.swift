@@ -10,24 +10,29 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Receives forms and keeps them in a directory, or in a bucket of an object store.",
         discussion: """
-            After SIGTERM or SIGINT, requests in progress may finish within --shutdown-timeout. Then their connections \
-            are closed, and the exit status is 0. A second signal ends it immediately, with the signal's status (143 \
-            or 130 in a shell). Other exit statuses: 64 usage; 66 a file that it needs is missing or unreadable; 69 \
-            the object store or the port cannot be used; 73 the directory cannot be used.
+            Examples:
+              postcard serve
+              postcard serve --host 0.0.0.0 --token-file tokens --max-body 100MB
+              postcard serve --store s3://uploads/forms
 
             Every option can also be set in the environment, such as POSTCARD_MAX_BODY=100MB for --max-body, or in the \
             JSON file of --config, such as {"max-body": "100MB", "allow-host": ["a.example", "b.example"]}. The \
             command line comes first, then the environment, where commas separate several values, then the file.
+
+            After SIGTERM or SIGINT, requests in progress may finish within --shutdown-timeout. Then their connections \
+            are closed. A second signal ends it immediately.
+
+            Exit status:
+              0    a signal ended it
+              64   usage
+              66   a file that it needs is missing or unreadable
+              69   the object store or the port cannot be used
+              73   the directory cannot be used
+              130  a second SIGINT, in a shell
+              143  a second SIGTERM, in a shell
             """)
 
-    @Option(help: "The address to listen on. One that other machines reach needs --token, --token-file or --open.")
-    var host = "127.0.0.1"
-
-    @Option(help: "The port to listen on; 0 picks a free one.")
-    var port = 8080
-
-    @Option(help: "Where forms are posted, such as /api/v1/images.")
-    var path = "/uploads"
+    @OptionGroup(title: "Where it listens") var address: ListeningOptions
 
     @Option(
         help: ArgumentHelp(
@@ -73,10 +78,6 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup(title: "Webhook") var webhooks: WebhookOptions
 
     func validate() throws {
-        guard (0...65535).contains(port) else { throw ValidationError("\(port) is not a port.") }
-        guard path.hasPrefix("/"), !path.contains("//"), !path.contains(where: { "?#{}*: ".contains($0) }) else {
-            throw ValidationError("'\(path)' is not a valid path. Begin it with a slash, such as /api/v1/images.")
-        }
         if let shutdownTimeout, !(0...86400).contains(shutdownTimeout) {
             throw ValidationError("--shutdown-timeout must be from 0 to 86400 seconds.")
         }
@@ -87,8 +88,8 @@ struct Serve: AsyncParsableCommand {
             throw ValidationError(
                 "--webhook cannot be used with --store: only a directory remembers what was announced.")
         }
-        try access.validate(host: host)
-        try proxies.validate(host: host)
+        try access.validate(host: address.host)
+        try proxies.validate(host: address.host)
     }
 
     func run() async throws {
@@ -104,7 +105,8 @@ struct Serve: AsyncParsableCommand {
                 }
             } catch  where !(error is UploadStoreError || error is ServerCertificateError) {
                 throw CommandFailure(
-                    description: "Cannot listen on \(host):\(port): \(error)", status: ExitStatus.unavailable)
+                    description: "Cannot listen on \(address.host):\(address.port): \(error)",
+                    status: ExitStatus.unavailable)
             }
         }
     }
@@ -123,9 +125,9 @@ struct Serve: AsyncParsableCommand {
         logger.logLevel = logLevel
         var receiver = try await storage.receiver(logger)
         receiver.logger = logger
-        receiver.host = host
-        receiver.port = port
-        receiver.uploads.path = path
+        receiver.host = address.host
+        receiver.port = address.port
+        receiver.uploads.path = address.path
         if !inspect { receiver.inspection = nil }
         if let shutdownTimeout { receiver.connections.shutdownTimeout = .seconds(shutdownTimeout) }
         limits.apply(to: &receiver.uploads.limits)

@@ -26,7 +26,8 @@ struct ServeSettings {
             switch name {
             case "directory": ["store", "s3-endpoint", "s3-region"]
             case "store": ["directory", "keep-free"]
-            case "resume": arguments.contains("--no-resume") ? ["upload-expiry", "interim-responses"] : []
+            case "resume":
+                arguments.contains("--no-resume") ? ["upload-expiry", "interim-responses", "location-origin"] : []
             case "token": ["token-file"]
             case "token-file": ["token"]
             case "read-token": ["read-token-file"]

@@ -2,6 +2,7 @@ import Foundation
 import PostcardCLibrary
 import PostcardDoctor
 import PostcardForm
+import PostcardFoundation
 import SystemPackage
 
 /// The folder that `--edit` writes: the form as text, one part a line, and a file for the bytes of each part that is not
@@ -81,12 +82,12 @@ struct EditableForm {
             "# Each line is a part. After a change, send the form again, in this folder:",
             "# postcard send --metadata as-is --config \(Self.name)",
         ].flatMap { Array("\($0)\n".utf8) }
-        lines += ArgumentsFile.line("url", Array((explanation.curl?.url ?? "http://127.0.0.1:8080/uploads").utf8))
+        lines += CurlWord.line("url", (explanation.curl?.url ?? "http://127.0.0.1:8080/uploads").utf8)
         if let method = explanation.curl?.method, method != "POST" {
             lines +=
                 FormOptions.method(named: method) == nil
                 ? Array("# Left out, because no form is sent with it: the method \(VisibleBytes.text(method))\n".utf8)
-                : ArgumentsFile.line("request", Array(method.utf8))
+                : CurlWord.line("request", method.utf8)
         }
         for name in explanation.curl?.secretFields ?? [] { lines += Array("# header = \"\(name): …\"\n".utf8) }
         for part in parts { lines += Self.remark(on: part) + Self.line(part) }
@@ -103,34 +104,29 @@ struct EditableForm {
         let name = Array(part.content.name.utf8) + [UInt8(ascii: "=")]
         var attributes: [UInt8] = []
         if let type = part.content.contentType.flatMap({ try? MediaType($0) }) {
-            attributes += ";type=".utf8 + (needsQuotes(type.value) ? quoted(type.value) : Array(type.value.utf8))
+            attributes += ";type=\(needsQuotes(type.value) ? CurlWord.quoted(type.value) : type.value)".utf8
         }
-        if let filename = part.content.filename { attributes += ";filename=".utf8 + quoted(filename) }
+        if let filename = part.content.filename { attributes += ";filename=\(CurlWord.quoted(filename))".utf8 }
         for field in part.content.headers
         where !["content-disposition", "content-type"].contains(field.name.lowercased()) {
             if (try? HeaderArgument("\(field.name): \(field.value)")) != nil {
-                attributes += ";headers=".utf8 + quoted("\(field.name): \(field.value)")
+                attributes += ";headers=\(CurlWord.quoted("\(field.name): \(field.value)"))".utf8
             }
         }
         guard let file = part.file else {
             let text = part.content.text ?? ""
-            if attributes.isEmpty { return ArgumentsFile.line("form-string", name + text.utf8) }
-            return ArgumentsFile.line("form", name + quoted(text) + attributes)
+            if attributes.isEmpty { return CurlWord.line("form-string", name + text.utf8) }
+            return CurlWord.line("form", name + CurlWord.quoted(text).utf8 + attributes)
         }
         let mark = part.content.filename == nil ? UInt8(ascii: "<") : UInt8(ascii: "@")
-        return ArgumentsFile.line("form", name + [mark] + quoted(file) + attributes)
+        return CurlWord.line("form", name + [mark] + CurlWord.quoted(file).utf8 + attributes)
     }
 
     /// Whether a part of the type would be read as something else. curl knows no quotes around a type.
     private static func needsQuotes(_ type: String) -> Bool {
-        let words = type.lowercased().filter { $0 != " " && $0 != "\t" }
-        return type.contains { ",\"".contains($0) }
-            || FormArgumentScanner.Attribute.allCases.contains { words.contains(";\($0.rawValue)=") }
-    }
-
-    /// A word of the grammar of `-F`.
-    private static func quoted(_ text: String) -> [UInt8] {
-        Array("\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\"".utf8)
+        let words = type.utf8.filter { !$0.isBlank }.map(\.asciiLowercased)
+        return words.contains { ",\"".utf8.contains($0) }
+            || FormArgumentScanner.Attribute.allCases.contains { words.contains(";\($0.rawValue)=".utf8) }
     }
 
     // MARK: - The files

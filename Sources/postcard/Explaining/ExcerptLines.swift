@@ -204,6 +204,19 @@ struct VisibleBytes {
         VisibleBytes(Array(text.utf8)[...]).cells.map(\.text).joined()
     }
 
+    /// A text for one line of the screen, in visible form: without its middle if no terminal has room for that.
+    static func text(short text: String) -> String {
+        let scalars = text.unicodeScalars
+        guard let end = scalars.index(scalars.startIndex, offsetBy: 2 * maximumScalars, limitedBy: scalars.endIndex),
+            end < scalars.endIndex
+        else { return self.text(text) }
+        return self.text(String(scalars.prefix(maximumScalars)))
+            + "…" + self.text(String(scalars.suffix(maximumScalars)))
+    }
+
+    /// More than a line has columns.
+    private static let maximumScalars = 240
+
     private static func cell(in bytes: ArraySlice<UInt8>, at index: Int) -> (cell: Cell, length: Int) {
         let byte = bytes[index]
         func sign(_ text: String, length: Int = 1) -> (Cell, Int) {

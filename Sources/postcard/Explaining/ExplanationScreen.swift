@@ -75,7 +75,7 @@ struct ExplanationScreen {
         for remark in remarks { lines += WordWrap.lines(remark, columns: columns, first: "note: ", rest: "      ") }
         if explanation.boundary != nil || !explanation.parts.isEmpty { lines.append("") }
         if let boundary = explanation.boundary {
-            let value = VisibleBytes.text(boundary)
+            let value = VisibleBytes.text(short: boundary)
             lines += [DisplayWidth.cut("multipart/form-data; boundary=\(value)", to: columns)]
         }
         lines +=
@@ -204,7 +204,7 @@ struct FindingLines {
         guard let index = finding.partIndex, parts.indices.contains(index) else { return "" }
         let names = [parts[index].filename ?? "", parts[index].name]
         guard let name = names.first(where: { !$0.isEmpty }) else { return "" }
-        return " (" + DisplayWidth.cut(VisibleBytes.text(name), to: 30) + ")"
+        return " (" + DisplayWidth.cut(VisibleBytes.text(short: name), to: 30) + ")"
     }
 
     static func place(_ finding: Finding) -> String {
@@ -308,8 +308,9 @@ struct PartTable {
 
     private static func row(_ part: Explanation.Part, at index: Int) -> [String] {
         [
-            String(index), String(part.offset), VisibleBytes.text(part.name), VisibleBytes.text(part.filename ?? ""),
-            VisibleBytes.text(part.contentType ?? ""), String(part.size),
+            String(index), String(part.offset), VisibleBytes.text(short: part.name),
+            VisibleBytes.text(short: part.filename ?? ""), VisibleBytes.text(short: part.contentType ?? ""),
+            String(part.size),
             String(part.sha256.prefix(digestDigits)) + "…",
         ]
     }

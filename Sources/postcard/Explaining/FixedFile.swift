@@ -176,8 +176,8 @@ struct FixedFile {
 extension FixedFile.Outcome {
     /// What was fixed and what was not, as lines below the problems.
     func lines(columns: Int, style: TextStyle) -> [String] {
-        var lines = ["", style("Fixed in \(VisibleBytes.text(path))", .good)]
-        if fixed.isEmpty { lines.append("  nothing: it is as it was") }
+        let action = fixed.isEmpty ? "Written unchanged to" : "Fixed in"
+        var lines = ["", style("\(action) \(VisibleBytes.text(path))", .good)]
         lines += Self.list(fixed, columns: columns)
         if let contentType {
             lines += WordWrap.lines(

@@ -44,6 +44,8 @@ enum DisplayWidth {
 
     private static func width(of character: Character) -> Int {
         guard let first = character.unicodeScalars.first else { return 0 }
+        // No emoji and no wide block is before these.
+        if first.value < 0x1100 { return 1 }
         if first.properties.isEmojiPresentation { return 2 }
         return wide.contains { $0.contains(first.value) } ? 2 : 1
     }

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import PostcardForm
-import PostcardResumption
+import PostcardWire
 import PostcardTestSupport
 import Testing
 
@@ -33,6 +33,7 @@ import Testing
         init(seed: UInt64, _ request: UploadRequest, _ url: URL) {
             var chance = SeededGenerator(seed: seed)
             var policy = RetryPolicy(maximumAttempts: Int.random(in: 1...6, using: &chance))
+            policy.repeatsUnclear = !Bool.random(using: &chance)
             policy.maximumInterceptorRetries = Int.random(in: 0...2, using: &chance)
             if Bool.random(using: &chance) { policy.deadline = .seconds(Int.random(in: 1...100, using: &chance)) }
             self.seed = seed
@@ -66,7 +67,10 @@ import Testing
                 case .prepare: event = .prepared(request)
                 case .adapt(let request, let number):
                     begin(number)
-                    let support = [ResumptionSupport.unknown, .unsupported].randomElement(using: &chance) ?? .unknown
+                    let supports: [ResumptionSupport] = [
+                        .unknown, .unlisted(inviting: nil), .unlisted(inviting: .interop9),
+                    ]
+                    let support = supports.randomElement(using: &chance) ?? .unknown
                     event = .adapted(request, KnownServer(support: support, appendBytes: odds(3) ? 30 : nil))
                 case .check: event = odds(20) ? .failed(UploadError(.form, "changed")) : .checked
                 case .send(let request, let statuses, let acceptsEarly, _):
@@ -119,6 +123,8 @@ import Testing
                 history.repetitions += 1
                 // The server may know the form by its key, and respond without reading it.
                 #expect(acceptsEarly, "seed \(seed)")
+                // Only the resource that may have the form is asked for the response.
+                #expect(rules.retry.repeatsUnclear || request.url == storage, "seed \(seed)")
             }
             if odds(4) { return .failed(failure(of: request, isForm)) }
             let response = response(to: request)
@@ -131,7 +137,11 @@ import Testing
             let isRepeated =
                 request.method == .get && [200, 201].contains(response.status.code)
                 && response.headerFields.uploadCompleteness(in: .newest) == true
-            if isForm || isRepeated { history.isAccepted = true }
+            // The server says that it needs no more of the form.
+            let isDeclared =
+                [.post, .patch].contains(request.method) && (200..<300).contains(response.status.code)
+                && response.headerFields.uploadCompleteness(in: .newest) == true
+            if isForm || isRepeated || isDeclared { history.isAccepted = true }
             return .responded(response, from: request.url)
         }
 
@@ -159,7 +169,7 @@ import Testing
                 // The resource to which the form was sent is honest about it, as long as it is there.
                 status = [204, 404, 410, 503].randomElement(using: &chance) ?? 204
                 fields.uploadOffset = 100
-                fields.setUploadCompleteness(true, in: .newest)
+                fields[.uploadComplete] = status == 204 || odds(2) ? "?1" : nil
             }
             return UploadResponse(status: .init(code: status), headerFields: fields, body: Data())
         }

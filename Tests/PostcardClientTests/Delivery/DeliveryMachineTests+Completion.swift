@@ -1,6 +1,6 @@
 import Foundation
 import HTTPTypes
-import PostcardResumption
+import PostcardWire
 import Testing
 
 @testable import PostcardClient
@@ -69,8 +69,8 @@ extension DeliveryMachineTests {
                 Step(.adapted, "HEAD /uploads/1"),
             ]),
         ResumedSequence(
-            testDescription: "a success that completes the upload before its end is none",
-            steps: appending + [Step(.answered(204, [.uploadComplete: "?1"]), "fail early-response")]),
+            testDescription: "a success that completes the upload before its end is the response to the form",
+            steps: appending + [Step(.answered(204, [.uploadComplete: "?1"]), "finish after 1")]),
         ResumedSequence(
             testDescription: "a complete upload with fewer bytes is given up",
             steps: ending + [
@@ -84,9 +84,12 @@ extension DeliveryMachineTests {
                 Step(located(59), "DELETE /uploads/1"), cancelled,
             ]),
         ResumedSequence(
-            testDescription: "a server that has more than was sent is given up after an append",
+            testDescription: "a server that has more than was sent gets what it is missing",
+            steps: appending + [Step(.answered(204, [.uploadOffset: "61"]), "PATCH /uploads/1 61–100")]),
+        ResumedSequence(
+            testDescription: "a server that has more than the form is given up after an append",
             steps: appending + [
-                Step(.answered(204, [.uploadOffset: "61"]), "DELETE /uploads/1"), Step(cut, "fail refused"),
+                Step(.answered(204, [.uploadOffset: "101"]), "DELETE /uploads/1"), Step(cut, "fail refused"),
             ]),
         ResumedSequence(
             testDescription: "an append of which the server took a part continues after it",

@@ -1,6 +1,6 @@
 import Foundation
 import HTTPTypes
-import PostcardResumption
+import PostcardWire
 import PostcardSendingSupport
 import Testing
 
@@ -14,10 +14,20 @@ extension DeliveryMachineTests {
         var resource: String?
         /// The maximum number of attempts of an ordinary upload.
         var attempts = 1
+        /// Whether a form is sent again that the server may have.
+        var repeatsUnclear = true
+        /// What servers may have of the form from earlier processes.
+        var delivery = PossibleDelivery.neverArrived
         /// How often interceptors may retry; `nil` if there are none.
         var interceptorRetries: Int?
         /// The size of the appends that have passed in other uploads.
         var appendBytes: Int64?
+        /// What other uploads have shown of the server.
+        var support = ResumptionSupport.unknown
+        /// The version that the origin has accepted.
+        var version: ResumptionVersion?
+        /// The versions that are asked for, and named in the descriptions; `nil` for 8 and 6, without names.
+        var versions: [ResumptionVersion]?
         /// The size of the appends that have passed after larger ones had failed.
         var passed: Int64?
         /// The size of the smallest form that is resumed.
@@ -119,13 +129,16 @@ extension DeliveryMachineTests {
                 Step(.checked, "PATCH /uploads/1 0–100"),
             ]),
         ResumedSequence(
-            testDescription: "a server that claims more than was sent is not believed",
+            testDescription: "a server may have more than was sent, as long as the form has it",
             steps: asked + [
                 Step(limited, "POST / 0–0"), Step(created, "check"), Step(.checked, "PATCH /uploads/1 0–60"),
                 Step(lost, "wait 0 seconds"), Step(.waited, "adapt 2"),
-                Step(.adapted, "HEAD /uploads/1"), Step(located(61), "DELETE /uploads/1"),
-                Step(.answered(204, [:]), "fail refused"),
+                Step(.adapted, "HEAD /uploads/1"), Step(located(61), "check"),
+                Step(.checked, "PATCH /uploads/1 61–100"), Step(appended, "finish after 2"),
             ]),
+        ResumedSequence(
+            testDescription: "a server that claims more than the form has is not believed",
+            steps: cut + [Step(located(101), "DELETE /uploads/1"), Step(.answered(204, [:]), "fail refused")]),
         ResumedSequence(
             testDescription: "a conflict with an offset is followed at once",
             steps: sending + [
@@ -241,18 +254,20 @@ extension DeliveryMachineTests {
             steps: cut + [Step(located(40), "check"), Step(.failed(.form, .neverArrived), "fail form")]),
     ]
 
-    @Test(arguments: resumedSequences + limitedSequences + completedSequences)
+    @Test(arguments: resumedSequences + limitedSequences + completedSequences + versionedSequences)
     func `each event of a resumable upload leads to the next action`(sequence: ResumedSequence) throws {
         var policy = ResumptionPolicy(
             retry: .withoutDelays(maximumAttempts: 10), minimumBytes: sequence.minimumBytes)
-        policy.versions = [.interop8, .interop6]
+        policy.versions = sequence.versions ?? [.interop8, .interop6]
         policy.cautiousAppendBytes = sequence.cautiousAppendBytes
         var ordinary = RetryPolicy.withoutDelays(maximumAttempts: sequence.attempts)
+        ordinary.repeatsUnclear = sequence.repeatsUnclear
         if let retries = sequence.interceptorRetries { ordinary.maximumInterceptorRetries = retries }
         var player = try Player(
             resuming: policy, sequence.resource.flatMap { URL(string: $0) },
-            KnownServer(appendBytes: sequence.appendBytes), ordinary: ordinary,
-            hasInterceptors: sequence.interceptorRetries != nil)
+            KnownServer(support: sequence.support, version: sequence.version, appendBytes: sequence.appendBytes),
+            ordinary: ordinary, hasInterceptors: sequence.interceptorRetries != nil, after: sequence.delivery)
+        player.namesVersions = sequence.versions != nil
         for step in sequence.steps { #expect(player.play(step.event, elapsed: step.elapsed) == step.action) }
         #expect(player.machine.passedAppendBytes == sequence.passed)
     }
@@ -267,6 +282,27 @@ extension DeliveryMachineTests {
             requests.append("\(request.method)\(isSecret ? ", secret" : "")")
         }
         #expect(requests == ["OPTIONS", "POST", "PATCH, secret", "HEAD, secret"])
+    }
+
+    /// What the server now accepts, and whether a form that it may have is sent again.
+    @Test(
+        arguments: [
+            (UploadLimits(maximumBytes: 99), false), (UploadLimits(maximumBytes: 99), true),
+            (UploadLimits(minimumBytes: 101), false), (UploadLimits(minimumAppendBytes: 100), false),
+        ])
+    func `limits that have changed do not make a form be sent twice`(limits: UploadLimits, repeats: Bool) throws {
+        var ordinary = RetryPolicy.withoutDelays(maximumAttempts: 3)
+        ordinary.repeatsUnclear = repeats
+        var player = try Player(
+            resuming: ResumptionPolicy(retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0),
+            URL(string: "http://example.org/uploads/1"),
+            KnownServer(support: .offered(ResumptionOffer(version: .interop8, limits: limits))), ordinary: ordinary,
+            after: .responseLost(resource: URL(string: "http://example.org/uploads/1")))
+        for event in [.started, .prepared] as [Event] { player.play(event) }
+        #expect(player.play(.adapted) == (repeats ? "send 1, accepting early responses" : "HEAD /uploads/1"))
+        guard !repeats else { return }
+        // The server has all of it: its response is asked for.
+        #expect(player.play(Self.located(100, isComplete: true)).hasPrefix("check"))
     }
 
     // MARK: - Prepared again

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import PostcardForm
-import PostcardResumption
+import PostcardWire
 import PostcardSendingSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import PostcardForm
-import PostcardResumption
+import PostcardWire
 import Testing
 
 @testable import PostcardClient
@@ -11,6 +11,8 @@ struct Player {
     private(set) var machine: DeliveryMachine
     /// The latest action.
     private(set) var action: DeliveryMachine.Action?
+    /// Whether requests are described with their version.
+    var namesVersions = false
     /// What the form is prepared as.
     var request: UploadRequest
     private let known: KnownServer
@@ -28,12 +30,13 @@ struct Player {
     /// - Parameter ordinary: The policy once the upload is an ordinary one.
     init(
         resuming policy: ResumptionPolicy, _ resource: URL? = nil, _ known: KnownServer = KnownServer(),
-        ordinary: RetryPolicy = .never, hasInterceptors: Bool = false
+        ordinary: RetryPolicy = .never, hasInterceptors: Bool = false, after delivery: PossibleDelivery = .neverArrived
     ) throws {
         let request = try Self.request()
         self.init(
             DeliveryMachine(
-                DeliveryMachine.Rules(url: request.url, retry: ordinary, hasInterceptors: hasInterceptors),
+                DeliveryMachine.Rules(
+                    url: request.url, retry: ordinary, hasInterceptors: hasInterceptors, delivery: delivery),
                 resumption: Resumption(policy, resource: resource)), request, known)
     }
 
@@ -66,7 +69,7 @@ struct Player {
         case .answered(let status, let fields): return .responded(Self.response(status, fields), from: request.url)
         case .announced(let fields, let status, let finalFields):
             var response = Self.response(status, finalFields)
-            response.announcement = ResumptionAnnouncement(.uploadResumptionSupported, fields, by: request.url)
+            response.announcement = announcement(fields)
             return .responded(response, from: request.url)
         case .decided(let decision): return .decided(decision)
         case .refused(let status, let delivery): return .failed(Self.refusal(Self.response(status), delivery))
@@ -86,9 +89,20 @@ struct Player {
             return .failed(error)
         case .interrupted(let code, let fields):
             var error = UploadError(code, "failed")
-            error.announcement = ResumptionAnnouncement(.uploadResumptionSupported, fields, by: request.url)
+            error.announcement = announcement(fields)
             return .failed(error)
         }
+    }
+
+    /// A 104 to the latest request.
+    private func announcement(_ fields: HTTPFields) -> ResumptionAnnouncement? {
+        guard case .send(let request, _, _, _)? = action else { return nil }
+        var fields = fields
+        if !fields.contains(.uploadDraftInteropVersion) {
+            fields[.uploadDraftInteropVersion] = request.headerFields[.uploadDraftInteropVersion]
+        }
+        return ResumptionAnnouncement(
+            .uploadResumptionSupported, fields, by: request.url, to: request.headerFields)
     }
 
     static func response(_ status: Int, _ fields: HTTPFields = [:], _ body: String = "") -> UploadResponse {
@@ -109,7 +123,8 @@ struct Player {
         case .prepare(let limits, _): "prepare" + (limits.maximumBodyBytes.map { " within \($0)" } ?? "")
         case .adapt(_, let attempt): "adapt \(attempt)"
         case .check(_, let bytes): "check" + (bytes.map { ", reading \($0)" } ?? "")
-        case .send(let request, _, let acceptsEarly, _): describe(request, acceptsEarly)
+        case .send(let request, _, let acceptsEarly, _):
+            describe(request, acceptsEarly) + (namesVersions ? version(of: request) : "")
         case .verify: "verify"
         case .decide: "decide"
         case .wait(let delay, _, _): "wait \(delay.inSeconds)"
@@ -117,6 +132,10 @@ struct Player {
         case .fail(let error):
             "fail \(error.code)\(error.delivery == .responseLost ? ", response-lost" : "")"
         }
+    }
+
+    private func version(of request: UploadRequest) -> String {
+        request.headerFields[.uploadDraftInteropVersion].map { " in \($0)" } ?? ""
     }
 
     private func describe(_ request: UploadRequest, _ acceptsEarly: Bool) -> String {

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import PostcardTestSupport
+import PostcardWire
 import Testing
 
 @testable import PostcardClient
@@ -12,8 +13,8 @@ import Testing
     @Test(
         arguments: [
             ([.neverArrived, .refused], .refused), ([.refused, .neverArrived], .neverArrived),
-            ([.responseLost, .refused], .responseLost(resource: resource)),
-            ([.responseLost, .neverArrived, .responseLost], .responseLost(resource: resource)),
+            ([.responseLost, .refused], .responseLost(resource: nil)),
+            ([.responseLost, .neverArrived, .responseLost], .responseLost(resource: nil)),
             ([.responseLost, .accepted], .accepted), ([.accepted, .refused], .accepted),
         ] as [([UploadError.Delivery], PossibleDelivery)])
     func `no later failure says what became of a form whose response was lost`(

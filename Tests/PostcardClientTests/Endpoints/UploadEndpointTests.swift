@@ -136,4 +136,52 @@ import Testing
         #expect(error.code == .invalidURL)
         #expect(error.message.contains(#""picture" is a file"#))
     }
+
+    private struct Dated: UploadEndpoint {
+        struct Response: Decodable, Equatable { let bornAt: Date }
+
+        let baseURL: URL
+        let path = ""
+        var decoder: JSONDecoder?
+        func form() -> MultipartForm { MultipartForm() }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a response is decoded by the endpoint's decoder, or else by the client's`(carrier: Carrier) async throws {
+        let client = UploadClient(transport: carrier.transport())
+        client.responses.decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let ofEndpoint = JSONDecoder()
+        ofEndpoint.dateDecodingStrategy = .secondsSince1970
+        ofEndpoint.keyDecodingStrategy = .convertFromSnakeCase
+        try await RawServer.run { connection in
+            while try await connection.readRequest() != nil {
+                try await connection.respond("201 Created", body: #"{"born_at":0}"#)
+            }
+        } while: { server in
+            let byClient = try await client.upload(Dated(baseURL: server.url))
+            #expect(byClient.bornAt == Date(timeIntervalSinceReferenceDate: 0))
+            let byEndpoint = try await client.upload(Dated(baseURL: server.url, decoder: ofEndpoint))
+            #expect(byEndpoint.bornAt == Date(timeIntervalSince1970: 0))
+            let response = try await client.upload(MultipartForm(), to: server.url)
+            #expect(try response.decode(Dated.Response.self) == byClient)
+            #expect(try response.decode(Dated.Response.self, decoder: ofEndpoint) == byEndpoint)
+            let other = try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
+            #expect(throws: UploadError.self) { try other.decode(Dated.Response.self) }
+        }
+    }
+
+    @Test func `the body of a refusal is decoded by the client's decoder`() async throws {
+        struct Problem: Decodable { let petName: String }
+        let client = UploadClient()
+        client.responses.decoder.keyDecodingStrategy = .convertFromSnakeCase
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            try await connection.respond("422 No", body: #"{"pet_name":"missing"}"#)
+        } while: { server in
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(MultipartForm(), to: server.url)
+            }
+            #expect(try error.response?.decode(Problem.self).petName == "missing")
+        }
+    }
 }

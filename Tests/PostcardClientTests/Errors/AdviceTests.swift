@@ -33,4 +33,17 @@ import Testing
         let error = UploadError.connectionFailed(to: try #require(URL(string: "http://a.example/")), "no")
         #expect(error.advice?.hasPrefix("Nothing was sent.") == true)
     }
+
+    @Test func `whoever has a retry policy is not told to set one`() throws {
+        let url = try #require(URL(string: "http://a.example/"))
+        var lost = UploadError(.connectionLost, "It broke.")
+        lost.delivery = .responseLost
+        for var error in [
+            .connectionFailed(to: url, "no"), .connectionLost(to: url, "no"), .tls(.passes, with: url, "no"), lost,
+        ] as [UploadError] {
+            #expect(error.advice?.contains("a retry policy") == true)
+            error.attempts = 4
+            #expect(error.advice?.hasSuffix(": 4 attempts have failed.") == true)
+        }
+    }
 }

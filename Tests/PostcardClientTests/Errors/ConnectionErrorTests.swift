@@ -1,6 +1,7 @@
 import Foundation
-import PostcardClient
 import Testing
+
+@testable import PostcardClient
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -37,6 +38,38 @@ import FoundationNetworking
         let error = UploadError(cause, of: url, bytesSent: 0)
         #expect(error.code == code)
         #expect(error.message.contains(description))
+    }
+
+    @Test(
+        arguments: [
+            (.secureConnectionFailed, 0, .tls, .passes), (.secureConnectionFailed, 1, .connectionLost, nil),
+            (.serverCertificateUntrusted, 0, .tls, .passesElsewhere),
+            (.serverCertificateHasBadDate, 0, .tls, .passesElsewhere),
+            (.serverCertificateHasUnknownRoot, 0, .tls, .passesElsewhere),
+            (.serverCertificateNotYetValid, 0, .tls, .passesElsewhere),
+            (.clientCertificateRejected, 0, .tls, .passesElsewhere),
+            (.clientCertificateRequired, 0, .tls, .lasts),
+            (.appTransportSecurityRequiresSecureConnection, 0, .tls, .lasts),
+        ] as [(URLError.Code, Int64, UploadError.Code, UploadError.Outlook?)])
+    func `a secure connection that failed may be made later, unless the app or the server forbids it`(
+        code: URLError.Code, bytesSent: Int64, expected: UploadError.Code, failure: UploadError.Outlook?
+    ) throws {
+        let url = try #require(URL(string: "https://example.org/uploads"))
+        let error = UploadError(URLError(code), of: url, bytesSent: bytesSent)
+        #expect(error.code == expected && error.outlook == failure)
+        if failure != nil { #expect(error.delivery == .neverArrived && error.advice?.isEmpty == false) }
+    }
+
+    @Test(arguments: [
+        ("SSL certificate problem: self-signed certificate", UploadError.Outlook.passesElsewhere),
+        ("TLS connect error: error:0A00010B:SSL routines::wrong version number", .passes),
+    ])
+    func `libcurl's words tell a certificate from a handshake`(
+        description: String, failure: UploadError.Outlook
+    ) throws {
+        let url = try #require(URL(string: "https://example.org/uploads"))
+        let cause = URLError(.unknown, userInfo: [NSLocalizedDescriptionKey: description])
+        #expect(UploadError(cause, of: url, bytesSent: 0).outlook == failure)
     }
 
     @Test(arguments: [URLError.notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff, .callIsActive])

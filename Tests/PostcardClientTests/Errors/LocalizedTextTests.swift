@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func `every failure of an upload leads to texts of the catalog`() {
-        let codes = [400, 401, 403, 404, 408, 413, 415, 429, 500, 502, 503, 507]
+        let codes = [400, 401, 403, 404, 408, 413, 415, 429, 500, 502, 503, 507, 511, 521]
         let statuses = [nil] + codes.map(HTTPResponse.Status.init)
         for code in [UploadError.Code.refused, .connectionLost, .timedOut, .form, .tls, .altered] {
             for status in statuses {
@@ -71,6 +71,8 @@ import Testing
         arguments: [
             (.refused, 413, .refused, "UploadError.refused.413.advice"),
             (.refused, 503, .refused, "UploadError.refused.busy.advice"),
+            (.refused, 521, .refused, "UploadError.refused.busy.advice"),
+            (.refused, 511, .refused, "UploadError.refused.511.advice"),
             (.refused, 400, .refused, "UploadError.refused.advice"),
             (.refused, 500, .responseLost, "UploadError.advice.response-lost"),
             (.connectionLost, nil, .responseLost, "UploadError.advice.response-lost"),
@@ -100,7 +102,10 @@ import Testing
         #expect(text(error.localizedAdvice.key) != nil)
     }
 
-    @Test(arguments: ["file-missing", "file-not-regular", "file-unreadable", "file-changed", "other"])
+    @Test(
+        arguments: [
+            "file-missing", "file-not-regular", "file-unreadable", "file-changed", "metadata-unreadable", "other",
+        ])
     func `every error of a form has texts`(code: String) {
         #expect(text("FormError.\(code)") != nil)
         #expect(text("FormError.\(code).advice") != nil)

@@ -228,4 +228,15 @@ import Testing
         await arrived.wait()
         #expect(list.items.count == 1)
     }
+
+    @Test func `a preview shows its state, and sends nothing`() async {
+        let item = UploadItem.preview(.sending, name: "cat.jpg", progress: .preview(0.25))
+        #expect(item.name == "cat.jpg" && item.fraction == 0.25 && item.error == nil)
+        #expect(item.bytesPerSecond == 500_000)
+        let failed = UploadItem.preview(.failed(URLError(.timedOut)))
+        #expect(failed.isOver && (failed.error as? URLError)?.code == .timedOut)
+        failed.retry()
+        await failed.finish()
+        #expect(Self.name(failed.state) == "cancelled")
+    }
 }

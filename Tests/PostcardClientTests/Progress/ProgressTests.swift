@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import HTTPTypes
 import PostcardForm
@@ -178,5 +179,97 @@ import Testing
             #expect(progress.parts.map(\.bytesSent) == expected)
             #expect(progress.parts.map(\.hasBegun) == ranges.map { $0.lowerBound <= offset })
         }
+    }
+
+    /// A model of a screen, which only the main actor may touch.
+    @MainActor private final class Screen {
+        var fractions: [Double] = []
+
+        func send(_ form: MultipartForm, to url: URL, by client: UploadClient) async throws {
+            try await client.upload(form, to: url) { progress in
+                MainActor.assertIsolated()
+                self.fractions.append(progress.fraction ?? 0)
+            }
+        }
+    }
+
+    private actor Account {
+        var fractions: [Double] = []
+
+        func send(_ form: MultipartForm, to url: URL, by client: UploadClient) async throws {
+            try await client.upload(form, to: url) { progress in
+                self.assertIsolated()
+                self.fractions.append(progress.fraction ?? 0)
+            }
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `progress arrives on the actor of the caller`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.form(in: folder)
+        try await RawServer.run { connection in
+            while try await connection.readRequest() != nil { try await connection.respond("201 Created") }
+        } while: { server in
+            let client = UploadClient(transport: carrier.transport())
+            let screen = Screen()
+            try await screen.send(form, to: server.url, by: client)
+            #expect(await screen.fractions.last == 1)
+            let account = Account()
+            try await account.send(form, to: server.url, by: client)
+            #expect(await account.fractions.last == 1)
+        }
+    }
+
+    @MainActor @Test func `a busy actor misses outdated progress, and the upload does not wait for it`() async throws {
+        /// Reports many steps, from a thread that no task can keep from running, and says when it has reported the last.
+        struct Steps: UploadTransport {
+            let hasEnded = DispatchSemaphore(value: 0)
+
+            func send(
+                _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
+            ) async throws -> UploadResponse {
+                await withCheckedContinuation { continuation in
+                    Thread.detachNewThread {
+                        for step in 0..<10_000 { report(.sent(bytes: Int64(step))) }
+                        hasEnded.signal()
+                        continuation.resume()
+                    }
+                }
+                return UploadResponse(status: .created, headerFields: HTTPFields(), body: Data())
+            }
+        }
+        let transport = Steps()
+        var client = UploadClient(transport: transport)
+        client.reporting.progressInterval = .zero
+        client.responses.acceptsEarly = true
+        var form = MultipartForm()
+        form.append(Data(count: 20_000), named: "image", filename: "a.jpg")
+        var calls: [Int64] = []
+        let url = try #require(URL(string: "http://example.org/"))
+        try await client.upload(form, to: url) { progress in
+            // The main actor is busy until the transport has sent everything.
+            if calls.isEmpty { #expect(transport.hasEnded.wait(timeout: .now() + 60) == .success) }
+            calls.append(progress.bytesSent)
+        }
+        // The first step, and the last of those that were missed.
+        #expect(calls.count <= 3)
+        #expect(calls.last == 9_999)
+    }
+
+    @Test func `each part of a progress has an identity of its own`() {
+        let progress = UploadProgress.preview(0.75, filenames: ["a.jpg", "a.jpg"])
+        #expect(progress.parts.map(\.id) == [0, 1])
+        #expect(progress.parts.map(\.fraction) == [1, 0.5])
+    }
+
+    @Test func `a preview is what it says`() {
+        let progress = UploadProgress.preview(0.5, bytesPerSecond: 250_000, attempt: 2)
+        #expect(progress.fraction == 0.5 && progress.attempt == 2)
+        #expect(progress.bytesPerSecond == 250_000)
+        #expect(progress.timeRemaining == .seconds(2))
+        #expect(UploadProgress.preview(1, filenames: []).fraction == nil)
+        #expect(UploadProgress.preview(7, bytesPerSecond: nil).fraction == 1)
+        #expect(UploadProgress.preview(bytesPerSecond: nil).bytesPerSecond == nil)
     }
 }

@@ -139,7 +139,7 @@ import Testing
         func step(_ bytes: Int64) -> UploadProgress {
             UploadProgress(attempt: 1, bytesSent: bytes, totalBytes: nil, parts: layout.parts, contentRanges: [])
         }
-        let queue = UploadEventQueue()
+        let queue = UploadEventQueue(by: SystemClock())
         queue.put(.preparing)
         queue.put(.sending(step(0)))
         for bytes in 1..<1_000 as Range<Int64> { queue.put(.sending(step(bytes)), isReplaceable: true) }

@@ -2,7 +2,7 @@ import Foundation
 import HTTPTypes
 import PostcardClient
 import PostcardForm
-import PostcardResumption
+import PostcardWire
 import PostcardSendingSupport
 import PostcardTestSupport
 import Testing
@@ -14,6 +14,11 @@ import Testing
         var form = MultipartForm()
         form.append(fileAt: try folder.file("a.jpg", size: 10_000), named: "image")
         return form
+    }
+
+    /// An interim response in the version that the clients of these tests ask for first.
+    private static func interim(_ field: String) -> String {
+        "HTTP/1.1 104 Upload Resumption Supported\r\nUpload-Draft-Interop-Version: 8\r\n\(field)\r\n\r\n"
     }
 
     private static let offer = ["Accept-Patch": "application/partial-upload"]
@@ -29,8 +34,7 @@ import Testing
                 case "OPTIONS": try await connection.respond("204 No Content", Self.offer)
                 case "POST":
                     try await connection.write(
-                        "HTTP/1.1 104 Upload Resumption Supported\r\nLocation: /uploads/a\r\n\r\n"
-                            + "HTTP/1.1 104 Upload Resumption Supported\r\nUpload-Offset: 0\r\n\r\n")
+                        Self.interim("Location: /uploads/a") + Self.interim("Upload-Offset: 0"))
                     return
                 case "HEAD":
                     try await connection.respond("204 No Content", ["Upload-Offset": "0", "Upload-Complete": "?0"])
@@ -85,7 +89,7 @@ import Testing
                     try await connection.respond("204 No Content", Self.offer)
                     continue
                 }
-                let interim = "HTTP/1.1 104 Upload Resumption Supported\r\nLocation: /uploads/a\r\n\r\n"
+                let interim = Self.interim("Location: /uploads/a")
                 try await connection.write(String(repeating: interim, count: 500))
                 _ = try await connection.readToEnd()
             }
@@ -122,13 +126,15 @@ import Testing
             _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
         ) async throws -> UploadResponse {
             methods.yield(request.method.rawValue)
-            let (status, fields): (Int, HTTPFields) =
+            let (status, answer): (Int, HTTPFields) =
                 switch request.method {
                 case .options: (204, [.acceptPatch: "application/partial-upload"])
                 case .post: (104, [.location: "/uploads/a"])
                 case .head: (204, [.uploadOffset: "0"])
                 default: (201, [:])
                 }
+            var fields = answer
+            fields[.uploadDraftInteropVersion] = request.headerFields[.uploadDraftInteropVersion]
             return UploadResponse(status: .init(code: status), headerFields: fields, body: Data())
         }
     }

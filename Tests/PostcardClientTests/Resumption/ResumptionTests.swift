@@ -3,7 +3,7 @@ import Foundation
 import HTTPTypes
 import PostcardClient
 import PostcardForm
-import PostcardResumption
+import PostcardWire
 import PostcardSendingSupport
 import PostcardTestSupport
 import Synchronization
@@ -257,10 +257,12 @@ import Testing
         // A failure may pass: it is asked again.
         let again = status.hasPrefix("500") ? ["OPTIONS", "OPTIONS"] : []
         #expect(methods.map(String.init) == ["OPTIONS", "OPTIONS", "POST"] + again + ["POST"])
-        for request in requests where request.head.line.hasPrefix("POST") {
-            #expect(request.body == body)
-            #expect(request.head.fields.allSatisfy { !$0.name.lowercased().hasPrefix("upload-") })
-        }
+        let forms = requests.filter { $0.method == "POST" }
+        #expect(forms.allSatisfy { $0.body == body })
+        // Each invites the server in another version, unless it failed when it was asked.
+        let versions = status.hasPrefix("500") ? [nil, nil] : ["8", "6"]
+        #expect(forms.map { $0.head["Upload-Draft-Interop-Version"] } == versions)
+        #expect(forms.map { $0.head["Upload-Complete"] } == versions.map { $0 == nil ? nil : "?1" })
     }
 
     @Test(arguments: Carrier.allCases, ["503 Service Unavailable", "404 Not Found", "201 Created"])

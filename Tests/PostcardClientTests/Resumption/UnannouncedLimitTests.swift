@@ -1,7 +1,7 @@
 import Foundation
 import HTTPTypes
 import PostcardForm
-import PostcardResumption
+import PostcardWire
 import PostcardSendingSupport
 import PostcardTestSupport
 import Synchronization
@@ -110,19 +110,31 @@ import Testing
         #expect(
             requests.filter { $0.method == "PATCH" }.map(\.body.count) == [Int(length), 4_000, 2_000, 1_000, 500])
         #expect(requests.count { $0.method == "HEAD" } == 4 && requests.count { $0.method == "POST" } == 1)
-        #expect(requests.last?.method == "DELETE")
+        // The server is asked for its limits before the upload is given up.
+        #expect(requests.suffix(2).map(\.method) == ["OPTIONS", "DELETE"])
     }
 
     @Test func `what passes is known for all addresses of an origin, and what a server offers for one`() throws {
         let offers = ResumptionOffers()
         let url = try #require(URL(string: "https://example.org/a"))
-        offers.note(.unsupported, for: url)
+        offers.note(.unlisted(inviting: nil), for: url)
         offers.note(appendBytes: 7, for: url)
         for (address, known) in [
-            ("https://example.org/a", KnownServer(support: .unsupported, appendBytes: 7)),
+            ("https://example.org/a", KnownServer(support: .unlisted(inviting: nil), appendBytes: 7)),
             ("https://EXAMPLE.org:443/b", KnownServer(appendBytes: 7)), ("https://example.com/a", KnownServer()),
         ] {
             #expect(offers.known(for: try #require(URL(string: address))) == known)
         }
+    }
+
+    @Test func `what a server offers is asked again after an hour, however often it was used`() throws {
+        let offers = ResumptionOffers()
+        let url = try #require(URL(string: "https://example.org/a"))
+        let start = ContinuousClock.now
+        for minutes in stride(from: 0, to: 60, by: 10) {
+            offers.note(.unlisted(inviting: nil), for: url, at: start + .seconds(60 * minutes))
+        }
+        #expect(offers.known(for: url, at: start + .seconds(3599)).support.isUnlisted)
+        #expect(offers.known(for: url, at: start + .seconds(3600)).support == .unknown)
     }
 }

@@ -50,7 +50,7 @@ import FoundationNetworking
                 try await Task.sleep(for: .seconds(2))
                 released.open()
                 await others
-                try await sent
+                _ = try await sent
             }
         }
     }

@@ -2,7 +2,7 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import PostcardResumption
+import PostcardWire
 import PostcardTestSupport
 
 @testable import PostcardConformance
@@ -52,7 +52,8 @@ private final class ModelHandler: ChannelInboundHandler {
         let reportsProgress: Bool
         /// The number of bytes that the content begins at.
         let start: Int
-        let contentDigest: String?
+        /// The version of the draft that the request named, if the server knows it.
+        let version: String?
         var reports = 0
     }
 
@@ -107,7 +108,9 @@ private final class ModelHandler: ChannelInboundHandler {
         var offset = upload.bytes.count
         if deviation == .progressFalls, appending.reports > 1 { offset = max(offset - 900_000, 0) }
         var response = ModelUploads.Response(status: 104).with("Upload-Offset", "\(offset)")
-        if deviation != .announcesWithoutVersion { response = response.with("Upload-Draft-Interop-Version", "8") }
+        if deviation != .announcesWithoutVersion {
+            response = response.with("Upload-Draft-Interop-Version", appending.version ?? "")
+        }
         if deviation == .announcesLocationInAppends { response = response.with("Location", uploads.location(upload)) }
         write(response, context)
     }
@@ -127,7 +130,7 @@ private final class ModelHandler: ChannelInboundHandler {
             owner.close(promise: nil)
         }
         switch head.method {
-        case .HEAD: return .discarding(uploads.head(upload))
+        case .HEAD, .GET: return .discarding(uploads.head(upload))
         case .DELETE:
             upload.isGone = deviation != .keepsDeleted
             return .discarding(ModelUploads.Response(status: 204))
@@ -156,11 +159,13 @@ private final class ModelHandler: ChannelInboundHandler {
     }
 
     private func announce(_ upload: ModelUploads.Upload, _ fields: HTTPFields, _ context: ChannelHandlerContext) {
-        let isAsked = fields[.uploadDraftInteropVersion] == "8" || deviation == .announcesToAnyone
+        let isAsked = ModelUploads.version(of: fields) != nil || deviation == .announcesToAnyone
         guard isAsked, deviation != .announcesNothing else { return }
-        var response = ModelUploads.Response(status: 104).with("Upload-Limit", uploads.limits)
+        var response = ModelUploads.Response(status: 104).with("Upload-Limit", uploads.limits(of: upload))
         if deviation != .announcesWithoutLocation { response = response.with("Location", uploads.location(upload)) }
-        if deviation != .announcesWithoutVersion { response = response.with("Upload-Draft-Interop-Version", "8") }
+        if deviation != .announcesWithoutVersion {
+            response = response.with("Upload-Draft-Interop-Version", ModelUploads.version(of: fields) ?? "")
+        }
         write(response, context)
     }
 
@@ -187,11 +192,11 @@ private final class ModelHandler: ChannelInboundHandler {
             return .discarding(uploads.conflict(upload, provided: offset))
         }
         guard !upload.isComplete || deviation == .appendsToComplete else {
-            return .discarding(content == 0 ? uploads.completed() : uploads.inconsistentLength())
+            return .discarding(content == 0 ? uploads.process(upload, isAppend: true) : uploads.inconsistentLength())
         }
         let end = content.map { offset + $0 }
         guard max(end ?? 0, fields.uploadLength ?? 0) <= ModelUploads.maximumBytes else {
-            write(uploads.tooLarge(), context)
+            write(uploads.tooLarge(upload), context)
             return .discarding(nil)
         }
         let lengths = Set([fields.uploadLength, upload.length, isComplete ? end : nil].compactMap(\.self))
@@ -212,13 +217,13 @@ private final class ModelHandler: ChannelInboundHandler {
         _ context: ChannelHandlerContext
     ) -> State {
         upload.owner = context.channel
-        let isAsked = fields[.uploadDraftInteropVersion] == "8" || deviation == .announcesToAnyone
+        let isAsked = ModelUploads.version(of: fields) != nil || deviation == .announcesToAnyone
         return .appending(
             upload,
             Appending(
                 isComplete: isComplete, isAppend: isAppend, isResumable: isResumable,
                 reportsProgress: isAppend && isAsked, start: upload.bytes.count,
-                contentDigest: fields[.init("Content-Digest") ?? .origin]))
+                version: ModelUploads.version(of: fields)))
     }
 
     // MARK: - The end of a request
@@ -235,17 +240,6 @@ private final class ModelHandler: ChannelInboundHandler {
     }
 
     private func response(to upload: ModelUploads.Upload, _ appending: Appending) -> ModelUploads.Response {
-        if deviation != .ignoresDigests {
-            let content = Array(upload.bytes[min(appending.start, upload.bytes.count)...])
-            if let digest = appending.contentDigest, digest != ModelUploads.digest(of: content) {
-                upload.bytes.removeLast(content.count)
-                return ModelUploads.Response(status: 400)
-            }
-            if appending.isComplete, let digest = upload.digest, digest != ModelUploads.digest(of: upload.bytes) {
-                upload.isGone = true
-                return ModelUploads.Response(status: 400)
-            }
-        }
         guard appending.isComplete else {
             return appending.isAppend
                 ? ModelUploads.Response(status: 204).with("Upload-Complete", "?0") : uploads.created(upload)

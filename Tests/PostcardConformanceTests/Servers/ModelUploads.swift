@@ -1,12 +1,12 @@
-import Crypto
 import Foundation
 import HTTPTypes
 import NIOCore
-import PostcardResumption
+import PostcardWire
 
 /// The uploads of a server that keeps to the draft, but for one mistake.
 final class ModelUploads {
     static let maximumBytes: Int64 = 50_000_000
+    static let lifetime = 3600
 
     let deviation: Deviation?
     private let origin: String
@@ -21,17 +21,17 @@ final class ModelUploads {
         var length: Int64?
         var isComplete = false
         var isGone = false
-        let digest: String?
-        let wantsDigest: Bool
+        private let created = ContinuousClock.now
         /// The connection of the request that appends.
         var owner: (any Channel)?
 
         init(_ path: String, _ fields: HTTPFields) {
             self.path = path
             contentType = fields[.contentType] ?? ""
-            digest = fields[.init("Repr-Digest") ?? .origin]
-            wantsDigest = fields[.init("Want-Repr-Digest") ?? .origin]?.contains("sha-256") ?? false
         }
+
+        /// The seconds until it is removed.
+        var lifetime: Int { ModelUploads.lifetime - Int((ContinuousClock.now - created) / .seconds(1)) }
     }
 
     /// A response.
@@ -71,8 +71,16 @@ final class ModelUploads {
 
     func location(_ upload: Upload) -> String { origin + upload.path }
 
-    var limits: String {
-        deviation == .hasUnreadableLimits ? "max-size=1000000000000000" : "max-size=\(Self.maximumBytes), min-size=0"
+    /// - Parameter upload: The upload; `nil` for one that is created now.
+    func limits(of upload: Upload? = nil) -> String {
+        deviation == .hasUnreadableLimits
+            ? "max-size=1000000000000000"
+            : "max-size=\(Self.maximumBytes), min-size=0, max-age=\(upload?.lifetime ?? Self.lifetime)"
+    }
+
+    /// The version of the draft in a request, if the server knows it.
+    static func version(of fields: HTTPFields) -> String? {
+        fields[.uploadDraftInteropVersion].flatMap { ["8", "9"].contains($0) ? $0 : nil }
     }
 
     func completeness(_ fields: HTTPFields) -> Bool? {
@@ -89,17 +97,13 @@ final class ModelUploads {
     // MARK: - Responses
 
     var options: Response {
-        var response = Response(status: 204)
-        if deviation == .acceptsAnyPatch {
-            response = response.with("Accept-Patch", "application/*, */*")
-        } else if deviation != .omitsAcceptPatch {
-            response = response.with("Accept-Patch", "application/partial-upload")
-        }
-        return deviation == .omitsLimitsOfOptions ? response : response.with("Upload-Limit", limits)
+        let response = Response(status: 204)
+        return deviation == .omitsLimitsOfOptions ? response : response.with("Upload-Limit", limits())
     }
 
     func created(_ upload: Upload) -> Response {
-        var response = Response(status: deviation == .createsAsOK ? 200 : 201).with("Upload-Limit", limits)
+        var response = Response(status: deviation == .createsAsOK ? 200 : 201).with("Upload-Limit", limits(of: upload))
+        if deviation != .omitsOriginOfCreations { response = response.with("Upload-Complete", "?0") }
         if deviation != .omitsLocation { response = response.with("Location", location(upload)) }
         return response
     }
@@ -117,7 +121,7 @@ final class ModelUploads {
         if deviation == .narrowsLimits {
             response = response.with("Upload-Limit", "max-size=1000000")
         } else if deviation != .omitsLimits {
-            response = response.with("Upload-Limit", limits)
+            response = response.with("Upload-Limit", limits(of: upload))
         }
         return deviation == .isCacheable ? response : response.with("Cache-Control", "max-age=0, no-store")
     }
@@ -134,10 +138,10 @@ final class ModelUploads {
 
     func inconsistentLength() -> Response { problem(Response(status: 400), "inconsistent-upload-length") }
 
-    func completed() -> Response { problem(Response(status: 400), "completed-upload") }
-
-    func tooLarge() -> Response {
-        deviation == .omitsLimitsOfRefusals ? Response(status: 413) : Response(status: 413).with("Upload-Limit", limits)
+    func tooLarge(_ upload: Upload? = nil) -> Response {
+        let limits = limits(of: deviation == .hasLimitsOfNewUploads ? nil : upload)
+        return deviation == .omitsLimitsOfRefusals
+            ? Response(status: 413) : Response(status: 413).with("Upload-Limit", limits)
     }
 
     private func problem(_ response: Response, _ type: String, _ members: String = "") -> Response {
@@ -153,16 +157,8 @@ final class ModelUploads {
             response.status = 422
         }
         if isAppend, deviation == .respondsOtherwiseAfterAppends { response.status = 299 }
-        if upload.wantsDigest {
-            let wrong: [UInt8] = deviation == .sendsWrongDigests ? [0] : []
-            response = response.with("Repr-Digest", Self.digest(of: upload.bytes + wrong))
-        }
         let isOmitted =
             deviation == .omitsCompletion || deviation == .omitsCompletionOfRefusals && response.status >= 400
         return isOmitted ? response : response.with("Upload-Complete", "?1")
-    }
-
-    static func digest(of bytes: [UInt8]) -> String {
-        "sha-256=:\(Data(SHA256.hash(data: bytes)).base64EncodedString()):"
     }
 }

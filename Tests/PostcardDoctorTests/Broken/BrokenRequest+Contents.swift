@@ -25,6 +25,13 @@ extension BrokenRequest {
             value("an array of Swift", #"["a", "b"]"#, .objectDescription),
             value("a picture of UIKit", "<UIImage:0x600003a1c5a0 anonymous {3024, 4032}>", .objectDescription),
             value("Data", "12 bytes", .objectDescription),
+            value("a blob", "Blob {size: 5, type: \"image/png\"}", .objectDescription),
+            value("a bytearray", "bytearray(b'\\xff')", .objectDescription),
+            value("a stream of PHP", "Resource id #5", .objectDescription),
+            value("the bytes of a PNG", "[137, 80, 78, 71, 13, 10, 26, 10]", .objectDescription),
+            value("the bytes of a JPEG", "-1,-40,-1,-32,0,16,74,70,73,70", .objectDescription),
+            value("a file of Dart", "File: '/data/user/0/com.a/cache/x.jpg'", .pathInsteadOfFile),
+            value("a share", #"\\server\share\a.jpg"#, .pathInsteadOfFile),
             value("NSData", "{length = 5, bytes = 0x68656c6c6f}", .objectDescription),
             value("NSData of old systems", "<ffd8ffe0 00104a46 49460001>", .objectDescription),
             value("CFData", "<CFData 0x1 [0x2]>{length = 3}", .objectDescription),
@@ -110,6 +117,45 @@ extension BrokenRequest {
                 $0.replace(
                     Picture.jpeg,
                     with: Array("/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQEBAgGBgUGCQgK".utf8))
+            },
+            .init("a picture as hexadecimal text", .pictures, .hexadecimalContent, at: .body("ffd8ff"), part: 1) {
+                $0.replace(Picture.jpeg, with: Array(Picture.jpeg.hexadecimal.utf8))
+            },
+            .init("a picture as a string of JSON", .pictures, .escapedContent, at: .body(#""\u0089"#), part: 2) {
+                $0.replace(Picture.png, with: Array(#""\u0089PNG\r\n\u001a\n\u0000\u0000\u0000\rIHDR""#.utf8))
+            },
+            .init("a picture as a list of numbers", .pictures, .escapedContent, at: .body("[255"), part: 1) {
+                $0.replace(Picture.jpeg, with: Array("\(Picture.jpeg)".utf8))
+            },
+            .init("the description of a picture", .pictures, .objectDescription, at: .body("52 bytes"), part: 1) {
+                $0.replace(Picture.jpeg, with: Array("52 bytes".utf8))
+            },
+            .init(
+                "a picture decoded as UTF-8", .pictures, .fileDecodedAsText, at: .bytes([0xEF, 0xBF, 0xBD]), part: 1
+            ) {
+                $0.replace(Picture.jpeg, with: Array(String(decoding: Picture.jpeg, as: UTF8.self).utf8))
+            },
+            .init("a picture decoded as Latin-1", .pictures, .fileDecodedAsText, at: .body("\u{89}PNG"), part: 2) {
+                $0.replace(
+                    Picture.png,
+                    with: Picture.png.flatMap { Array(String(Character(Unicode.Scalar($0))).utf8) })
+            },
+            .init("a picture encoded as ASCII", .pictures, .fileDecodedAsText, at: .body("????"), part: 1) {
+                $0.replace(Picture.jpeg, with: Picture.jpeg.map { $0 < 0x80 ? $0 : UInt8(ascii: "?") })
+            },
+            .init("CRLF as LF in a picture", .pictures, .convertedLineBreaks, at: .bytes([0x0A, 0x1A, 0x0A]), part: 2) {
+                $0.replace([0x0D, 0x0A, 0x1A, 0x0A], with: [0x0A, 0x1A, 0x0A])
+            },
+            .init(
+                "LF as CRLF in a picture", .pictures, .convertedLineBreaks, at: .bytes([0x0D, 0x0A, 0x1A]), part: 2
+            ) {
+                $0.replace([0x0D, 0x0A, 0x1A, 0x0A], with: [0x0D, 0x0A, 0x1A, 0x0D, 0x0A])
+            },
+            .init(
+                "CRLF before a picture", .pictures, .extraLineBreakBeforeContent,
+                at: .bytes([0x0D, 0x0A, 0xFF, 0xD8]), part: 1
+            ) {
+                $0.replace(Picture.jpeg, with: [0x0D, 0x0A] + Picture.jpeg)
             },
             .init("the same picture twice", .pictures, .repeatedContent, at: .bytes([0xFF, 0xD8], 2), part: 2) {
                 $0.replace(Picture.png, with: Picture.jpeg)

@@ -6,7 +6,7 @@ extension BrokenRequest {
 
     static let delimiters: [BrokenRequest] = [
         .init("no form at all", .texts, .delimiterNotFound, at: .start) { $0.body = Array("hello there".utf8) },
-        .init("an empty body", .texts, .delimiterNotFound, at: .start) { $0.body = [] },
+        .init("an empty body", .texts, .bodyNotSent, at: .start) { $0.body = [] },
         .init("LF throughout", .texts, .bareLineBreak, at: .body("\n")) { $0.replaceAll("\r\n", with: "\n") },
         .init("LF throughout, and the length of CRLF", .texts, .bareLineBreak, at: .body("\n")) {
             $0.contentLength = "Content-Length: \($0.body.count)"

@@ -159,6 +159,10 @@ extension BrokenRequest {
             $0.contentLength = "Content-Length: 157"
             $0.body = []
         },
+        .init("an empty body in chunks", .texts, .bodyNotSent, at: .start) {
+            $0.contentLength = "Transfer-Encoding: chunked"
+            $0.body = Array("0\r\n\r\n".utf8)
+        },
         .init("a Content-Length in words", .texts, .malformedRequest, at: .head("many")) {
             $0.contentLength = "Content-Length: many"
         },

@@ -32,11 +32,32 @@ extension BrokenRequest {
         .init("a quote that is not closed", .texts, .malformedParameter, at: .body("title"), part: 0) {
             $0.replace("\"title\"", with: "\"title")
         },
-        .init("blanks around an equals sign", .texts, .malformedParameter, at: .body("title"), part: 0) {
+        .init(
+            "a quote that is missing before a filename", .pictures, .malformedParameter, at: .body("; filename"),
+            part: 1
+        ) {
+            $0.replace("\"image\"; filename", with: "\"image; filename")
+        },
+        .init("blanks around an equals sign", .texts, .malformedParameter, at: .body(" = \"title"), part: 0) {
             $0.replace("name=\"title\"", with: "name = \"title\"")
         },
-        .init("blanks around every equals sign", .pictures, .malformedParameter, at: .body("image"), part: 1) {
+        .init("blanks around every equals sign", .pictures, .malformedParameter, at: .body(" = \"image"), part: 1) {
             $0.replace(#"name="image"; filename="sea.jpg""#, with: #"name = "image" ; filename = "sea.jpg""#)
+        },
+        .init("a colon for an equals sign", .texts, .malformedParameter, at: .body(":\"title"), part: 0) {
+            $0.replace("name=\"title\"", with: "name:\"title\"")
+        },
+        .init("a comma before a name", .texts, .malformedParameter, at: .body(", name"), part: 0) {
+            $0.replace("form-data; name=\"title\"", with: "form-data, name=\"title\"")
+        },
+        .init("no semicolon before a name", .texts, .malformedParameter, at: .body(" name=\"title"), part: 0) {
+            $0.replace("form-data; name=\"title\"", with: "form-data name=\"title\"")
+        },
+        .init("a comma before a filename", .pictures, .malformedParameter, at: .body(", filename"), part: 1) {
+            $0.replace("\"image\"; filename", with: "\"image\", filename")
+        },
+        .init("no semicolon before a filename", .pictures, .malformedParameter, at: .body(" filename"), part: 1) {
+            $0.replace("\"image\"; filename", with: "\"image\" filename")
         },
         .init("two names", .texts, .duplicateParameter, at: .body("name=\"b\""), part: 0) {
             $0.replace("name=\"title\"", with: "name=\"title\"; name=\"b\"")

@@ -77,6 +77,16 @@ struct SeverityTests {
             ("a name as browsers write it", body((#""a\""#, field.content)), .unescapedBackslash, .warning),
             ("bytes without a filename", body((octets, binary)), .fileWithoutFilename, .error),
             ("UTF-8 without a filename", body((octets, field.content)), .fileWithoutFilename, .warning),
+            (
+                "a text in a charset that is named",
+                body(("\"a\"\r\nContent-Type: text/plain; charset=iso-8859-1", Array("caf".utf8) + [0xE9])),
+                .textNotUTF8, .warning
+            ),
+            (
+                "a message without a filename",
+                body(("\"a\"\r\nContent-Type: application/x-protobuf", [0x08, 0x96, 0x01])), .fileWithoutFilename,
+                .error
+            ),
             ("a line break first", Array("\r\n".utf8) + body(field), .leadingLineBreak, .warning),
             (
                 "an encoding that is not undone", body(("\"a\"\r\nContent-Transfer-Encoding: binary", field.content)),

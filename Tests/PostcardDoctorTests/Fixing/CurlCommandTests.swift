@@ -25,7 +25,7 @@ struct CurlCommandTests {
         arguments: [
             "plain", "", "two words", "it's", "\"double\"", "$HOME `id` $(id) !!", "back\\slash", "한글 🍊", "a\nb\r\n\tc",
             "\u{1B}[31mred\u{1B}[0m", "\u{202E}txt.exe", "~", "-o/etc/passwd", "*", "a;b|c&d>e", "'\n'", "\u{7}123",
-            "\u{85}", "=ls", "a=b", "👩‍🚀",
+            "\u{85}", "=ls", "a=b", "👩‍🚀", "a'\u{300}; id '\u{301}", "'\u{200D}", "\\\u{300}", "\"\u{300}",
         ])
     func quoting(text: String) throws {
         var command = CurlCommand(url: "http://a/", method: "POST")
@@ -170,6 +170,20 @@ struct CurlCommandTests {
         var request = SampleRequest.texts
         request.requestLine = "GET /uploads HTTP/1.1"
         #expect(Explanation(request: request.bytes).curl?.method == "POST")
+    }
+
+    @Test func `a quote or an equals sign that a combining mark follows is escaped all the same`() throws {
+        var command = CurlCommand(url: "http://a/", method: "POST")
+        command.content = .parts([
+            .file(name: "f=\u{300}", filename: "a\"\u{300};x='\u{301}\\\u{302}", contentType: nil),
+            .file(name: "g", filename: "a/\u{300}b", contentType: nil),
+            .text(name: "t", value: "\"\u{300};type=x", contentType: "text/markdown"),
+        ])
+        let expected = [
+            "http://a/", "-F", "f%3D\u{300}=@\"a\\\"\u{300};x='\u{301}\\\\\u{302}\"", "-F",
+            "g=@file;filename=\"a/\u{300}b\"", "-F", "t=\"\\\"\u{300};type=x\";type=text/markdown",
+        ]
+        #expect(try arguments(of: command.line) == expected)
     }
 
     @Test("Files and texts with a type are told apart from what curl would read in them")

@@ -1,4 +1,5 @@
 import PostcardDoctor
+import PostcardTestSupport
 
 /// A form with known parts and some faults, all chosen by a seed.
 struct MutatedForm: CustomStringConvertible {
@@ -29,7 +30,7 @@ struct MutatedForm: CustomStringConvertible {
 
     /// The form that a seed chooses, with a number of faults.
     init(seed: UInt64, faults count: Int) {
-        var random = SeededGenerator(state: seed)
+        var random = SeededGenerator(seed: seed)
         boundary = ["XX", "----WebKitFormBoundaryabc", "a-b.c_d"].randomElement(using: &random) ?? "XX"
         parts = (0..<Int.random(in: 1...4, using: &random)).map { index in
             let filename = [nil, "cat\(index).bin", "제주\(index).bin"].randomElement(using: &random) ?? nil
@@ -147,18 +148,5 @@ struct MutatedForm: CustomStringConvertible {
         if has(.closeWithoutDashes) { return "\(boundary)--\r\n" }
         if has(.closeOfThree) { return "-" + close + "\r\n" }
         return close + "\r\n"
-    }
-}
-
-/// Numbers that follow from a seed: SplitMix64.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

@@ -79,7 +79,7 @@ struct RequestFixerTests {
 
     @Test("The bytes tell the type, however the announced one is spelled")
     func bytesWin() {
-        for announced in ["image/jpeg", "image/jpg", "jpeg", "image/pjpeg; q=1"] {
+        for announced in ["image/jpeg", "image/jpg", "image/pjpeg; q=1"] {
             var request = SampleRequest.pictures
             request.replace("image/jpeg", with: announced)
             request.replace(Picture.jpeg, with: Picture.heic)
@@ -87,6 +87,15 @@ struct RequestFixerTests {
             let parameter = announced.contains(";") ? "; q=1" : ""
             #expect(fixed.contains("Content-Type: image/heic\(parameter)\r\n"), "\(announced)")
         }
+    }
+
+    @Test("A word that is no type, and contradicts the bytes, is left to the sender")
+    func wordForType() {
+        var request = SampleRequest.pictures
+        request.replace("image/jpeg", with: "jpeg")
+        request.replace(Picture.jpeg, with: Picture.heic)
+        #expect(BrokenRequestTests.explanation(of: request.bytes).unfixable.map(\.code) == [.contentContradictsType])
+        #expect(Self.fixed(request.bytes) == request.bytes)
     }
 
     @Test("However it is cut, the same comes out", arguments: certain)
@@ -166,6 +175,33 @@ struct RequestFixerTests {
             "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--YY--\r\n",
             // A text that quotes the close delimiter.
             "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX--\r\n2\r\n--XX--\r\n",
+            // Values that may end elsewhere.
+            "--XX\r\n\(header)\"a\"; filename=\"a.png\"Content-Type: image/png\r\n\r\n1\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\": filename=\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"; filenameD\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"; filename==\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"; filename=\"\"a.png\"\r\n\r\n1\r\n--XX--\r\n",
+            "--XX\r\n\(header)a b\"\r\n\r\n1\r\n--XX--\r\n",
+            "--XX\r\n\(header)'a' filename='b'\r\n\r\n1\r\n--XX--\r\n",
+            // A header's field with a byte too many in its name, or with a blank before it.
+            "--XX\r\n\(header)\"a\"\r\nContent-T\u{1}ype: text/plain\r\n\r\n1\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"\r\n Content-Type: text/plain\r\n\r\n1\r\n--XX--\r\n",
+            // Line breaks with a byte in them.
+            "--XX\r\n\(header)\"a\"\r\n\r\t\n1\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"\r\n;\r\n1\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"\r\n\r\n1\r;\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n;--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+            // A line of blanks that is the blank line, or continues the field before it.
+            "--XX\r\n\(header)\"a\"\r\n \r\nContent-Type: text/plain\r\n\r\n1\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"\r\n \r\n\r\n1\r\n--XX--\r\n",
+            // A content that is the close delimiter without its dashes, or another form's with a typographic dash.
+            "--XX\r\n\(header)\"a\"\r\n\r\nXX--\r\n",
+            "---XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX—\r\n",
+            // Parts without what others have, whose content may begin or end with it.
+            "--XX\r\n\(header)\"a\"\r\n1 2\r\n--XX\r\n\(header)\"b\"\r\n3 4\r\n--XX\r\n\(header)\"c\"\r\n\r\n5\r\n"
+                + "--XX--\r\n",
+            "--XX\r\n\(header)\"a\"\r\nContent-Type: text/plain\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n3 4\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"\r\n\r\n1--XX\r\n\(header)\"b\"\r\n\r\n2--XX\r\n\(header)\"c\"\r\n\r\n3\r\n--XX--\r\n",
         ])
     func meant(body: String) {
         var examination = FormExamination(contentType: "multipart/form-data; boundary=XX")
@@ -174,6 +210,86 @@ struct RequestFixerTests {
     }
 
     private static let header = "Content-Disposition: form-data; name="
+
+    /// Bodies, and what they become.
+    private static let single: [(broken: String, fixed: String)] = [
+        (
+            "--XX\r\n\(header)\"a\"\r\n \r\n1\r\n--XX--\r\n", "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX--\r\n"
+        ),
+        (
+            "--XX\r\n\(header)\"a\"\r\n\t\r\n\r\n--XX--\r\n", "--XX\r\n\(header)\"a\"\r\n\r\n\r\n--XX--\r\n"
+        ),
+        (
+            "--XX\n\(header)\"a\";\n filename=\"b\"\n\n1\n--XX--\n",
+            "--XX\r\n\(header)\"a\"; filename=\"b\"\r\n\r\n1\r\n--XX--\r\n"
+        ),
+        (
+            "--XX\r\n\(header)\"a\"\r\n\r\n1----XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"a\"\r\n\r\n1--\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n"
+        ),
+        (
+            "--XX\r\n\(header)\"a\"\r\n\r\n\r\n\n--XX--\r\n", "--XX\r\n\(header)\"a\"\r\n\r\n\r\n\r\n--XX--\r\n"
+        ),
+        (
+            "--XX\r\n\(header)\"q\"t\"\r\n\r\n1\r\n--XX--\r\n",
+            "--XX\r\n\(header)\"q%22t\"\r\n\r\n1\r\n--XX--\r\n"
+        ),
+    ]
+
+    @Test("What can only have been meant in one way is fixed", arguments: single.indices)
+    func onlyOne(index: Int) {
+        let head = "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\n"
+        let (broken, fixed) = Self.single[index]
+        let bytes = Array("\(head)Content-Length: \(broken.utf8.count)\r\n\r\n\(broken)".utf8)
+        let result = Self.fixed(bytes)
+        #expect(
+            String(decoding: result, as: UTF8.self) == "\(head)Content-Length: \(fixed.utf8.count)\r\n\r\n\(fixed)")
+        let explanation = BrokenRequestTests.explanation(of: bytes)
+        let left = explanation.outcome(reading: BrokenRequestTests.explanation(of: result)).left
+        #expect(left.allSatisfy { $0.severity != .error }, "\(left)")
+    }
+
+    @Test("A line break before a delimiter that lost its LF is fixed behind a picture's end")
+    func carriageReturnBehindPicture() {
+        var request = SampleRequest.pictures
+        request.replace(Picture.jpeg + [0x0D, 0x0A], with: Picture.jpeg + [0x0D])
+        #expect(Self.fixed(request.bytes) == SampleRequest.pictures.bytes)
+    }
+
+    @Test(
+        "A body that ends in its content is closed only if nothing may be missing",
+        arguments: [("1", true), ("1\r\n2", false), ("1\r", false), ("1\r\nFormBoundary7MA4--\r\na=b", false)])
+    func unclosed(content: String, isFixed: Bool) {
+        var request = SampleRequest([.field("a", content)])
+        request.body.removeLast("\r\n--FormBoundary7MA4--\r\n".utf8.count)
+        #expect(BrokenRequestTests.explanation(of: request.bytes).fixable.isEmpty == !isFixed)
+    }
+
+    @Test("A form that is cut off behind a delimiter is not closed there")
+    func cutOffBehindDelimiter() {
+        var request = SampleRequest.texts
+        request.contentLength = "Content-Length: \(request.body.count)"
+        let end = request.body.index(of: Array("3\r\n".utf8)) ?? 0
+        let start = request.body[..<end].lastIndex(of: UInt8(ascii: "C")) ?? end
+        request.body.removeSubrange(start...)
+        let codes = BrokenRequestTests.explanation(of: request.bytes).unfixable.map(\.code)
+        #expect(codes.contains(.wrongCloseDelimiter), "\(codes)")
+    }
+
+    @Test(
+        "A text that looks like a part is noted, and one that only resembles it is not",
+        arguments: [
+            ("-XX", false), ("XX--", false), ("1\r\n-XX\r\n", false), ("1\r\n--XX --", false),
+            ("--YY\r\n\(header)\"z\"\r\n\r\n1\r\n--YY--\r\n", false), ("multipart/form-data; boundary=XX", false),
+            ("--YY\r\n\(header)\"z\"\r\n\r\n1", true), ("1\r\n-XX\r\n\(header)\"z\"\r\n\r\n2", true),
+            ("1\r\n-XX\r\nContent-Dispositon: form-data; name=z\r\n\r\n2", true), ("1\r\n-XX\r\n\r\n2", true),
+            ("1\r\n\(header)\"z\"\r\n\r\n2", true), ("1\r\n-XX\(header)\"z\"\r\n\r\n2", true),
+        ])
+    func partInContent(content: String, isNoted: Bool) {
+        let body = "--XX\r\n\(Self.header)\"a\"\r\n\r\n\(content)\r\n--XX--\r\n"
+        let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
+        #expect(explanation.findings.contains { $0.code == .partInContent } == isNoted, "\(explanation)")
+    }
 
     @Test("A picture without the blank line before it gets that line, and keeps its bytes")
     func pictureWithoutBlankLine() throws {

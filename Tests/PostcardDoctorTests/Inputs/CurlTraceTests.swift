@@ -91,7 +91,7 @@ struct CurlTraceTests {
         ("bytes", [("name=\"b\"; filename=\"data\"", [UInt8](repeating: 0x80, count: 60))], []),
         (
             "a GIF, whose first bytes are letters",
-            [("name=\"g\"; filename=\"g.png\"\r\nContent-Type: image/png", Array("GIF89a\0\0\0\0;".utf8))],
+            [("name=\"g\"; filename=\"g.png\"\r\nContent-Type: image/png", Array("GIF89a\u{1}\0\u{1}\0\0\0\0;".utf8))],
             ["content-contradicts-type"]
         ),
         (

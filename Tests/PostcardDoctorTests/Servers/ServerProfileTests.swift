@@ -47,11 +47,27 @@ struct ServerProfileTests {
         ("aspnet", [field(29_000_000)], [field(30_000_000)], "MaxRequestBodySize"),
         ("vapor", [field(16_000)], [field(16 << 10)], "defaultMaxBodySize"),
         ("cloudflare", [field(1)], [file(100_000_000)], "plan"),
+        ("openai-audio", [model, sound("audio/x-m4a")], [model, sound("application/octet-stream")], "audio/flac"),
+        ("openai-audio", [model, sound("audio/mpeg")], [sound("audio/mpeg")], "Send the field \"model\""),
+        ("openai-audio", [model, field(26_000_000)], [model, field(26_300_000)], "m4a or ogg"),
+        ("openai-images", [prompt] + pictures(16), [prompt] + pictures(17), "16 pictures"),
+        ("openai-images", [prompt] + pictures(1), [prompt, sound("image/heic")], "image/webp"),
         ("s3", [key, field(20_000), file(1)], [key, field(20_500), file(1)], "another request"),
         ("s3", [key, file(1)], [key, file(1), file(2)], "its own request"),
         ("s3", [key, field(1), file(1)], [key, file(1), field(1)], "last part"),
         ("s3", [key, file(1)], [file(1)], "Send the field \"key\""),
     ]
+
+    private static let model = SampleRequest.Part.field("model", "gpt-transcribe")
+    private static let prompt = SampleRequest.Part.field("prompt", "a cat")
+
+    private static func sound(_ type: String) -> SampleRequest.Part {
+        .file("file", "a.bin", type, Array("ID3".utf8))
+    }
+
+    private static func pictures(_ count: Int) -> [SampleRequest.Part] {
+        (0..<count).map { .file("image[]", "\($0).png", "image/png", [0x89, 0x50, 0x4E, 0x47, 13, 10, 26, 10]) }
+    }
 
     private static let key = SampleRequest.Part.field("key", "photos/1")
 

@@ -1,5 +1,6 @@
 import Foundation
 import PostcardForm
+import PostcardTestSupport
 import Testing
 
 @Suite("A file in a value")
@@ -23,6 +24,21 @@ struct FormFileTests {
         let url = URL(filePath: "/photos/초코.jpg")
         #expect(FormFile(at: url).filename == "초코.jpg")
         #expect(FormFile(at: url, filename: "a.jpg").filename == "a.jpg")
+    }
+
+    @Test("It is moved to where it stays, from memory and from the disk, and over nothing", arguments: [false, true])
+    func moved(isOnDisk: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let written = try folder.file("written", [1, 2, 3])
+        let file = isOnDisk ? FormFile(at: written) : FormFile(Data([1, 2, 3]), filename: "a")
+        let kept = written.deletingLastPathComponent().appending(path: "kept")
+        try await file.move(to: kept)
+        #expect(try Data(contentsOf: kept) == Data([1, 2, 3]))
+        #expect(FileManager.default.fileExists(atPath: written.path) == !isOnDisk)
+        let other = try folder.file("other", [4])
+        let next = isOnDisk ? FormFile(at: other) : file
+        await #expect(throws: (any Error).self) { try await next.move(to: kept) }
+        #expect(try Data(contentsOf: kept) == Data([1, 2, 3]))
     }
 
     @Test func `its part keeps what is to be removed from it`() throws {

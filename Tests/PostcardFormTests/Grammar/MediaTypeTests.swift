@@ -19,6 +19,23 @@ struct MediaTypeTests {
         #expect(error?.code == .invalidMediaType)
     }
 
+    @Test("A literal is one, with parameters or without")
+    func literal() throws {
+        let type: MediaType = "text/plain; charset=utf-8"
+        #expect(type.value == "text/plain; charset=utf-8")
+        #expect(type == "text/plain; charset=utf-8" && MediaType.jpeg == "image/jpeg")
+    }
+
+    @Test("A literal that is none stops the program and says why")
+    func wrongLiteral() async throws {
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let type: MediaType = "jpeg"
+            print(type)
+        }
+        let output = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+        #expect(output.contains(#""jpeg" is not a media type. Write it as type/subtype, such as image/jpeg."#))
+    }
+
     @Test(
         "Extensions tell it, whatever their case",
         arguments: [
@@ -26,6 +43,7 @@ struct MediaTypeTests {
             ("a.", nil),
             ("a.unknown", nil), ("사진.webp", .webP), ("a.aac", .aac), ("a.FLAC", .flac), ("memo.caf", .caf),
             ("a.aiff", .aiff), ("a.aif", .aiff), ("voice.opus", .opus),
+            ("voice.mpga", .mp3), ("film.mpeg", "video/mpeg"),
         ])
     func extensions(filename: String, type: MediaType?) {
         #expect(MediaType.forExtension(of: filename) == type)
@@ -72,9 +90,9 @@ struct MediaTypeTests {
     func precedence() throws {
         let png = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
         var form = MultipartForm()
-        form.append(png, named: "a", filename: "a.jpg", contentType: .pdf)
-        form.append(png, named: "a", filename: "a.jpg")
-        form.append(png, named: "a", filename: "a")
+        form.append(png, named: "a", filename: "a.jpg", contentType: .pdf, metadata: .asIs)
+        form.append(png, named: "a", filename: "a.jpg", metadata: .asIs)
+        form.append(png, named: "a", filename: "a", metadata: .asIs)
         form.append(Data([1]), named: "a", filename: "a")
         form.append("text", named: "a")
         #expect(try form.layout().parts.map(\.contentType) == [.pdf, .png, .png, .octetStream, nil])

@@ -325,16 +325,23 @@ struct FormParserTests {
         "A filename* is warned of, whether it names the file alone, or again, or cannot be read",
         arguments: extendedFilenames)
     func extendedFilename(parameters: String, warning: FormProblem.Code) throws {
-        var parser = try FormParser(boundary: "XX")
-        let form = Array("--XX\r\nContent-Disposition: form-data; name=a; \(parameters)\r\n\r\n".utf8)
-        var position = 0
-        guard case .partBegan(let part) = try parser.nextEvent(in: form.span.bytes, at: &position) else {
-            Issue.record("no part began")
-            return
-        }
+        let part = try Self.part("name=a; \(parameters)")
         #expect(part.filename == "a.jpg")
         #expect(part.warnings.map(\.code) == [warning])
     }
+
+    /// The header of a part whose Content-Disposition has these parameters.
+    private static func part(_ parameters: String) throws -> PartHeader {
+        var parser = try FormParser(boundary: "XX")
+        let form = Array("--XX\r\nContent-Disposition: form-data; \(parameters)\r\n\r\n".utf8)
+        var position = 0
+        guard case .partBegan(let part)? = try parser.nextEvent(in: form.span.bytes, at: &position) else {
+            throw NoPart()
+        }
+        return part
+    }
+
+    private struct NoPart: Error {}
 
     private static let unescapedBackslashes: [(parameters: String, offset: Int64?)] = [
         (#"name="a\""#, 38), (#"name="a"; filename="\b\""#, 48), (#"filename=b\; name="a\""#, 51),
@@ -344,15 +351,28 @@ struct FormParserTests {
 
     @Test("A name that ends in a backslash is warned of where nothing escapes it", arguments: unescapedBackslashes)
     func unescapedBackslash(parameters: String, offset: Int64?) throws {
-        var parser = try FormParser(boundary: "XX")
-        let form = Array("--XX\r\nContent-Disposition: form-data; \(parameters)\r\n\r\n".utf8)
-        var position = 0
-        guard case .partBegan(let part) = try parser.nextEvent(in: form.span.bytes, at: &position) else {
-            Issue.record("no part began")
-            return
-        }
+        let part = try Self.part(parameters)
         #expect(part.warnings.map(\.code) == (offset == nil ? [] : [.unescapedBackslash]))
         #expect(part.warnings.first?.offset == offset)
+    }
+
+    /// Parameters of a file, its filename, and the one that was sent if it has more.
+    private static let sentFilenames: [(parameters: String, filename: String, sent: String?)] = [
+        (#"filename="a.jpg""#, "a.jpg", nil), (#"filename="trip/day1/a.jpg""#, "a.jpg", "trip/day1/a.jpg"),
+        (#"filename="C:\photos\a.jpg""#, "a.jpg", #"C:\photos\a.jpg"#), (#"filename="100%.jpg""#, "100%.jpg", nil),
+        (#"filename="d%22/e%22.jpg""#, "e\".jpg", "d\"/e\".jpg"),
+        (#"filename="dir/""#, "", "dir/"), (#"filename="""#, "", nil),
+        (#"filename*=UTF-8''a%2Fb.jpg"#, "b.jpg", "a/b.jpg"),
+        (#"filename="x/b.jpg"; filename*=UTF-8''a%2Fb.jpg"#, "b.jpg", "a/b.jpg"),
+        (#"filename=a/b.jpg"#, "b.jpg", "a/b.jpg"),
+        (#"filename="여행/a.jpg""#, "a.jpg", "여행/a.jpg"), (#"filename="x/a\""#, "a\\", "x/a\\"),
+    ]
+
+    @Test("A filename is kept as it was sent, with its path", arguments: sentFilenames)
+    func sentFilename(parameters: String, filename: String, sent: String?) throws {
+        let part = try Self.part("name=a; \(parameters)")
+        #expect(part.filename == filename)
+        #expect(part.sentFilename == sent)
     }
 
     /// Names in ISO-8859-1 and, of one euro sign, in Windows-1252; and what is left of them.

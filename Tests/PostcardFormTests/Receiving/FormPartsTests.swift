@@ -53,7 +53,7 @@ struct FormPartsTests {
         for try await part in try FormParts(of: chunks, contentType: Self.contentType) {
             var content: [UInt8] = []
             for try await piece in part {
-                piece.withBytes { $0.withUnsafeBytes { content += $0 } }
+                piece.withFormChunkBytes { $0.withUnsafeBytes { content += $0 } }
             }
             contents[part.header.name] = String(decoding: content, as: UTF8.self)
         }

@@ -114,7 +114,9 @@ struct NestedFilesTests {
         ("", nil, nil), ("Content-Type: text/plain; charset=ISO-8859-1\r\n", nil, "é"),
         ("Content-Type: text/plain; charset=\"utf-8\"\r\n", nil, nil), ("", "iso-8859-1", "é"),
         ("Content-Type: text/plain; charset=utf-8\r\n", "iso-8859-1", nil), ("", "x-unknown", nil),
-        ("Content-Type:\r\n", "iso-8859-1", "é"),
+        ("Content-Type:\r\n", "iso-8859-1", "é"), ("", "EUC-KR", nil), ("", "windows-1251", "й"), ("", "KOI8-R", "И"),
+        ("Content-Type: text/plain; Charset=Shift_JIS\r\n", "koi8-r", nil), ("", " latin2\t", "é"),
+        ("", "iso-8859-1//TRANSLIT", nil), ("", "UTF-8", nil), ("", "iso-2022-kr", nil), ("", "iso-8859-7", "ι"),
     ]
 
     @Test("A text is read in its part's charset, else in the form's, else in UTF-8", arguments: charsets)
@@ -127,5 +129,37 @@ struct NestedFilesTests {
         bytes += Array("\r\n--XX--".utf8)
         let form = try ReceivedForm(contentType: Self.contentType, body: Data(bytes))
         #expect(form.text(named: "a") == text)
+    }
+
+    /// What the bytes of a text are in a charset.
+    static let texts: [(charset: String, bytes: [UInt8], text: String?)] = [
+        ("euc-kr", [0xC3, 0xCA, 0xC4, 0xDA, 0x8C, 0x63], "초코똠"), ("ks_c_5601-1987", [0xC3, 0xCA], "초"),
+        ("sjis", [0x83, 0x65, 0xB1], "テｱ"), ("gb2312", [0x81, 0x30, 0x81, 0x30], "\u{80}"),
+        ("big5", [0xA4, 0xA4], "中"),
+        ("iso-2022-jp", [0x1B, 0x24, 0x42, 0x24, 0x22, 0x1B, 0x28, 0x42], "あ"),
+        ("utf-16le", [0x41, 0, 0xAC, 0x20], "A€"),
+        ("iso-8859-1", [0x80, 0x81, 0x9F], "€\u{81}Ÿ"), ("us-ascii", [0xE9], "é"), ("macintosh", [0x80], "Ä"),
+        // What is UTF-8 is read as that, because senders name other charsets for it too.
+        ("iso-8859-1", [0xC3, 0xA9], "é"), ("x-unknown", [0xC3, 0xA9], "é"), ("euc-kr", [0xFF], nil),
+    ]
+
+    @Test("A text is decoded from the charset that a browser would take for its label", arguments: texts)
+    func decoded(charset: String, bytes: [UInt8], text: String?) throws {
+        let body =
+            Array(
+                "--XX\r\nContent-Disposition: form-data; name=a\r\nContent-Type: text/plain; charset=\(charset)\r\n\r\n"
+                    .utf8)
+            + bytes + Array("\r\n--XX--".utf8)
+        let form = try ReceivedForm(contentType: Self.contentType, body: Data(body))
+        #expect(form.text(named: "a") == text)
+        // A text on disk is the same.
+        let file = FileManager.default.temporaryDirectory.appending(component: UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: file) }
+        try Data(bytes).write(to: file)
+        let onDisk = ReceivedForm(parts: form.parts.map { .init(header: $0.header, content: .file(file)) })
+        #expect((try? FormDecoder().decode([String: String].self, from: onDisk)) == text.map { ["a": $0] })
+        if String(validating: bytes, as: UTF8.self) == nil {
+            #expect(try FormDecoder().decode([String: Data].self, from: form) == ["a": Data(bytes)])
+        }
     }
 }

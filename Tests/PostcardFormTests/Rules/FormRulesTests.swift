@@ -30,7 +30,7 @@ struct FormRulesTests {
     private static func text(_ value: String) -> Change { { $0.append(value, named: "a") } }
 
     private static func file(_ bytes: Data, _ type: String, filename: String = "f") -> Change {
-        { $0.append(bytes, named: "a", filename: filename, contentType: try? MediaType(type)) }
+        { $0.append(bytes, named: "a", filename: filename, contentType: try? MediaType(type), metadata: .asIs) }
     }
 
     static let parts: [Case] = [
@@ -105,6 +105,17 @@ struct FormRulesTests {
             file(Sample.pdf, "image/png")),
     ]
 
+    @Test("A type can be a literal, and one that is none stops the program and says why")
+    func literals() async throws {
+        #expect(["image/jpeg", "image/*"] == [MediaRange(.jpeg), .anyImage])
+        let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let range: MediaRange = "jpeg"
+            print(range)
+        }
+        let output = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+        #expect(output.contains("Write type/subtype, such as image/jpeg, or image/* for all of a kind."))
+    }
+
     /// Accepted types, the claim, the first bytes.
     private static func type(
         _ description: String, _ types: String, _ claim: String, _ bytes: Data, _ code: FormProblem.Code?
@@ -136,6 +147,23 @@ struct FormRulesTests {
         type("a text that begins as an archive", #"["text/*"]"#, "text/csv", Sample.zip, .fileContentNotAccepted),
         type("a document in an archive", #"["application/epub+zip"]"#, "application/epub+zip", Sample.zip, nil),
     ]
+
+    /// Contents that are a text for some bytes, and then are not.
+    static let changes = [9, 31, 32, 33, 64, 255, 256, 300].flatMap { count in
+        [Data(), Data(repeating: 0xFF, count: 40), Data("\u{FFFD}PNG\r\n\u{1A}\n".utf8)].map { end in
+            Data(String(repeating: "abc ", count: 80).utf8.prefix(count)) + end
+        }
+    }
+
+    @Test("What the first bytes of a file show does not depend on how they arrive", arguments: changes)
+    func change(content: Data) throws {
+        for limit in [40, 255, 256, 1000] {
+            var form = MultipartForm(boundary: try Boundary("XX"))
+            form.append(content, named: "a", filename: "a.png", contentType: "image/png")
+            let json = #"{"files": {"a": {"maximumBytes": \#(limit), "types": ["image/*"]}}}"#
+            #expect(try verdict(form, FormRules(json: Data(json.utf8))) != nil)
+        }
+    }
 
     private static func value(_ description: String, _ rule: String, _ value: String, _ code: FormProblem.Code?) -> Case
     {
@@ -240,7 +268,7 @@ struct FormRulesTests {
     func filesOnDisk() throws {
         let folder = try TemporaryFolder()
         var form = MultipartForm(boundary: try Boundary("XX"))
-        form.append(fileAt: try folder.file("a.jpg", Sample.jpeg + Data(count: 100_000)), named: "a")
+        form.append(fileAt: try folder.file("a.jpg", Sample.jpeg + Data(count: 100_000)), named: "a", metadata: .asIs)
         let text = FormPart(name: "t", content: .file(try folder.file("t.txt", Data("초코".utf8))))
         var field = text
         field.filename = nil

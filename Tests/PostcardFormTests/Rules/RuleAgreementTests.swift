@@ -45,7 +45,8 @@ struct RuleAgreementTests {
                 form.append(
                     contents.randomElement(using: &random) ?? Data(), named: name,
                     filename: ["f", "f.png", ""].randomElement(using: &random),
-                    contentType: [MediaType.png, .jpeg, .pdf, .html, nil].randomElement(using: &random) ?? nil)
+                    contentType: [MediaType.png, .jpeg, .pdf, .html, nil].randomElement(using: &random) ?? nil,
+                    metadata: .asIs)
             }
         }
         return form

@@ -43,7 +43,8 @@ import Testing
     @Test func `what was picked is streamed from its file`() {
         let file = URL(filePath: "/tmp/F0A1.HEIC")
         let part = FormPart.picked(
-            file, called: "IMG_0001.HEIC", named: "petImage", mimeTypes: ["image/heic"], fileExtension: "heic",
+            file, in: file.deletingLastPathComponent(), called: "IMG_0001.HEIC", named: "petImage",
+            mimeTypes: ["image/heic"], fileExtension: "heic",
             metadata: .withoutLocation)
         #expect(part.metadata == .withoutLocation)
         #expect(part.name == "petImage")

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import HTTPTypes
 import PostcardForm
+import PostcardFoundation
 import PostcardTestSupport
 import Synchronization
 import Testing
@@ -126,12 +127,13 @@ private final class ExpiringSystem: Sendable {
         #expect(try Data(contentsOf: file).count == 5000)
         // It is enqueued when the app runs again.
         try await queue.enqueue(QueuedForms.form("초코", file), to: url)
-        #expect(try await queue.uploads().map(\.state) == [.waiting])
+        #expect(try await queue.uploads().count == 1)
     }
 
     @Test func `an app that is about to be suspended changes nothing, and can read`() async throws {
         let queue = queue()
-        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        let id = try await queue.withoutSession.enqueue(QueuedForms.form(), to: url)
+        try await queue.open()
         system.expire()
         var codes: [UploadQueueError.Code] = []
         let calls: [@Sendable () async throws -> Void] = [
@@ -198,7 +200,7 @@ private final class ExpiringSystem: Sendable {
     @Test func `handing over stops when the app is about to be suspended, and goes on when it runs again`() async throws
     {
         let queue = queue()
-        for _ in 0..<10 { try await queue.enqueue(QueuedForms.form(), to: url) }
+        for _ in 0..<10 { try await queue.withoutSession.enqueue(QueuedForms.form(), to: url) }
         // The system has the first one by then.
         kept.refuseNext { [system] in system.expire() }
         await #expect(throws: UploadQueueError.self) { try await queue.handOver() }
@@ -229,21 +231,53 @@ private final class ExpiringSystem: Sendable {
         await queue.disconnect()
     }
 
-    /// In a process of its own, because the notification reaches all databases of one.
-    @Test func `an app that notifies its databases of its suspension also stops the queue's writes`() async {
-        await #expect(processExitsWith: .success) {
-            let folder = try TemporaryFolder()
-            let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
-            let url = try #require(URL(string: "https://example.com/uploads"))
-            let id = try await queue.enqueue(QueuedForms.form(), to: url)
-            NotificationCenter.default.post(name: Database.suspendNotification, object: nil)
-            let error = await #expect(throws: UploadQueueError.self) { try await queue.pause(id) }
-            try #require(error?.code == .suspended)
-            try #require(try await queue.upload(id)?.state == .waiting)
-            NotificationCenter.default.post(name: Database.resumeNotification, object: nil)
-            try await queue.pause(id)
-            try #require(try await queue.upload(id)?.state == .paused)
+    /// The queue works between the two notifications, when the system wakes the app.
+    @Test func `an app that tells its own databases of its suspension does not stop the queue`() async throws {
+        let queue = queue()
+        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        NotificationCenter.default.post(name: Database.suspendNotification, object: nil)
+        defer { NotificationCenter.default.post(name: Database.resumeNotification, object: nil) }
+        try await queue.pause(id)
+        #expect(try await queue.upload(id)?.state == .paused)
+    }
+
+    @Test func `progress begins no activity, reads no rows and is shown four times a second`() async throws {
+        let queue = queue()
+        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        let total = try #require(try await queue.upload(id)).totalBytes
+        try await queue.handOver()
+        let attempt = try #require(kept.handedOver.first).id
+        let store = try await queue.opening.store()
+        let statements = Mutex(0)
+        try store.database.write { $0.trace { _ in statements.withLock { $0 += 1 } } }
+        // The first progress marks the upload as being sent.
+        kept.report(.sent(attempt, bytes: 1))
+        try await queue.handOver()
+        await system.ended()
+        let (begun, before) = (system.begun, statements.withLock { $0 })
+        var updates = queue.updates().makeAsyncIterator()
+        _ = try await updates.next()
+        for bytes in 2...total { kept.report(.sent(attempt, bytes: bytes)) }
+        var sent: Int64 = 0
+        var lists = 0
+        while sent < total {
+            sent = try #require(try await updates.next()?.first).bytesSent
+            lists += 1
         }
+        #expect(system.begun == begun && statements.withLock { $0 } == before)
+        #expect(lists <= 4, "\(lists) lists")
+        await queue.disconnect()
+    }
+
+    @Test func `an enqueued form is handed over without a run, before the system may suspend the app`() async throws {
+        let queue = queue()
+        try await queue.enqueue(QueuedForms.form(), to: url)
+        await system.ended()
+        #expect(kept.handedOver.count == 1)
+        // Also if the queue is gone by then, as in an intent.
+        try await self.queue().enqueue(QueuedForms.form(), to: url)
+        await system.ended()
+        #expect(kept.handedOver.count == 2)
     }
 
     @Test func `a form is enqueued within one activity, however many queries that takes`() async throws {

@@ -12,6 +12,7 @@ final class KeptTransfers: Sendable {
         var transfers: [Transfer] = []
         var refusal: (@Sendable () throws -> Void)?
         var cancellations = 0
+        var releases = 0
         var resumeData: Data?
         var freshFields: (@Sendable (AttemptID) async -> HTTPFields?)?
         /// Whether the service does not respond, and who waits for it.
@@ -35,6 +36,11 @@ final class KeptTransfers: Sendable {
 
     /// How often transfers were cancelled, each time several of them.
     var cancellations: Int { state.withLock { $0.cancellations } }
+
+    /// How often the session was given up to other processes.
+    var releases: Int { state.withLock { $0.releases } }
+
+    fileprivate func noteRelease() { state.withLock { $0.releases += 1 } }
 
     fileprivate func cancel(_ ids: Set<AttemptID>) {
         state.withLock { state in
@@ -170,4 +176,15 @@ struct KeepingService: TransferService {
     func pause(_ ids: Set<AttemptID>) async -> [AttemptID: Data] { kept.pause(ids) }
 
     func disconnect() async { kept.disconnect(token) }
+
+    func release() async {
+        kept.noteRelease()
+        kept.disconnect(token)
+    }
+}
+
+extension UploadQueue {
+    /// The same queue without its session, as an extension may have it: what is enqueued there is handed over when the
+    /// test says so.
+    var withoutSession: UploadQueue { UploadQueue(directory: opening.url, session: nil, service: nil, time: time) }
 }

@@ -41,7 +41,7 @@ import Testing
         let end = clock.date.addingTimeInterval(60)
         let old = PresignedQueueTests.presigned("photos/old", to: url, until: end, Self.pet)
         let form = PresignedQueueTests.form(try folder.file("a.jpg", size: 3000), ("x-amz-meta-pet", "초코"))
-        return try await queue.enqueue(form, with: old, tag: "초코")
+        return try await queue.withoutSession.enqueue(form, with: old, tag: "초코")
     }
 
     private func fresh() -> PresignedForm { PresignedQueueTests.presigned("photos/new", to: url, Self.pet) }

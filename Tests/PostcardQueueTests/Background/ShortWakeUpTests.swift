@@ -82,7 +82,7 @@ import Testing
         // The time is over at once.
         let queue = queue(at: QueueTime(sleep: { _ in }))
         let url = try #require(URL(string: "https://example.com/uploads"))
-        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        let id = try await queue.withoutSession.enqueue(QueuedForms.form(), to: url)
         kept.setSilent(true)
         await queue.handleEvents()
         #expect(try await queue.upload(id)?.state == .waiting)

@@ -51,12 +51,12 @@ struct SimulatedApp {
     /// Enqueues forms in a process that hands them over and ends. The network is off, so nothing is sent yet.
     func handOver(to urls: [URL], fileBytes: Int = 1000) async throws -> [QueuedUpload.ID] {
         try await daemon.setNetwork(isUp: false)
+        let handedOver = try await daemon.status()[.handedOver] + urls.count
         let queue = queue()
         var ids: [QueuedUpload.ID] = []
         for (number, url) in urls.enumerated() {
             ids.append(try await queue.enqueue(Self.form("form \(number)", fileBytes: fileBytes), to: url))
         }
-        let handedOver = try await daemon.status()[.handedOver] + urls.count
         try await process(queue) { [daemon] in try await daemon.wait(for: .handedOver, atLeast: handedOver) }
         return ids
     }
@@ -104,4 +104,6 @@ final class CountingService: TransferService {
     func pause(_ ids: Set<AttemptID>) async -> [AttemptID: Data] { await service.pause(ids) }
 
     func disconnect() async { await service.disconnect() }
+
+    func release() async { await service.release() }
 }

@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test func `every code has a text and advice, and there are no other texts`() throws {
-        let codes = try StringCatalog.codes(in: "PostcardQueue/Errors/UploadQueueError.swift")
+        let codes = try StringCatalog.codes(in: "PostcardQueue/Model/UploadQueueError.swift")
         #expect(codes.count >= 11)
         let errors = codes.map { UploadQueueError(UploadQueueError.Code(rawValue: $0), "in English") }
         let failureCodes = try StringCatalog.codes(in: "PostcardQueue/Model/UploadFailure.swift")

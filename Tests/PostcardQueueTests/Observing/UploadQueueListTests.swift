@@ -3,6 +3,7 @@ import GRDB
 import Observation
 import PostcardAsyncHTTP
 import PostcardClient
+import PostcardFiles
 import PostcardTestSupport
 import Testing
 
@@ -24,6 +25,28 @@ struct UploadQueueListTests {
         following.cancel()
         await following.value
         #expect(list.error == nil)
+    }
+
+    @Test func `one call runs the queue and follows it, and starts both again after an error`() async throws {
+        let folder = try TemporaryFolder()
+        let pauses = AsyncStream.makeStream(of: Void.self)
+        // No time passes between the attempts to run a queue that another process has.
+        let time = QueueTime(sleep: { end in
+            pauses.continuation.yield()
+            try await Task.sleep(until: min(end, .now + .milliseconds(20)), clock: .continuous)
+        })
+        let queue = UploadQueue(directory: folder.url, session: nil, service: nil, time: time)
+        let server = try await ReceivingServer()
+        try await queue.enqueue(QueuedForms.form("1"), to: server.uploads)
+        var lock: FileLock? = try await queue.opening.store().directory.lock()
+        let list = UploadQueueList(queue)
+        let running = Task { await list.run() }
+        await Self.wait { list.error?.code == .inUse }
+        #expect(list.uploads.map(\.state) == [.waiting] || list.uploads.isEmpty)
+        _ = lock.take()
+        await Self.wait { list.uploads.contains(where: \.state.isDone) }
+        running.cancel()
+        await running.value
     }
 
     @Test func `what was done before does not count as progress`() async throws {
@@ -59,11 +82,11 @@ struct UploadQueueListTests {
         queue.opening.updates.notify()
         await Self.wait { list.error != nil }
         #expect(list.error?.code == .failed)
-        await list.cancel(id).value
+        await list.pause(id).value
         #expect(list.error?.code == .failed)
         try await database.write { try $0.execute(sql: "UPDATE queue SET isPaused = 0") }
         await Self.wait { list.error == nil }
-        await Self.wait { list.uploads.first?.state == .cancelled }
+        await Self.wait { list.uploads.first?.state == .paused }
         following.cancel()
         await following.value
     }

@@ -26,6 +26,18 @@ import Testing
         (1000, nil, nil, .failed), (-1, nil, nil, .failed),
     ]
 
+    @Test(
+        arguments: [
+            (200, "NSPOSIXErrorDomain", 1, true), (201, "NSPOSIXErrorDomain", 1, true),
+            (503, "NSPOSIXErrorDomain", 1, false), (nil, "NSPOSIXErrorDomain", 1, false),
+            (200, "NSPOSIXErrorDomain", 54, false), (200, "NSURLErrorDomain", 1, false), (200, nil, nil, false),
+        ] as [(Int?, String?, Int?, Bool)])
+    func `an upload has arrived if the system cannot store the response of a locked device`(
+        status: Int?, domain: String?, code: Int?, isArrival: Bool
+    ) {
+        #expect(AttemptEnd.isArrival(status: status, errorDomain: domain, code: code) == isArrival)
+    }
+
     @Test(arguments: cases)
     func `only a response of the form's server to the form's request counts`(
         status: Int, url: String?, method: String?, meaning: AttemptOutcomeMeaning
@@ -193,7 +205,7 @@ import Testing
     func `the reasons why a session has ended are told apart`(code: Int?, problem: SessionProblem) {
         #expect(SessionProblem(systemCode: code, "why") == problem)
         let error = UploadQueueError(problem)
-        #expect(error.code == .session && error.advice?.isEmpty == false)
+        #expect(error.code == (problem == .inUse ? .sessionInUse : .session) && error.advice?.isEmpty == false)
     }
 
     @Test(arguments: [

@@ -463,6 +463,65 @@ import FoundationNetworking
         #expect(try await server.end().records.isEmpty)
     }
 
+    @Test func `a form of which all was sent when the run is cancelled is asked about, if the policy says so`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.bin", size: 50_000_000)
+        try await FaultProxy.run(before: server.url) { _ in
+            .stall(atByte: 1)
+        } while: { proxy in
+            let whole = try await queue.enqueue(QueuedForms.form("1"), to: proxy.uploads)
+            let half = try await queue.enqueue(QueuedForms.form("2", file), to: proxy.uploads)
+            var options = QueueOptions()
+            options.retryPolicy.repeatsUnclear = false
+            let running = Task { [options] in try await queue.run(Self.client, options: options) }
+            for try await uploads in queue.updates() {
+                let sent = Dictionary(uniqueKeysWithValues: uploads.map { ($0.id, $0.fraction) })
+                if sent[whole] == 1, let sent = sent[half], sent > 0 { break }
+            }
+            running.cancel()
+            await #expect(throws: CancellationError.self) { try await running.value }
+            #expect(try await queue.upload(half)?.state == .waiting)
+            guard case .failed(let failure) = try await queue.upload(whole)?.state else {
+                Issue.record("It would be sent twice.")
+                return
+            }
+            #expect(failure.code == .unclear && failure.mayHaveArrived)
+        }
+        _ = try await server.end()
+    }
+
+    @Test(arguments: [true, false])
+    func `a form of which all was sent when it is paused is asked about, if the policy says so`(repeats: Bool)
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        try await FaultProxy.run(before: server.url) { _ in
+            .stall(atByte: 1)
+        } while: { proxy in
+            let id = try await queue.enqueue(QueuedForms.form("1"), to: proxy.uploads)
+            var options = QueueOptions()
+            options.retryPolicy.repeatsUnclear = repeats
+            let running = Task { [options] in try await queue.run(Self.client, options: options) }
+            for try await uploads in queue.updates() where uploads.first?.fraction == 1 { break }
+            try await queue.pause(id)
+            if !repeats {
+                try await queue.wait { $0[id]?.name == "failed" }
+                guard case .failed(let failure) = try await queue.upload(id)?.state else { return }
+                #expect(failure.code == .unclear && failure.mayHaveArrived)
+            }
+            running.cancel()
+            await #expect(throws: CancellationError.self) { try await running.value }
+            if repeats { #expect(try await queue.upload(id)?.state == .paused) }
+        }
+        _ = try await server.end()
+    }
+
     @Test func `only one run at a time can send from a queue`() async throws {
         let folder = try TemporaryFolder()
         let queue = UploadQueue(directory: folder.url)

@@ -105,7 +105,7 @@ import Testing
         while state == nil, let action = machine.handle(event, elapsed: elapsed, using: &generator) {
             switch action {
             case .prepare: event = .prepared(request)
-            case .adapt(let request, _): event = .adapted(request, KnownServer(support: .unsupported))
+            case .adapt(let request, _): event = .adapted(request, KnownServer(support: .unlisted(inviting: nil)))
             case .send(_, _, let acceptsEarly, _):
                 begins.append(Int(elapsed.components.seconds))
                 let delivery: PossibleDelivery = acceptsEarly ? .responseLost(resource: nil) : .neverArrived

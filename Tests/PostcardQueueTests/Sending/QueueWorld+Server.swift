@@ -19,6 +19,8 @@ extension QueueWorld {
         case lost
         /// The connection breaks before the form has arrived.
         case cut
+        /// No connection comes about, so that nothing is sent.
+        case unreachable
         /// The form is sent to another origin, or another request is sent instead of it.
         case redirected, replaced
         /// The system ends the attempt, or forgets it.
@@ -112,7 +114,7 @@ extension QueueWorld {
 
     /// What is reported of an attempt; `nil` if nothing is.
     func end(of attempt: CarriedAttempt) -> AttemptEnd? {
-        if attempt.isStopping { return .known(.stopped) }
+        if attempt.isStopping { return .known(.stopped(mayHaveArrived: true)) }
         if let error = attempt.fate.error(at: Self.url, after: attempt.delivery), isHere || attempt.fate.hasNoResponse {
             return isHere ? .known(.failed(error)) : .failed(error)
         }
@@ -142,7 +144,7 @@ extension QueueWorld.Fate {
     /// Whether an attempt of the system ends without a response.
     fileprivate var hasNoResponse: Bool {
         switch self {
-        case .lost, .cut: true
+        case .lost, .cut, .unreachable: true
         default: false
         }
     }
@@ -165,6 +167,10 @@ extension QueueWorld.Fate {
         case .redirected, .replaced:
             return .refusedForm(
                 UploadResponse(status: .temporaryRedirect, headerFields: [:], body: Data()), by: url)
+        case .unreachable:
+            var error = UploadError(.connectionFailed, "There is no such host.")
+            error.delivery = .neverArrived
+            return error
         case .lost, .cut, .interrupted, .forgotten, .unavailable, .refusedToBegin:
             var error = UploadError(.connectionLost, "The connection broke.")
             if case .lost = self { error.delivery = .responseLost } else { error.delivery = .neverArrived }

@@ -17,6 +17,8 @@ import Testing
         /// A success before the whole form was sent.
         case early
         case failed(UploadError.Code, UploadError.Delivery)
+        /// There was no secure connection.
+        case insecure(UploadError.Outlook)
 
         /// The whole form was sent, and there was no response.
         static let lost = Failure.failed(.connectionLost, .responseLost)
@@ -30,13 +32,17 @@ import Testing
                 var error = UploadError(code, "It failed.")
                 error.delivery = delivery
                 return error
+            case .insecure(let outlook): return .tls(outlook, with: url, "It failed.")
             }
         }
 
         /// What the system reports.
         func end(of upload: QueuedUpload) -> AttemptEnd {
             let response = response
-            if case .failed = self { return .failed(error(at: upload.url)) }
+            switch self {
+            case .failed, .insecure: return .failed(error(at: upload.url))
+            case .refused, .early: break
+            }
             return .response(
                 status: response.status.code, headerFields: response.headerFields, url: upload.url,
                 method: upload.method)
@@ -76,16 +82,20 @@ import Testing
         var policy = RetryPolicy.exact
         var totalTimeout: Duration?
         let steps: [Step]
+        /// What follows for an upload of a queue if that differs: it can wait for another network.
+        var inQueue: [Int?]?
         /// What follows for the system's background session if that differs: the session has no interceptors and no
         /// total timeout, and the system may send a form several times in one attempt.
         var inBackground: [Int?]?
 
         init(
-            _ testDescription: String, _ steps: [Step], inBackground: [Int?]? = nil, totalTimeout: Duration? = nil,
+            _ testDescription: String, _ steps: [Step], inQueue: [Int?]? = nil, inBackground: [Int?]? = nil,
+            totalTimeout: Duration? = nil,
             _ change: (inout RetryPolicy) -> Void = { _ in }
         ) {
             self.testDescription = testDescription
             self.steps = steps
+            self.inQueue = inQueue
             self.inBackground = inBackground
             self.totalTimeout = totalTimeout
             change(&policy)
@@ -99,7 +109,28 @@ import Testing
         ) { $0.maximumAttempts = 3 },
         History("the server's own delay is used", [Step(.refused(429, after: 7), then: 7)]),
         History("a refusal that lasts", [Step(.refused(422), then: nil)]),
-        History("an encryption that is not accepted", [Step(.failed(.tls, .neverArrived), then: nil)]),
+        History(
+            "a handshake that breaks is one of the connections that fail",
+            [Step(.insecure(.passes), then: 1), Step(.insecure(.passes), then: 2)]),
+        History(
+            "and is not tried again if those are not", [Step(.insecure(.passes), then: nil)]
+        ) { $0.retriesConnectionFailures = false },
+        History(
+            "a certificate that is not trusted, as on a hotel's network",
+            [Step(.insecure(.passesElsewhere), then: nil)], inQueue: [1]),
+        History(
+            "not even a queue waits for a network if connections are not tried again",
+            [Step(.insecure(.passesElsewhere), then: nil)]
+        ) { $0.retriesConnectionFailures = false },
+        History("a secure connection that there will never be", [Step(.insecure(.lasts), then: nil)]),
+        History(
+            "a network that asks its users to sign in, and a proxy without its server",
+            [Step(.refused(511), then: 1), Step(.refused(521), then: 2), Step(.refused(507), then: 4)]),
+        History("a method that the server does not know", [Step(.refused(501), then: nil)]),
+        History("a version of HTTP that the server does not know", [Step(.refused(505), then: nil)]),
+        History(
+            "a conflict after a proxy has lost the response",
+            [Step(.refused(524), then: 1), Step(.refused(409), then: 2)]),
         History("an early success", [Step(.early, then: nil)], inBackground: []),
         History(
             "connections are not tried again if the policy says so",
@@ -226,7 +257,7 @@ import Testing
                 delays.append(try await delay(in: queue, &now))
             }
         }
-        #expect(delays == history.steps.map(\.delay))
+        #expect(delays == history.inQueue ?? history.steps.map(\.delay))
     }
 
     @Test(arguments: histories)
@@ -247,7 +278,7 @@ import Testing
             try await queue.settle(step.failure.end(of: row.upload), of: row, by: rules, at: now)
             delays.append(try await delay(in: queue, &now))
         }
-        #expect(delays == history.inBackground ?? history.steps.map(\.delay))
+        #expect(delays == history.inBackground ?? history.inQueue ?? history.steps.map(\.delay))
     }
 
     @Test func `the time of an upload counts across interruptions, and starts over when it is retried by hand`()
@@ -338,7 +369,8 @@ private struct Run {
 
     private mutating func begin(_ event: DeliveryMachine.Event, elapsed: Duration) {
         _ = machine.handle(event, elapsed: elapsed, using: &generator)
-        _ = machine.handle(.adapted(request, KnownServer(support: .unsupported)), elapsed: elapsed, using: &generator)
+        let known = KnownServer(support: .unlisted(inviting: nil))
+        _ = machine.handle(.adapted(request, known), elapsed: elapsed, using: &generator)
     }
 
     /// The next attempt begins.

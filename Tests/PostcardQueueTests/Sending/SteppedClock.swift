@@ -42,9 +42,18 @@ final class SteppedClock: Sendable {
     }
 
     /// Waits until something sleeps until a later time.
-    func waitForSleep() async {
-        if state.withLock({ !$0.sleepers.isEmpty }) { return }
-        for await _ in sleeper.stream where state.withLock({ !$0.sleepers.isEmpty }) { return }
+    ///
+    /// - Parameter longest: How long it sleeps at most. Defaults to no limit.
+    func waitForSleep(ofAtMost longest: Duration? = nil) async {
+        if isAsleep(ofAtMost: longest) { return }
+        for await _ in sleeper.stream where isAsleep(ofAtMost: longest) { return }
+    }
+
+    private func isAsleep(ofAtMost longest: Duration?) -> Bool {
+        state.withLock { state in
+            let latest = longest.map { start.instant + state.elapsed + $0 }
+            return state.sleepers.contains { sleeper in latest.map { sleeper.end <= $0 } ?? true }
+        }
     }
 
     func advance(by duration: Duration) {

@@ -170,7 +170,7 @@ import Testing
         let files = folder.url.appending(path: "bodies").path
         #expect(try FileManager.default.contentsOfDirectory(atPath: files).count == 3)
         try await queue.cancel(ids[1])
-        #expect(try await queue.clear() == 1)
+        #expect(try await queue.clear(.ended) == 1)
         #expect(try await queue.uploads().map(\.id) == [ids[0], ids[2]])
         #expect(try FileManager.default.contentsOfDirectory(atPath: files).count == 2)
         await #expect(throws: UploadQueueError.self) { try await queue.cancel(ids[1]) }

@@ -81,9 +81,9 @@ struct FullDiskTests {
             }
             // It waits for space, a second at a time, and the time of the upload does not shorten that.
             try await eventually { FileManager.default.fileExists(atPath: filler.path) }
-            await clock.waitForSleep()
+            await clock.waitForSleep(ofAtMost: .seconds(1))
             clock.advance(by: .seconds(61))
-            await clock.waitForSleep()
+            await clock.waitForSleep(ofAtMost: .seconds(1))
             try Data().write(to: filler)
             clock.advance(by: .seconds(2))
             try await queue.wait { $0[id]?.isEnded == true }

@@ -50,7 +50,7 @@ import Darwin
         let uploads = try await queue.uploads()
         // Uploads that cannot be read fail, and are cleared without being read.
         try await queue.cancelAll()
-        try await queue.clear()
+        try await queue.clear(.ended)
         return uploads
     }
 
@@ -157,7 +157,7 @@ import Darwin
         #expect(try await queue.uploads().map(\.state.name).sorted() == ["done", "failed"])
         #expect(try await queue.uploads().allSatisfy { $0.attempts == 1 })
         try await queue.cancelAll()
-        try await queue.clear()
+        try await queue.clear(.ended)
         #expect(try Data(contentsOf: secret).count == size)
         try expectCanaryUntouched()
         #expect(try await server.end().records.count == 1)

@@ -78,13 +78,13 @@ import Testing
         let now = Mutex(Date(timeIntervalSince1970: 2_000_000_000))
         let queue = queue(at: QueueTime(date: { now.withLock { $0 } }))
         let end = now.withLock { $0 + 60 }
-        let carried = try await queue.enqueue(
+        let carried = try await queue.withoutSession.enqueue(
             QueuedForms.form(), to: Self.address(), conditions: UploadConditions(expires: end))
         try await queue.handOver()
-        let paused = try await queue.enqueue(
+        let paused = try await queue.withoutSession.enqueue(
             QueuedForms.form(), to: Self.address(), conditions: UploadConditions(expires: end))
         try await queue.pause(paused)
-        let lasting = try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        let lasting = try await queue.withoutSession.enqueue(QueuedForms.form(), to: Self.address())
         #expect(kept.handedOver.count == 1)
         now.withLock { $0 += 61 }
         try await queue.handOver()
@@ -221,9 +221,9 @@ import Testing
         path: NetworkPath?, networks: AllowedNetworks, isWaiting: Bool
     ) async throws {
         let queue = queue(on: { path })
-        let id = try await queue.enqueue(
+        let id = try await queue.withoutSession.enqueue(
             QueuedForms.form(), to: Self.address(), conditions: UploadConditions(networks: networks))
-        let later = try await queue.enqueue(
+        let later = try await queue.withoutSession.enqueue(
             QueuedForms.form(), to: Self.address(),
             conditions: UploadConditions(notBefore: Date(timeIntervalSinceNow: 3600), networks: networks))
         #expect(try await queue.upload(id)?.state == (isWaiting ? .waitingForNetwork : .waiting))
@@ -233,5 +233,26 @@ import Testing
         try await queue.pause(id)
         #expect(try await queue.upload(id)?.state == .paused)
         await queue.disconnect()
+    }
+
+    @Test func `a preview shows its state, and its parts have identities of their own`() throws {
+        let upload = QueuedUpload.preview(.sending, fraction: 0.75, id: 7, filenames: ["a.jpg", "b.png"])
+        #expect(upload.id == 7 && upload.fraction == 0.75)
+        #expect(Set(upload.parts.map(\.id)).count == 2)
+        #expect(upload.parts.map { upload.fraction(of: $0) } == [1, 0.5])
+        #expect(upload.parts.map(\.contentType) == ["image/jpeg", "image/png"])
+        let failure = QueuedUpload.Failure(.refused, "The server refused the form.", advice: "Make it smaller.")
+        #expect(QueuedUpload.preview(.failed(because: failure)).state == .failed(because: failure))
+        let done = QueuedUpload.preview(.done(.init(status: 201, body: Data(#"{"id":7}"#.utf8))))
+        #expect(done.fraction == 1)
+    }
+
+    @Test func `the parts of a queued form have identities of their own, even if they are empty`() async throws {
+        var form = MultipartForm()
+        for name in ["a", "b", "b"] { form.append("", named: name) }
+        let queue = queue()
+        let id = try await queue.enqueue(form, to: Self.address())
+        let parts = try #require(try await queue.upload(id)).parts
+        #expect(Set(parts.map(\.id)).count == 3)
     }
 }

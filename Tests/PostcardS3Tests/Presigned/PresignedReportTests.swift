@@ -221,7 +221,7 @@ struct PresignedReportTests {
             try await eventually { gate.ever == S3UploadStore.maximumConcurrentCopies }
             // More than an upload gathers without a block.
             let upload = try await bench.store.beginUpload(under: nil, announcedBytes: nil)
-            try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain", detectedType: nil)
+            try await upload.beginFile(UploadRecord.FileHeader(name: "f", filename: "f", contentType: "text/plain"))
             try await upload.write(ByteBuffer(repeating: 1, count: 1 << 20))
             try await upload.endFile()
             _ = try await upload.commit(fields: [], parts: [.file(0)])

@@ -35,7 +35,7 @@ struct LostAnswerTests {
     ) async throws -> CommittedUpload {
         let upload = try await store.beginUpload(under: key, announcedBytes: nil)
         do {
-            try await upload.beginFile(name: "file", filename: "f", contentType: "text/plain", detectedType: nil)
+            try await upload.beginFile(UploadRecord.FileHeader(name: "file", filename: "f", contentType: "text/plain"))
             try await upload.write(content)
             try await upload.endFile()
             return try await upload.commit(fields: [], parts: [.file(0)])

@@ -29,7 +29,7 @@ struct S3UploadStoreTests {
         _ content: ByteBuffer = ByteBuffer(string: "content"), in store: S3UploadStore, under key: UploadKey? = nil
     ) async throws -> CommittedUpload {
         let upload = try await store.beginUpload(under: key, announcedBytes: nil)
-        try await upload.beginFile(name: "file", filename: "f", contentType: "text/plain", detectedType: nil)
+        try await upload.beginFile(UploadRecord.FileHeader(name: "file", filename: "f", contentType: "text/plain"))
         var rest = content
         while rest.readableBytes > 0 {
             if let piece = rest.readSlice(length: min(rest.readableBytes, 1 << 16)) { try await upload.write(piece) }
@@ -59,6 +59,18 @@ struct S3UploadStoreTests {
             content.writeBuffer(&piece)
         }
         return content
+    }
+
+    @Test(arguments: ObjectStores.addresses)
+    func `answers are kept as long as their records`(address: String) async throws {
+        let stores = try await Self.stores(2, at: address)
+        let id = try await Self.store(in: stores[0], under: Self.key).record.id
+        #expect(try await stores[1].answer(to: id) == nil)
+        for bytes in [Array(0...255), []] as [[UInt8]] {
+            try await stores[0].keepAnswer(bytes, to: id)
+            try await stores[1].sweep()
+            #expect(try await stores[1].answer(to: id) == bytes)
+        }
     }
 
     @Test(arguments: ObjectStores.addresses)

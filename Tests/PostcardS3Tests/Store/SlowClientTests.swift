@@ -30,7 +30,7 @@ struct SlowClientTests {
 
     private static func begin(in store: S3UploadStore) async throws -> S3Upload {
         let upload = try await store.beginUpload(under: nil, announcedBytes: nil)
-        try await upload.beginFile(name: "file", filename: "f", contentType: "text/plain", detectedType: nil)
+        try await upload.beginFile(UploadRecord.FileHeader(name: "file", filename: "f", contentType: "text/plain"))
         return upload
     }
 

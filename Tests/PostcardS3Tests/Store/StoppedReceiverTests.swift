@@ -70,7 +70,7 @@ struct StoppedReceiverTests {
         let upload = try await store.beginUpload(under: key, announcedBytes: nil)
         do {
             for content in contents {
-                try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain", detectedType: nil)
+                try await upload.beginFile(UploadRecord.FileHeader(name: "f", filename: "f", contentType: "text/plain"))
                 try await upload.write(content)
                 try await upload.endFile()
             }

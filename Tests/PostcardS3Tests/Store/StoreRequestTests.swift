@@ -54,7 +54,7 @@ struct StoreRequestTests {
             for sizes in [[], [5, 0, 100_000], [9 << 20], [7]] {
                 let upload = try await store.beginUpload(under: nil, announcedBytes: nil)
                 for size in sizes {
-                    try await upload.beginFile(name: "f", filename: "f", contentType: "a/b", detectedType: nil)
+                    try await upload.beginFile(UploadRecord.FileHeader(name: "f", filename: "f", contentType: "a/b"))
                     try await upload.write(ByteBuffer(repeating: 1, count: size))
                     try await upload.endFile()
                 }
@@ -67,7 +67,7 @@ struct StoreRequestTests {
             expected[deleted] = nil
             #expect(try await store.delete(deleted))
             let open = try await store.beginUpload(under: nil, announcedBytes: nil)
-            try await open.beginFile(name: "f", filename: "f", contentType: "a/b", detectedType: nil)
+            try await open.beginFile(UploadRecord.FileHeader(name: "f", filename: "f", contentType: "a/b"))
             try await open.write(ByteBuffer(repeating: 1, count: 1000))
             try await open.endFile()
             let before = proxy.seen.count

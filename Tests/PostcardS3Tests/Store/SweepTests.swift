@@ -14,7 +14,7 @@ struct SweepTests {
 
     private static func begin(in store: S3UploadStore, under key: UploadKey? = nil) async throws -> S3Upload {
         let upload = try await store.beginUpload(under: key, announcedBytes: nil)
-        try await upload.beginFile(name: "file", filename: "f", contentType: "text/plain", detectedType: nil)
+        try await upload.beginFile(UploadRecord.FileHeader(name: "file", filename: "f", contentType: "text/plain"))
         try await upload.write(ByteBuffer(string: "content"))
         try await upload.endFile()
         return upload

@@ -24,6 +24,22 @@ struct AccessTests {
         ("Bearer post-11", 401, "token-wrong"), ("Bearer post-1", 201, nil), ("bearer  post-2", 201, nil),
     ]
 
+    /// Tokens, a request's `Authorization`, and the code of its refusal.
+    @Test(
+        arguments: [
+            (["a", "b"], "Bearer b", nil), (["a"], "Bearer  a", nil), (["a"], "Bearer A", "token-wrong"),
+            (["a"], nil, "token-missing"), (["a"], "a", "token-missing"), (["a"], "Bearer", "token-wrong"),
+            ([], "Bearer a", "token-wrong"), ([""], "Bearer", "token-wrong"), ([""], "Bearer ", "token-wrong"),
+        ] as [(Set<String>, String?, String?)])
+    func `an empty token lets no one in`(tokens: Set<String>, authorization: String?, code: String?) {
+        do throws(UploadProblem) {
+            try BearerTokens(tokens).check(authorization)
+            #expect(code == nil)
+        } catch {
+            #expect(error.code == code)
+        }
+    }
+
     @Test(arguments: posts)
     func `posting needs one of its tokens`(authorization: String?, status: Int, code: String?) async throws {
         try await withReceiver({ $0.tokens = Self.tokens }) { receiver in
@@ -106,7 +122,7 @@ struct AccessTests {
             #expect(status.uploads.files == 1)
             #expect(status.uploads.underWay == 0)
             #expect(status.uploads.refused == 2)
-            #expect(status.uploads.refusals == ["truncated": 1, "not-form-data": 1])
+            #expect(status.uploads.refusals == ["missing-close-delimiter": 1, "not-form-data": 1])
             #expect(status.uploads.bodyBytes == Int64(file.utf8.count + Form.fileHeader.utf8.count))
             #expect(status.freeBytes > 0)
             #expect(status.damagedUploads == 0)

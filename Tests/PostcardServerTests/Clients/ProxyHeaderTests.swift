@@ -1,6 +1,7 @@
 import NIOCore
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 /// PROXY headers as proxies write them.

@@ -2,6 +2,7 @@ import HTTPTypes
 import PostcardTestSupport
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 struct ProxyPathTests {

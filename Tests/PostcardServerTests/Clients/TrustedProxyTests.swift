@@ -1,6 +1,7 @@
 import NIOCore
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 struct TrustedProxyTests {

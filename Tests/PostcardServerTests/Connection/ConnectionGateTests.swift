@@ -5,6 +5,7 @@ import NIOPosix
 import PostcardTestSupport
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10))) struct ConnectionGateTests {

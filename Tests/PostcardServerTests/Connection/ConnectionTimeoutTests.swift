@@ -6,6 +6,7 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 /// The timeouts of a connection by a clock that only the test moves.

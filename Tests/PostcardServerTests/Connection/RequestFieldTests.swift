@@ -3,6 +3,7 @@ import PostcardReceiver
 import PostcardTestSupport
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 /// What a stranger writes into the fields of a request, which other code then compares and searches.
@@ -40,19 +41,21 @@ struct RequestFieldTests {
         }
     }
 
-    @Test(arguments: others, ["", "token"])
+    @Test(arguments: ["", "token"])
     func `a field with too many combining marks is refused, before a token is looked at and after`(
-        field: String, token: String
+        token: String
     ) async throws {
         try await withReceiver {
             if !token.isEmpty { $0.tokens.posting = [token] }
         } _: { receiver in
             let fields = token.isEmpty ? [] : ["Authorization: Bearer \(token)"]
-            let refused = try await receiver.exchange(
-                Form.request(body: Form.small, fields: fields + ["\(field): \(Self.marks(31))"]))
-            #expect(refused.status == 400)
-            #expect(refused.problem?.code == "too-many-combining-marks")
-            #expect(refused.problem?.detail.contains(field) == true)
+            for field in Self.others {
+                let refused = try await receiver.exchange(
+                    Form.request(body: Form.small, fields: fields + ["\(field): \(Self.marks(31))"]))
+                #expect(refused.status == 400, "\(field)")
+                #expect(refused.problem?.code == "too-many-combining-marks", "\(field)")
+                #expect(refused.problem?.detail.contains(field) == true, "\(field)")
+            }
         }
     }
 

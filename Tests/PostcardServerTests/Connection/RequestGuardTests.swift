@@ -3,6 +3,7 @@ import PostcardReceiver
 import PostcardTestSupport
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))

@@ -4,6 +4,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 /// How long a client may stop reading a response.

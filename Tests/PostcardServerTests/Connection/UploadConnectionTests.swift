@@ -2,6 +2,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 
 @testable import PostcardReceiver
+@testable import PostcardReception
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))
@@ -127,7 +128,7 @@ struct SecretsTests {
             // The two ends that are kept of a body meet somewhere.
             let kept = RecordedBody(
                 first: Array(whole[..<cut]), last: Array(whole[cut...]), length: Int64(whole.count), isComplete: true
-            ).hidingSecrets(lastBeginsInSecret: false)
+            ).hidingSecrets { _ in false }
             let text = String(decoding: kept.first + kept.last, as: UTF8.self)
             #expect(!text.contains("s3cret") && kept.hidesSecrets)
             #expect(text.contains("shown") == body.contains("shown"))
@@ -143,14 +144,33 @@ struct SecretsTests {
     ])
     func `a body without secrets is kept as it is`(body: String) {
         let kept = RecordedBody(first: Array(body.utf8), last: [], length: Int64(body.utf8.count), isComplete: true)
-        let shown = kept.hidingSecrets(lastBeginsInSecret: false)
+        let shown = kept.hidingSecrets { _ in false }
         #expect(shown.first == kept.first && !shown.hidesSecrets)
     }
 
     @Test func `the end of a long secret is hidden as well as its beginning`() {
         let (first, last) = (Array(Self.field("token", "s3cret").utf8), Array("s3cret\r\n--b\r\n\r\nshown".utf8))
         let kept = RecordedBody(first: first, last: last, length: 1_000_000, isComplete: true)
-        let text = String(decoding: kept.hidingSecrets(lastBeginsInSecret: true).last, as: UTF8.self)
+        let text = String(decoding: kept.hidingSecrets { _ in true }.last, as: UTF8.self)
         #expect(!text.contains("s3cret") && text.hasSuffix("shown"))
+    }
+
+    @Test func `a secret is hidden in what is kept around a problem too`() {
+        let filler = Self.field("a", String(repeating: "x", count: 10_000))
+        let secret = Self.field("password", String(repeating: "s3cret", count: 1000))
+        let body = Array((filler + secret + filler + "--b--\r\n").utf8)
+        let whole = RecordedBody(pieces: [.init(offset: 0, bytes: body)], length: Int64(body.count), isComplete: true)
+        let place = Int64((filler + secret).utf8.count - 3000)
+        let kept = whole.hidingSecrets { _ in false }.cut(toEnds: 1000, around: [place], reach: 96)
+        #expect(kept.hidesSecrets)
+        #expect(kept.bytes(around: place, reach: 96)?.bytes == Array(repeating: UInt8(ascii: "*"), count: 192))
+    }
+
+    @Test func `of a body with more lines than anyone reads, the rest is hidden`() {
+        let body = Self.field("a", "shown") + String(repeating: "--b\na: b\n", count: 60_000) + "token: s3cret\n"
+        let kept = RecordedBody(first: Array(body.utf8), last: [], length: Int64(body.utf8.count), isComplete: true)
+        let text = String(decoding: kept.hidingSecrets { _ in false }.first, as: UTF8.self)
+        #expect(text.contains("shown") && !text.contains("s3cret"))
+        #expect(text.utf8.count == body.utf8.count)
     }
 }

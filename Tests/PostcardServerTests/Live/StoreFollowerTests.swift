@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import PostcardReceiver
+@testable import PostcardReception
 @testable import PostcardServer
 
 /// Events of one receiver that show what another one did.

@@ -6,7 +6,9 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 /// A disk of a few megabytes, which takes a mount; where this user may not mount, the tests say that they were skipped.
 enum SmallDisk {

@@ -4,14 +4,16 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 /// Files that are not as they were written, or that cannot be read.
 extension LocalUploadStoreTests {
     /// Stores a form with a field and a file.
     private func store(fieldBytes: Int, content: String, in store: LocalUploadStore) async throws -> UploadRecord {
         let upload = try await store.beginUpload()
-        try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain", detectedType: nil)
+        try await upload.beginFile(UploadRecord.FileHeader(name: "f", filename: "f", contentType: "text/plain"))
         if !content.isEmpty { try await upload.write(ByteBuffer(string: content)) }
         try await upload.endFile()
         let field = UploadRecord.Field(name: "a", value: String(repeating: "x", count: fieldBytes))

@@ -1,7 +1,9 @@
 import Synchronization
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 /// The identifiers and keys that a store has in memory.
 extension LocalUploadStoreTests {

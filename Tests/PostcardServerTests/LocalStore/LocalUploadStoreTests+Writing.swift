@@ -6,12 +6,14 @@ import Synchronization
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 /// When bytes are written, and what becomes of writes that fail.
 extension LocalUploadStoreTests {
     private func begin(_ filename: String = "f", of upload: LocalUpload) async throws {
-        try await upload.beginFile(name: "f", filename: filename, contentType: "text/plain", detectedType: nil)
+        try await upload.beginFile(UploadRecord.FileHeader(name: "f", filename: filename, contentType: "text/plain"))
     }
 
     /// The folder of the only upload that has written something.

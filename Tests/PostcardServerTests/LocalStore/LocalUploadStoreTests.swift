@@ -3,7 +3,9 @@ import NIOCore
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 @Suite(.timeLimit(.minutes(10)))
 struct LocalUploadStoreTests {
@@ -16,7 +18,7 @@ struct LocalUploadStoreTests {
         _ content: String, in store: LocalUploadStore, under key: UploadKey? = nil
     ) async throws -> UploadRecord {
         let upload = try await store.beginUpload(under: key)
-        try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain", detectedType: nil)
+        try await upload.beginFile(UploadRecord.FileHeader(name: "f", filename: "f", contentType: "text/plain"))
         try await upload.write(ByteBuffer(string: content))
         try await upload.endFile()
         return try await upload.commit(
@@ -31,7 +33,8 @@ struct LocalUploadStoreTests {
             do {
                 let store = try LocalUploadStore(directory: directory)
                 let upload = try await store.beginUpload()
-                try await upload.beginFile(name: "f", filename: "../f", contentType: "text/plain", detectedType: nil)
+                try await upload.beginFile(
+                    UploadRecord.FileHeader(name: "f", filename: "../f", contentType: "text/plain"))
                 try await upload.write(ByteBuffer(repeating: 7, count: 1_000_000))
                 try await upload.endFile()
                 #expect(try await store.identifiers(limit: 10, after: nil).isEmpty)
@@ -56,7 +59,7 @@ struct LocalUploadStoreTests {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let upload = try await store.beginUpload()
-            try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain", detectedType: nil)
+            try await upload.beginFile(UploadRecord.FileHeader(name: "f", filename: "f", contentType: "text/plain"))
             try await upload.write(ByteBuffer(repeating: 7, count: size))
             await upload.discard()
             #expect(try entries(directory) == [".incoming", ".lock", ".unfinished"])
@@ -116,7 +119,7 @@ struct LocalUploadStoreTests {
             let upload = try await store.beginUpload()
             for index in 0..<200 {
                 try await upload.beginFile(
-                    name: "f", filename: "\(index)", contentType: "text/plain", detectedType: nil)
+                    UploadRecord.FileHeader(name: "f", filename: "\(index)", contentType: "text/plain"))
                 try await upload.write(ByteBuffer(string: "\(index)"))
                 try await upload.endFile()
             }

@@ -5,6 +5,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 /// Whatever others do to the files of a store, the receiver starts, serves what they left alone, and goes on.

@@ -5,7 +5,9 @@ import Synchronization
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 /// Counts syncs, and holds up the first one until other callers wait.
 private final class HeldSync: Sendable {

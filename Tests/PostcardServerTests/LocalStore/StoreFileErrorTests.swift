@@ -3,7 +3,9 @@ import PostcardFiles
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 @Suite(.timeLimit(.minutes(10)))
 struct StoreFileErrorTests {

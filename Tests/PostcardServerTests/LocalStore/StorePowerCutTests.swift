@@ -7,7 +7,9 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 /// What a receiver has answered is there after a power cut at any moment. `Tests/PowerCut/shim.c` says how it is cut.
 @Suite(.timeLimit(.minutes(60))) struct StorePowerCutTests {

@@ -5,6 +5,7 @@ import PostcardTestSupport
 import Testing
 
 @testable import PostcardReceiver
+@testable import PostcardReception
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))
@@ -45,7 +46,7 @@ struct WebPageTests {
         // The receiver's own problems, as its sources write them.
         let sources = URL(filePath: #filePath).appending(path: "../../../../Sources").standardized
         var count = 0
-        for module in ["PostcardServer", "PostcardReceiver", "PostcardS3"] {
+        for module in ["PostcardReception", "PostcardServer", "PostcardReceiver", "PostcardS3"] {
             let folder = sources.appending(path: module)
             let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path(percentEncoded: false))
             for name in names where name.hasSuffix(".swift") {

@@ -7,6 +7,7 @@ import PostcardTestSupport
 import Synchronization
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))
@@ -37,7 +38,7 @@ struct ResponseBudgetTests {
 
     private static func send(
         _ count: Int, within budget: ResponseBudget, to gated: GatedWriter,
-        priority: ResponseBudget.Priority = .ordinary, on connection: UploadConnection? = nil
+        priority: FormResponse.Priority = .ordinary, on connection: UploadConnection? = nil
     ) async throws {
         let content = BytesInMemory(bytes: ByteBuffer(repeating: 7, count: count))
         var writer: any ResponseBodyWriter = gated

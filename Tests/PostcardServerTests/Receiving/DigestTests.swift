@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import PostcardForm
 import PostcardReceiver
-import PostcardResumption
+import PostcardWire
 import PostcardServer
 import PostcardTestSupport
 import Testing

@@ -79,7 +79,7 @@ struct HostileRequestTests {
         ),
         Attack("megabytes behind the last delimiter", Form.small + repeated("x", 5_000_000), "epilogue-too-large"),
         Attack("an end right behind a delimiter", "--b\r\n", "truncated"),
-        Attack("a delimiter of another case", "--B\r\n\(field)\r\n\r\n\r\n--B--\r\n", "delimiter-not-found"),
+        Attack("a delimiter of another case", "--B\r\n\(field)\r\n\r\n\r\n--B--\r\n", "boundary-case"),
     ]
 
     static let boundaries = [

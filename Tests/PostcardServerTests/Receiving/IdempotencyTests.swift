@@ -5,6 +5,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))

@@ -206,7 +206,7 @@ struct ReceptionTests {
             #expect(uploads.bodyBytes == forms.joined().utf8.count)
             #expect(uploads.underWay == 0)
             #expect(uploads.refused == 3)
-            #expect(uploads.refusals == ["truncated": 1, "delimiter-not-found": 1, "not-form-data": 1])
+            #expect(uploads.refusals == ["missing-close-delimiter": 1, "delimiter-not-found": 1, "not-form-data": 1])
         }
     }
 

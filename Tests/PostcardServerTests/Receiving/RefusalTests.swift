@@ -53,7 +53,7 @@ struct Refusal: Sendable, CustomTestStringConvertible {
         Refusal(
             name: "two Content-Types",
             request: Form.request(body: Form.small, fields: [Form.contentType]), status: 400,
-            code: "malformed-content-type"),
+            code: "duplicate-content-type"),
         Refusal(
             name: "no boundary",
             request: Form.request(body: Form.small, contentType: "Content-Type: multipart/form-data"), status: 400,
@@ -78,11 +78,11 @@ struct Refusal: Sendable, CustomTestStringConvertible {
         Refusal(
             name: "another boundary than announced",
             request: Form.request(body: Form.small.replacing("--b", with: "--c")), status: 400,
-            code: "delimiter-not-found"),
+            code: "boundary-mismatch"),
         Refusal(name: "an empty body", request: Form.request(body: ""), status: 400, code: "delimiter-not-found"),
         Refusal(
             name: "a form without its end", request: Form.request(body: Form.fileHeader + "content"), status: 400,
-            code: "truncated", part: 0),
+            code: "missing-close-delimiter", part: 0),
         Refusal(
             name: "a form without its close delimiter",
             request: Form.request(body: Form.fileHeader + "content\r\n"), status: 400, code: "missing-close-delimiter",

@@ -2,6 +2,7 @@ import Hummingbird
 import NIOCore
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 /// The memory of a stalled sender, of which there may be thousands.

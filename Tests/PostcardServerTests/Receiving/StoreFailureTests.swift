@@ -12,9 +12,7 @@ private struct FailingStore: UploadStore {
         let error: UploadStoreError
         let onDiscard: @Sendable () -> Void
 
-        func beginFile(
-            name: String, filename: String, contentType: String, detectedType: String?
-        ) async throws { throw error }
+        func beginFile(_ file: UploadRecord.FileHeader) async throws { throw error }
         func write(_ bytes: ByteBuffer) async throws { throw error }
         func endFile() async throws { throw error }
         func finishedFiles() async throws -> [FinishedFile] { throw error }

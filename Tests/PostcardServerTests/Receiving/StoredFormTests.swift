@@ -2,7 +2,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import PostcardForm
-import PostcardResumption
+import PostcardWire
 import PostcardServer
 import PostcardTestSupport
 import Synchronization

@@ -1,6 +1,6 @@
 import Foundation
 import PostcardReceiver
-import PostcardResumption
+import PostcardWire
 import PostcardServer
 import PostcardTestSupport
 import Synchronization

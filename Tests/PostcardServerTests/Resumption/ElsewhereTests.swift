@@ -1,7 +1,7 @@
 import Foundation
 import Hummingbird
 import NIOCore
-import PostcardResumption
+import PostcardWire
 import PostcardServer
 import Synchronization
 import Testing

@@ -1,5 +1,5 @@
 import PostcardReceiver
-import PostcardResumption
+import PostcardWire
 import PostcardServer
 import PostcardTestSupport
 import Testing

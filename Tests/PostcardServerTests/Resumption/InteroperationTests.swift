@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import PostcardForm
 import PostcardReceiver
-import PostcardResumption
+import PostcardWire
 import PostcardServer
 import SystemPackage
 import Testing
@@ -31,7 +31,7 @@ struct InteroperationTests {
             // Without a number the client may not know the status.
             #expect(told?.fields["location"] == (version == .newest ? nil : location))
             #expect(told?.fields["upload-draft-interop-version"] == version.interopNumber.map { String($0) })
-            #expect((told?.fields["upload-limit"] != nil) == (version.hasLimits && version != .newest))
+            #expect((told?.fields["upload-limit"] != nil) == (version.has(.limits) && version != .newest))
 
             let halfway = try await sender.head(location)
             #expect(halfway.status == 204)
@@ -60,6 +60,15 @@ struct InteroperationTests {
             let again = try await sender.request("GET", location)
             #expect(again.status == 201)
             #expect(again.body == last.body)
+            // A success has the limits and the length, whatever the upload became (§4.3.2).
+            #expect((again.head.fields["upload-limit"] != nil) == version.has(.limits))
+            #expect(again.head.fields["upload-length"] == (version.has(.length) ? "\(form.bytes.count)" : nil))
+            #expect(again.head.fields["upload-draft-interop-version"] == version.interopNumber.map { "\($0)" })
+
+            let empty = try await sender.append([], at: Int64(form.bytes.count), isComplete: true, to: location)
+            #expect(empty.status == (version.has(.replay) ? last.status : 400))
+            #expect(empty.isComplete(in: version) == version.has(.replay))
+            if version.has(.replay) { #expect(empty.body == last.body) }
             #expect(try receiver.records == [record.id.text])
         }
     }
@@ -75,6 +84,24 @@ struct InteroperationTests {
             let record = try UploadRecord(json: Data(response.body.utf8))
             #expect(record.fields.map(\.value) == ["value"])
             #expect(try receiver.records == [record.id.text])
+        }
+    }
+
+    @Test(arguments: ["10", "99", "999999999999999"])
+    func `a version that is still to come is served as the newest, without 104`(number: String) async throws {
+        let form = LargeForm(bytes: 300_000)
+        let named = ["Upload-Draft-Interop-Version: \(number)"]
+        try await withCurlSender { sender, receiver in
+            let created = try await sender.create(form.bytes[..<100_000], isComplete: false, fields: named)
+            #expect(created.status == 201 && created.interim.isEmpty)
+            #expect(created.head.fields["upload-limit"]?.contains("max-age") == true)
+            #expect(created.head.fields["upload-draft-interop-version"] == nil)
+            let location = try #require(created.head.fields["location"])
+            let last = try await sender.append(
+                form.bytes[100_000...], at: 100_000, isComplete: true, to: location, fields: named)
+            #expect(last.status == 201 && last.interim.isEmpty)
+            Self.expect(try UploadRecord(json: Data(last.body.utf8)), of: form)
+            #expect(try receiver.records.count == 1)
         }
     }
 
@@ -126,7 +153,7 @@ struct InteroperationTests {
             let lifetime = version == .newest ? "max-age" : "expires"
             #expect(
                 response.head.fields["upload-limit"]
-                    == (version.hasLimits ? "max-size=4711, \(lifetime)=86400" : nil))
+                    == (version.has(.limits) ? "max-size=4711, \(lifetime)=86400" : nil))
         }
     }
 
@@ -145,6 +172,45 @@ struct InteroperationTests {
                 let last = try await sender.append(
                     form.bytes[100_000...], at: 100_000, isComplete: true, to: location)
                 Self.expect(try UploadRecord(json: Data(last.body.utf8)), of: form)
+            }
+        }
+    }
+
+    @Test(arguments: ["HEAD", "DELETE"])
+    func `over HTTP 2 an append that another request ends is reset, and its connection stays`(
+        method: String
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let certificate = try await TestCertificate(in: directory)
+            try await withCurlSender(.interop9) {
+                $0.certificate = ServerCertificate(chain: certificate.chain, privateKey: certificate.privateKey)
+                $0.uploads.resumption?.progressInterval = .zero
+            } _: { sender, receiver in
+                var sender = sender
+                sender.options = ["--insecure"]
+                let location = try #require(try await sender.create([], isComplete: false).head.fields["location"])
+                let start: RawStreams.Fields = [
+                    (":scheme", "https"), (":authority", "localhost"), (":path", location),
+                    ("upload-draft-interop-version", "9"),
+                ]
+                let append: RawStreams.Fields = [
+                    ("content-type", "application/partial-upload"), ("upload-offset", "0"), ("upload-complete", "?0"),
+                ]
+                try await RawStreams.connect(to: receiver.port) { streams in
+                    try await streams.send([(":method", "PATCH")] + start + append, on: 1, endsStream: false)
+                    try await streams.send("0123", on: 1, endsStream: false)
+                    // The progress shows that the append has begun.
+                    try await streams.interimResponse(on: 1)
+                    try await streams.send([(":method", method)] + start, on: 3)
+                    #expect(try await streams.response(on: 3) == .body(""))
+                    guard case .reset = try await streams.response(on: 1) else {
+                        Issue.record("The append was not reset.")
+                        return
+                    }
+                    try await streams.send([(":method", "HEAD")] + start, on: 5)
+                    #expect(try await streams.response(on: 5) == .body(""))
+                }
+                #expect(try await sender.head(location).offset == (method == "HEAD" ? 4 : nil))
             }
         }
     }

@@ -1,7 +1,7 @@
 import Foundation
 import PostcardForm
 import PostcardReceiver
-import PostcardResumption
+import PostcardWire
 import PostcardServer
 import PostcardTestSupport
 import SystemPackage

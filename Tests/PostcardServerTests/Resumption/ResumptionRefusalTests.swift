@@ -1,7 +1,7 @@
 import Foundation
 import PostcardForm
 import PostcardReceiver
-import PostcardResumption
+import PostcardWire
 import PostcardServer
 import SystemPackage
 import Testing
@@ -53,9 +53,14 @@ struct ResumptionRefusalTests {
             "unsupported-content-encoding"),
         patch(
             "a version that is not known",
-            [partial, complete, "Upload-Offset: 10", "Upload-Draft-Interop-Version: 99"], 400,
+            [partial, complete, "Upload-Offset: 10", "Upload-Draft-Interop-Version: 2"], 400,
             "unknown-resumption-version"),
         patch("no offset in version 3", [complete], 400, "missing-upload-offset", in: .interop3),
+        patch("no offset in version 9", [partial, complete], 400, "missing-upload-offset", in: .interop9),
+        patch(
+            "no completeness in version 8", [partial, "Upload-Offset: 10"], 400, "missing-upload-complete",
+            in: .interop8),
+        patch("no type in version 6", [complete, "Upload-Offset: 10"], 415, "not-partial-upload", in: .interop6),
     ]
 
     private static let wrong: [Case] = [
@@ -106,6 +111,12 @@ struct ResumptionRefusalTests {
             #expect(response.problem?.code == wrong.code)
             if let type = wrong.type { #expect(response.problem?.type == type) }
             if wrong.status == 409 { #expect(response.offset == 10) }
+            if wrong.status != 405 {
+                #expect(response.isComplete(in: wrong.version) == false)
+                let isUnknown = wrong.code == "unknown-resumption-version"
+                let version = isUnknown ? .interop9 : wrong.version
+                #expect(response.head.fields["upload-draft-interop-version"] == version.interopNumber.map { "\($0)" })
+            }
             let head = try await sender.head(location)
             #expect(head.status == (wrong.isKept ? 204 : 404))
             #expect(head.offset == (wrong.isKept ? 10 : nil))
@@ -115,7 +126,7 @@ struct ResumptionRefusalTests {
     }
 
     @Test(arguments: [
-        (["Upload-Complete: ?0", "Upload-Draft-Interop-Version: 99"], 400, "unknown-resumption-version"),
+        (["Upload-Complete: ?0", "Upload-Draft-Interop-Version: 2"], 400, "unknown-resumption-version"),
         (["Upload-Complete: ?0", "Content-Type: text/plain"], 415, "not-form-data"),
         (["Upload-Complete: ?0", Form.contentType, "Upload-Length: 1001"], 413, "body-too-large"),
         (
@@ -135,14 +146,17 @@ struct ResumptionRefusalTests {
             #expect(response.interim.isEmpty)
             // What is wrong with the form is so for good, and what is wrong with the request is not.
             let isFinal = ["not-form-data", "unsupported-content-encoding", "malformed-idempotency-key"].contains(code)
-            if code != "unknown-resumption-version" { #expect(response.isComplete(in: .newest) == isFinal) }
+            #expect(response.isComplete(in: .newest) == isFinal)
+            let version = code == "unknown-resumption-version" ? "9" : nil
+            #expect(response.head.fields["upload-draft-interop-version"] == version)
             if status == 413 { #expect(response.head.fields["upload-limit"] == "max-size=1000, max-age=86400") }
             #expect(receiver.unfinished.isEmpty)
         }
     }
 
     @Test(arguments: [
-        (ResumptionVersion.newest, "inconsistent-upload-length"), (.interop8, "inconsistent-upload-length"),
+        (ResumptionVersion.newest, "inconsistent-upload-length"), (.interop9, "inconsistent-upload-length"),
+        (.interop8, "inconsistent-upload-length"),
         (.interop7, "completed-upload"), (.interop3, "completed-upload"),
     ])
     func `what comes behind the end is refused, and the response is there to be read again`(
@@ -160,6 +174,11 @@ struct ResumptionRefusalTests {
             #expect(more.isComplete(in: version) == false)
             for isComplete in [false, true] {
                 let empty = try await sender.append([], at: length, isComplete: isComplete, to: location)
+                guard !version.has(.replay) else {
+                    #expect(empty.status == first.status && empty.body == first.body)
+                    #expect(empty.isComplete(in: version) == true)
+                    continue
+                }
                 #expect(empty.status == 400)
                 #expect(empty.problem?.code == "completed-upload")
                 #expect(empty.isComplete(in: version) == false)
@@ -231,7 +250,8 @@ struct ResumptionRefusalTests {
             let refused = try await sender.append("x".utf8, at: 1000, isComplete: false, to: location, fields: fields)
             #expect(refused.status == 413)
             #expect(refused.problem?.code == "body-too-large")
-            #expect(refused.head.fields["upload-limit"] == "max-size=1000, max-age=86400")
+            let limits = refused.head.fields["upload-limit"] ?? ""
+            #expect(limits.hasPrefix("max-size=1000, max-age=86"), "\(limits)")
         }
     }
 

@@ -4,7 +4,9 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 /// When unfinished uploads begin and expire, and what becomes of damaged ones.
 extension UnfinishedUploadTests {

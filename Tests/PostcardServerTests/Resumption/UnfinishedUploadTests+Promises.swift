@@ -4,7 +4,9 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 /// Which bytes are there after the receiver, or the system, was started again.
 extension UnfinishedUploadTests {

@@ -2,7 +2,9 @@ import Foundation
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 /// Which responses are kept, and for how long.
 extension UnfinishedUploadTests {

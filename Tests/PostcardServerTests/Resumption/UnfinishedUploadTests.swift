@@ -4,7 +4,9 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 @Suite(.timeLimit(.minutes(10)))
 struct UnfinishedUploadTests {

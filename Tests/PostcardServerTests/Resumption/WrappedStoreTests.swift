@@ -1,6 +1,6 @@
 import Foundation
 import Hummingbird
-import PostcardResumption
+import PostcardWire
 import PostcardServer
 import Testing
 

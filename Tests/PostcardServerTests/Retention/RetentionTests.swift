@@ -114,7 +114,7 @@ struct RetentionKeeperTests {
     /// Stores an upload of one file.
     private static func upload(_ count: Int, to store: LocalUploadStore) async throws -> UploadID {
         let upload = try await store.beginUpload(under: nil, announcedBytes: nil)
-        try await upload.beginFile(name: "f", filename: "f.bin", contentType: "a/b", detectedType: nil)
+        try await upload.beginFile(UploadRecord.FileHeader(name: "f", filename: "f.bin", contentType: "a/b"))
         try await upload.write(ByteBuffer(repeating: 7, count: count))
         try await upload.endFile()
         return try await upload.commit(fields: [], parts: [.file(0)]).record.id

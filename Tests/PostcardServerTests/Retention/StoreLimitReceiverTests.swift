@@ -6,6 +6,7 @@ import Synchronization
 import SystemPackage
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))
@@ -43,7 +44,7 @@ struct StoreLimitReceiverTests {
         let store = try LocalUploadStore(directory: directory)
         for _ in 0..<maximum / 110_000 {
             let upload = try await store.beginUpload()
-            try await upload.beginFile(name: "f", filename: "f", contentType: "a/b", detectedType: nil)
+            try await upload.beginFile(UploadRecord.FileHeader(name: "f", filename: "f", contentType: "a/b"))
             try await upload.write(ByteBuffer(repeating: 7, count: 100_000))
             try await upload.endFile()
             _ = try await upload.commit(fields: [], parts: [.file(0)])
@@ -51,7 +52,7 @@ struct StoreLimitReceiverTests {
     }
 
     private static let loads: [(senders: Int, bytes: Int, forms: Int)] = [
-        (1, 1000, 200), (4, 1000, 60), (16, 1000, 20), (1, 100_000, 60), (4, 100_000, 30), (16, 100_000, 10),
+        (1, 1000, 80), (4, 1000, 25), (16, 1000, 8), (1, 100_000, 40), (4, 100_000, 20), (16, 100_000, 6),
     ]
 
     @Test(
@@ -165,7 +166,7 @@ struct StoreLimitReceiverTests {
             let store = try LocalUploadStore(directory: directory)
             let upload = try await store.beginUpload(under: UploadKey("key", scope: ""))
             for bytes in files {
-                try await upload.beginFile(name: "f", filename: "f", contentType: "a/b", detectedType: nil)
+                try await upload.beginFile(UploadRecord.FileHeader(name: "f", filename: "f", contentType: "a/b"))
                 try await upload.write(ByteBuffer(repeating: 7, count: bytes))
                 try await upload.endFile()
             }

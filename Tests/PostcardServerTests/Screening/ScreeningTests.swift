@@ -6,6 +6,7 @@ import SystemPackage
 import Testing
 
 @testable import PostcardReceiver
+@testable import PostcardReception
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 struct RepeatedLineTests {

@@ -5,6 +5,7 @@ import NIOEmbedded
 import PostcardTestSupport
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))

@@ -2,6 +2,7 @@ import Foundation
 import PostcardTestSupport
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 /// Random histories of what addresses take, enlarge, wait for and return. `POSTCARD_SHARE_HISTORIES=100000` runs many.

@@ -2,6 +2,7 @@ import NIOCore
 import PostcardTestSupport
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 /// The clients of numbered addresses.

@@ -3,6 +3,7 @@ import HTTPTypes
 import PostcardTestSupport
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
 
 @Suite struct StoreLimitTests {

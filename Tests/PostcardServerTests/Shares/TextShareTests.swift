@@ -113,7 +113,9 @@ struct TextShareTests {
             let held = Mutex(0)
             var routes = Routes<BasicRequestContext>()
             routes.addUploads(to: try LocalUploadStore(directory: directory), options: options, shares: shares) {
-                _, _, _ in held.withLock { $0 = total - shares.free(of: .textBytes) }
+                _, _, _ in
+                held.withLock { $0 = total - shares.free(of: .textBytes) }
+                return nil
             }
             let router = Router()
             routes.install(on: router)

@@ -1,6 +1,8 @@
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 struct UploadIDTests {
     @Test(

@@ -2,7 +2,9 @@ import Foundation
 import PostcardTestSupport
 import Testing
 
+@testable import PostcardReception
 @testable import PostcardServer
+@testable import PostcardStore
 
 struct UploadRecordTests {
     private static let texts = [
@@ -14,8 +16,17 @@ struct UploadRecordTests {
         let id = try #require(UploadID("01kz5dr1c10123456789abcdef"))
         let file = UploadRecord.File(
             name: text, filename: text, contentType: text, size: .max, sha256: text, url: "/uploads/\(id)/files/0")
-        let fields = [UploadRecord.Field(name: text, value: text), UploadRecord.Field(name: "", value: text)]
-        for (fields, files) in [(fields, [file, file]), ([], [])] {
+        let unchosen = UploadRecord.File(
+            name: text, filename: "", contentType: text, size: 0, sha256: text, url: "/uploads/\(id)/files/1")
+        let inFolder = UploadRecord.File(
+            name: text, filename: text, contentType: text, detectedType: text, damage: text, sentFilename: "a/" + text,
+            size: 0, sha256: text, url: "/uploads/\(id)/files/2")
+        #expect([file, unchosen, inFolder].map(\.isChosen) == [true, false, true])
+        let fields = [
+            UploadRecord.Field(name: text, value: text), UploadRecord.Field(name: "", value: text),
+            UploadRecord.Field(name: "", value: text, bytes: Data(repeating: 0xE9, count: 100_000)),
+        ]
+        for (fields, files) in [(fields, [file, unchosen, inFolder]), ([], [])] {
             let record = UploadRecord(
                 id: id, received: Date(timeIntervalSince1970: 1_795_176_000), fields: fields, files: files)
             let encoder = JSONEncoder()

@@ -1,6 +1,6 @@
 import Foundation
 import PostcardReceiver
-import PostcardResumption
+import PostcardWire
 import PostcardServer
 import PostcardTestSupport
 import Testing
@@ -113,10 +113,14 @@ struct CurlSender: Sendable {
     func append(
         _ bytes: some Collection<UInt8>, at offset: Int64, isComplete: Bool, to location: String, fields: [String] = []
     ) async throws -> CurlResponse {
-        let type = version.hasPartialUploadType ? "Content-Type: application/partial-upload" : "Content-Type:"
+        let type = version.has(.partialUploadType) ? "Content-Type: application/partial-upload" : "Content-Type:"
         return try await run(
             ["-X", "PATCH"] + body(bytes) + [receiver.url + location],
             fields: [type, completeness(isComplete), "Upload-Offset: \(offset)"] + fields)
+    }
+
+    func send(_ bytes: [UInt8], _ method: String, _ path: String, fields: [String]) async throws -> CurlResponse {
+        try await run(["-X", method] + body(bytes) + [receiver.url + path], fields: fields)
     }
 
     func request(_ method: String, _ path: String, fields: [String] = []) async throws -> CurlResponse {

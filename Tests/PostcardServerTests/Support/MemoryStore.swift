@@ -1,14 +1,15 @@
 import Crypto
 import Foundation
 import NIOCore
-import PostcardServer
+import PostcardStore
 
-/// A store of another kind than the local one: it keeps the promises by an actor, and its "disk" survives it.
+/// A store of another kind than the local one, which an article shows: it keeps the promises by an actor, and its "disk"
+/// survives it.
 struct MemoryStore: UploadStore {
     /// What outlives the store.
     actor Disk {
         private var records: [UploadID: (record: UploadRecord, contents: [ByteBuffer], key: UploadKey?)] = [:]
-        private var count: Int64 = 0
+        private let source = UploadIDSource(after: [])
 
         func identifiers(limit: Int, after id: UploadID?) -> [UploadID] {
             Array(records.keys.filter { key in id.map { key < $0 } ?? true }.sorted(by: >).prefix(limit))
@@ -24,21 +25,17 @@ struct MemoryStore: UploadStore {
         func delete(_ id: UploadID) -> Bool { records.removeValue(forKey: id) != nil }
 
         func commit(
-            _ contents: [ByteBuffer], _ key: UploadKey?, describe: @Sendable (UploadID) -> UploadRecord
+            _ contents: [ByteBuffer], _ key: UploadKey?, describe: @Sendable (UploadID, Date) -> UploadRecord
         ) throws -> CommittedUpload {
             if let key, let first = records.values.first(where: { $0.key == key })?.record {
-                let repeated = describe(first.id)
+                let repeated = describe(first.id, first.received)
                 guard repeated.fields == first.fields, repeated.files == first.files else {
                     throw UploadStoreError.keyReused
                 }
                 return CommittedUpload(first, isRepetition: true)
             }
-            count += 1
-            let text = String(count)
-            guard let id = UploadID(String(repeating: "0", count: 26 - text.count) + text) else {
-                throw UploadStoreError(.unavailable, "There are no identifiers left.")
-            }
-            let record = describe(id)
+            let (id, time) = source.next()
+            let record = describe(id, time)
             records[id] = (record, contents, key)
             return CommittedUpload(record)
         }
@@ -47,7 +44,7 @@ struct MemoryStore: UploadStore {
     final class Upload: PendingUpload {
         private let disk: Disk
         private let key: UploadKey?
-        private var heads: [(name: String, filename: String, contentType: String, detectedType: String?)] = []
+        private var heads: [UploadRecord.FileHeader] = []
         private var contents: [ByteBuffer] = []
 
         init(_ disk: Disk, _ key: UploadKey?) {
@@ -55,10 +52,8 @@ struct MemoryStore: UploadStore {
             self.key = key
         }
 
-        func beginFile(
-            name: String, filename: String, contentType: String, detectedType: String?
-        ) async throws {
-            heads.append((name, filename, contentType, detectedType))
+        func beginFile(_ file: UploadRecord.FileHeader) async throws {
+            heads.append(file)
             contents.append(ByteBuffer())
         }
 
@@ -77,17 +72,14 @@ struct MemoryStore: UploadStore {
         func commit(
             fields: [UploadRecord.Field], parts: [UploadRecord.Part]
         ) async throws -> CommittedUpload {
-            try await disk.commit(contents, key) { [heads, contents] id in
+            try await disk.commit(contents, key) { [heads, contents] id, time in
                 let files = zip(heads, contents).enumerated().map { index, file in
                     UploadRecord.File(
-                        name: file.0.name, filename: file.0.filename, contentType: file.0.contentType,
-                        detectedType: file.0.detectedType, size: Int64(file.1.readableBytes),
-                        sha256: MemoryStore.digest(file.1),
-                        url: "/uploads/\(id)/files/\(index)"
+                        file.0, size: Int64(file.1.readableBytes), sha256: MemoryStore.digest(file.1), at: index, of: id
                     )
                 }
                 return UploadRecord(
-                    id: id, received: Date(timeIntervalSince1970: 0), fields: fields, files: files,
+                    id: id, received: time, fields: fields, files: files,
                     parts: parts)
             }
         }

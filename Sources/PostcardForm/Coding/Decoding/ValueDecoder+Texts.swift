@@ -40,19 +40,19 @@ extension ValueDecoder: SingleValueDecodingContainer {
                     .wrongShape, part, "is a file, and a text is wanted.", advice: "Send it without a filename."),
                 type: type)
         }
+        if let text = part.text(of: try bytes(of: part)) { return (try comparable(text, part, type), part) }
+        throw failure(
+            FormDecodingError(
+                .notUTF8, part, "is not text in UTF-8, or in the charset that the form names.",
+                advice: "Send texts in UTF-8."),
+            type: type)
+    }
+
+    /// The content of a part, from memory or from disk.
+    private func bytes(of part: ReceivedForm.Part) throws -> Data {
         switch part.content {
-        case .bytes:
-            if let text = part.text { return (try comparable(text, part, type), part) }
-            throw failure(
-                FormDecodingError(
-                    .notUTF8, part, "is not text in UTF-8, or in the charset that the form names.",
-                    advice: "Send texts in UTF-8."),
-                type: type)
-        case .file(let url):
-            let bytes = try contents(of: url, part)
-            if let text = String(validating: bytes, as: UTF8.self) { return (try comparable(text, part, type), part) }
-            throw failure(
-                FormDecodingError(.notUTF8, part, "is not in UTF-8.", advice: "Send texts in UTF-8."), type: type)
+        case .bytes(let bytes): bytes
+        case .file(let url): try contents(of: url, part)
         }
     }
 
@@ -148,16 +148,13 @@ extension ValueDecoder {
         return identifier
     }
 
-    /// The bytes of a file, or those of a text in base64.
+    /// The bytes of a file or of a part that is no text, or those of a text in base64.
     func data() throws -> Data {
         let part = try part(for: Data.self)
-        if let file = FormFile(part) {
-            switch file.content {
-            case .bytes(let bytes): return bytes
-            case .file(let url): return try contents(of: url, part)
-            }
-        }
-        guard let data = Data(base64Encoded: try text(for: Data.self).text) else {
+        let bytes = try bytes(of: part)
+        let isText = part.header.contentType?.lowercased().hasPrefix("text/") != false
+        if part.header.isFile || !isText || String(validating: bytes, as: UTF8.self) == nil { return bytes }
+        guard let data = Data(base64Encoded: bytes) else {
             throw invalid(
                 part, Data.self, "is neither a file nor base64.",
                 advice: "Send it as a file, with a filename, or in base64.")

@@ -83,17 +83,19 @@ export class Received {
   }
 
   #card(record) {
-    const pictures = record.files.filter(isPicture);
-    const size = record.files.reduce((sum, file) => sum + file.size, 0);
+    // Browsers send an empty file for an input in which none was chosen.
+    const files = record.files.filter(({ chosen }) => chosen !== false);
+    const pictures = files.filter(isPicture);
+    const size = files.reduce((sum, file) => sum + file.size, 0);
     return element("li", { class: "card", "data-id": record.id },
       pictures.length
         ? element("div", { class: `pictures of-${Math.min(pictures.length, 3)}` }, pictures.map(picture)) : null,
       element("div", { class: "card-words" },
         record.fields.length ? element("dl", { class: "texts" }, record.fields.map(text)) : null,
-        record.files.length ? element("ul", { class: "files" }, record.files.map(file)) : null,
-        record.fields.length + record.files.length ? null : element("p", { class: "empty" }, words("emptyForm"))),
+        files.length ? element("ul", { class: "files" }, files.map(file)) : null,
+        record.fields.length + files.length ? null : element("p", { class: "empty" }, words("emptyForm"))),
       element("footer", {},
-        time(record.received), record.files.length ? element("span", {}, bytes(size)) : null,
+        time(record.received), files.length ? element("span", {}, bytes(size)) : null,
         offer.canDelete ? this.#deleteButton(record.id) : null));
   }
 
@@ -131,10 +133,15 @@ const isPicture = (file) => file.size > 0 && (pictureTypes.test(file.detectedTyp
   || (file.contentType === "application/octet-stream" && pictureNames.test(file.filename)));
 /** The type that the client sent, and the one that the bytes show if it is another. */
 const typeOf = (file) => file.contentType + (file.detectedType ? ` (${file.detectedType})` : "");
-const nameOf = (file) => file.filename || words("noFilename");
+const nameOf = (file) => (file.sentFilename ?? file.filename) || words("noFilename");
 
-function text({ name, value }) {
-  return element("div", {}, element("dt", {}, name), element("dd", {}, value));
+/** A text, and its bytes as they were sent if it was not in UTF-8. */
+function text({ name, value, base64 }) {
+  const sent = () => element("a", {
+    class: "download", href: `data:application/octet-stream;base64,${base64}`, download: name,
+    "aria-label": words("downloadFile", { name }),
+  }, words("sentBytes"));
+  return element("div", {}, element("dt", {}, name), element("dd", {}, value, base64 ? [" ", sent()] : null));
 }
 
 // A larger picture is only shown if the receiver makes a small one of it.

@@ -110,13 +110,24 @@ extension Queue {
         func run() async throws {
             try await CommandFailure.reporting {
                 let queue = try await target.location.open()
-                if keep { return try await queue.cancel(target.id) }
+                if keep {
+                    try await queue.cancel(target.id)
+                    return try await acknowledge(in: queue)
+                }
                 let client = UploadClient(transport: try connection.make(for: nil))
-                guard try await queue.discard(target.id, with: client) else {
+                let isDeleted = try await queue.discard(target.id, with: client)
+                try await acknowledge(in: queue)
+                guard isDeleted else {
                     return Terminal.say(
                         "The server has not deleted what it has of upload \(target.id), and keeps it until it expires.")
                 }
             }
+        }
+
+        /// The user knows how it has ended.
+        private func acknowledge(in queue: UploadQueue) async throws {
+            let upload = try? await queue.upload(target.id)
+            if let upload { try await queue.acknowledge(upload) }
         }
     }
 
@@ -169,7 +180,7 @@ extension Queue {
         func run() async throws {
             try await CommandFailure.reporting {
                 let client = UploadClient(transport: try connection.make(for: nil))
-                try await location.open().clear(with: client)
+                try await location.open().clear(.ended, with: client)
             }
         }
     }

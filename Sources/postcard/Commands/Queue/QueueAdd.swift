@@ -8,6 +8,10 @@ struct QueueAdd: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add", abstract: "Adds an upload to the queue and prints its identifier.",
         discussion: """
+            Examples:
+              postcard queue add http://127.0.0.1:8080/uploads -F photo=@cat.jpg
+              postcard queue add https://example.com/films -F film=@film.mov --unmetered
+
             After an exit with 0, the whole form is on disk, and its files may change or be removed. The header fields are \
             stored with it, including secrets, in files that only their owner can read.
             """)
@@ -15,7 +19,7 @@ struct QueueAdd: AsyncParsableCommand {
     @OptionGroup
     var target: FormTarget
 
-    @OptionGroup
+    @OptionGroup(title: "The form and its request")
     var options: FormOptions
 
     @OptionGroup

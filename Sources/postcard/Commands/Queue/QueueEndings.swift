@@ -1,24 +1,17 @@
 import PostcardClient
 import PostcardQueue
 
-/// Prints a line for each upload that ends while the queue runs. On a terminal at standard error, it also shows the
+/// Prints a line for each upload that has ended, and acknowledges it. On a terminal at standard error, it also shows the
 /// uploads in progress.
 actor QueueEndings {
     private let queue: UploadQueue
-    /// The uploads that have ended and were printed, or had ended before, with their numbers of attempts: an upload
-    /// that is retried ends again.
-    private var ended: [QueuedUpload.ID: Int]
-    /// Everything up to this upload had ended at the last look. What is retried since is printed at the end.
-    private var start: QueuedUpload.ID = 0
     private var redrawn = RedrawnLines()
     private var meter = SpeedMeter()
     /// Whether one of them failed.
     private(set) var hasFailed = false
 
-    /// - Parameter uploads: The uploads before the run.
-    init(_ queue: UploadQueue, already uploads: [QueuedUpload]) {
+    init(_ queue: UploadQueue) {
         self.queue = queue
-        ended = Self.attempts(of: uploads.filter(\.state.isEnded))
     }
 
     /// Prints until the task is cancelled.
@@ -30,35 +23,32 @@ actor QueueEndings {
             }
         }
         for try await uploads in queue.updates() {
-            try show(uploads, and: lines(for: uploads))
+            try await printEnded()
+            let lines = lines(for: uploads)
+            if !lines.isEmpty { redrawn.draw(lines) }
         }
     }
 
     /// Prints what has ended since the last look.
     func finish() async throws {
         if Terminal.isInteractive { redrawn.clear() }
-        start = 0
         try await printEnded()
     }
 
-    private static func attempts(of uploads: [QueuedUpload]) -> [QueuedUpload.ID: Int] {
-        Dictionary(uploads.map { ($0.id, $0.attempts) }, uniquingKeysWith: { $1 })
-    }
-
+    /// Prints each upload once, also one that ended in a run that could not print it.
     private func printEnded() async throws {
-        try show(try await queue.uploads(after: start), and: [])
-    }
-
-    private func show(_ uploads: [QueuedUpload], and lines: [String]) throws {
-        let new = uploads.filter { $0.state.isEnded && ended[$0.id] != $0.attempts }
-        if !new.isEmpty, Terminal.isInteractive { redrawn.clear() }
-        for upload in new {
-            try Terminal.writeLine(QueueLine.text(of: upload))
-            if case .failed = upload.state { hasFailed = true }
+        var last: Int64 = 0
+        while true {
+            let (uploads, next) = try await queue.unacknowledged(after: last)
+            if next == last { return }
+            last = next
+            if Terminal.isInteractive { redrawn.clear() }
+            for upload in uploads {
+                try Terminal.writeLine(QueueLine.text(of: upload))
+                if case .failed = upload.state { hasFailed = true }
+            }
+            try await queue.acknowledge(uploads)
         }
-        ended.merge(Self.attempts(of: new)) { $1 }
-        start = uploads.first { !$0.state.isEnded }.map { $0.id &- 1 } ?? start
-        if !lines.isEmpty { redrawn.draw(lines) }
     }
 
     private func lines(for uploads: [QueuedUpload]) -> [String] {

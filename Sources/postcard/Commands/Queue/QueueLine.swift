@@ -16,7 +16,7 @@ enum QueueLine {
         case .done(let response): return line + "  \(response.status)"
         case .waiting: return line + (due(upload).map { "  not before \($0.formatted(.iso8601))" } ?? "")
         case .paused: return line + "  until it is resumed: postcard queue resume \(upload.id)"
-        case .waitingForNetwork, .sending, .cancelled: return line
+        case .importing, .waitingForNetwork, .sending, .cancelled: return line
         }
     }
 
@@ -25,7 +25,7 @@ enum QueueLine {
         switch upload.state {
         case .retrying(let due, _): due
         case .waiting: upload.conditions.notBefore.flatMap { $0 > Date() ? $0 : nil }
-        case .waitingForNetwork, .sending, .paused, .done, .failed, .cancelled: nil
+        case .importing, .waitingForNetwork, .sending, .paused, .done, .failed, .cancelled: nil
         }
     }
 }

@@ -79,7 +79,7 @@ private struct QueuedUploadReport: Encodable {
         case .done(let accepted):
             error = nil
             response = Response(accepted)
-        case .waiting, .waitingForNetwork, .sending, .paused, .cancelled: (error, response) = (nil, nil)
+        case .importing, .waiting, .waitingForNetwork, .sending, .paused, .cancelled: (error, response) = (nil, nil)
         }
     }
 

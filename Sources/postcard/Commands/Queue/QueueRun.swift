@@ -9,10 +9,10 @@ struct QueueRun: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Sends what is in the queue.",
         discussion: """
-            Prints a line for each upload that has ended. Runs until SIGTERM or SIGINT, and then exits with 0. With \
-            --drain it ends when all that is left waits, says for what, and exits with 1 if an upload failed or waits for \
-            its next attempt. Uploads that are being sent when it ends go back into the queue. Only one process at a time \
-            can send from a queue: a second one exits with 75.
+            Prints a line for each upload that has ended and was not printed before. Runs until SIGTERM or SIGINT, and \
+            then exits with 0. With --drain it ends when all that is left waits, says for what, and exits with 1 if an \
+            upload failed or waits for its next attempt. Uploads that are being sent when it ends go back into the queue. \
+            Only one process at a time can send from a queue: a second one exits with 75.
             """)
 
     @OptionGroup
@@ -79,7 +79,7 @@ struct QueueRun: AsyncParsableCommand {
     func run() async throws {
         try await CommandFailure.reporting {
             let queue = try await location.open()
-            let endings = QueueEndings(queue, already: try await queue.uploads())
+            let endings = QueueEndings(queue)
             if drain, try await queue.isPaused { Terminal.say(QueueLine.paused) }
             try await withThrowingTaskGroup { group in
                 defer { group.cancelAll() }

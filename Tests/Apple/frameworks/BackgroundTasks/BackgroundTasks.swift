@@ -42,6 +42,18 @@ open class BGContinuedProcessingTaskRequest: BGTaskRequest {
     }
 }
 
+open class BGProcessingTaskRequest: BGTaskRequest {
+    public init(identifier: String) { fatalError() }
+    open var requiresNetworkConnectivity: Bool {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    open var requiresExternalPower: Bool {
+        get { fatalError() }
+        set { fatalError() }
+    }
+}
+
 open class BGTaskScheduler: NSObject {
     open class var shared: BGTaskScheduler { fatalError() }
     // Deprecated from iOS 27, whose replacement iOS 26 does not have.

@@ -17,6 +17,11 @@ public var F_FULLFSYNC: Int32 { 51 }
 @discardableResult public func isatty(_ descriptor: Int32) -> Int32 { fatalError() }
 @discardableResult public func fsync(_ descriptor: Int32) -> Int32 { fatalError() }
 @discardableResult public func fcntl(_ descriptor: Int32, _ command: Int32) -> Int32 { fatalError() }
+@discardableResult public func fcntl(_ descriptor: Int32, _ command: Int32, _ value: Int32) -> Int32 { fatalError() }
+public var F_SETPROTECTIONCLASS: Int32 { 64 }
+public func fclonefileat(
+    _ source: Int32, _ directory: Int32, _ name: UnsafePointer<CChar>!, _ flags: UInt32
+) -> Int32 { fatalError() }
 @discardableResult public func rename(_ old: UnsafePointer<CChar>!, _ new: UnsafePointer<CChar>!) -> Int32 {
     fatalError()
 }

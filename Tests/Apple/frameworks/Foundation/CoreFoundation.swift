@@ -51,3 +51,12 @@ public func CFNotificationCenterPostNotification(
     _ center: CFNotificationCenter!, _ name: CFNotificationName!, _ object: UnsafeRawPointer!,
     _ userInfo: CFDictionary!, _ deliverImmediately: Bool
 ) { fatalError() }
+
+public final class CFAllocator {}
+public typealias CFStringEncoding = UInt32
+public var kCFStringEncodingInvalidId: CFStringEncoding { fatalError() }
+public func CFStringConvertIANACharSetNameToEncoding(_ theString: CFString!) -> CFStringEncoding { fatalError() }
+public func CFStringCreateWithBytes(
+    _ alloc: CFAllocator!, _ bytes: UnsafePointer<UInt8>!, _ numBytes: Int, _ encoding: CFStringEncoding,
+    _ isExternalRepresentation: Bool
+) -> CFString! { fatalError() }

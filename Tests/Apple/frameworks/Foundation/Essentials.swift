@@ -196,6 +196,7 @@ public struct URL: Sendable, Hashable, Codable, CustomStringConvertible {
     public func user(percentEncoded: Bool = true) -> String? { fatalError() }
     public func password(percentEncoded: Bool = true) -> String? { fatalError() }
     public func path(percentEncoded: Bool = true) -> String { fatalError() }
+    public func query(percentEncoded: Bool = true) -> String? { fatalError() }
     public func resolvingSymlinksInPath() -> URL { fatalError() }
     public func deletingLastPathComponent() -> URL { fatalError() }
     public func appending<S: StringProtocol>(path: S, directoryHint: DirectoryHint = .inferFromPath) -> URL {
@@ -223,6 +224,7 @@ public struct URLResourceKey: Hashable, RawRepresentable, Sendable {
     public static let fileSizeKey = URLResourceKey(rawValue: "NSURLFileSizeKey")
     public static let volumeAvailableCapacityForImportantUsageKey = URLResourceKey(
         rawValue: "NSURLVolumeAvailableCapacityForImportantUsageKey")
+    public static let volumeSupportsFileCloningKey = URLResourceKey(rawValue: "NSURLVolumeSupportsFileCloningKey")
 }
 public struct URLResourceValues: Sendable {
     public init() { fatalError() }
@@ -232,6 +234,7 @@ public struct URLResourceValues: Sendable {
     }
     public var fileSize: Int? { fatalError() }
     public var volumeAvailableCapacityForImportantUsage: Int64? { fatalError() }
+    public var volumeSupportsFileCloning: Bool? { fatalError() }
 }
 public struct URLQueryItem: Sendable, Hashable {
     public init(name: String, value: String?) { fatalError() }

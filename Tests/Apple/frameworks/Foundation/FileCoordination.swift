@@ -35,6 +35,36 @@ open class NSFileAccessIntent: NSObject {
 extension NSFileAccessIntent: @unchecked Sendable {}
 
 extension URL {
+    public typealias BookmarkCreationOptions = NSURL.BookmarkCreationOptions
+    public typealias BookmarkResolutionOptions = NSURL.BookmarkResolutionOptions
+    public func bookmarkData(
+        options: BookmarkCreationOptions = [], includingResourceValuesForKeys keys: Set<URLResourceKey>? = nil,
+        relativeTo url: URL? = nil
+    ) throws -> Data { fatalError() }
+    public init(
+        resolvingBookmarkData data: Data, options: BookmarkResolutionOptions = [], relativeTo url: URL? = nil,
+        bookmarkDataIsStale: inout Bool
+    ) throws { fatalError() }
     @discardableResult public func startAccessingSecurityScopedResource() -> Bool { fatalError() }
     public func stopAccessingSecurityScopedResource() { fatalError() }
+}
+
+open class NSURL: NSObject {
+    public struct BookmarkCreationOptions: OptionSet, Sendable {
+        public let rawValue: UInt
+        public init(rawValue: UInt) { self.rawValue = rawValue }
+        public static var minimalBookmark: BookmarkCreationOptions { fatalError() }
+        #if os(macOS)
+        public static var withSecurityScope: BookmarkCreationOptions { fatalError() }
+        public static var securityScopeAllowOnlyReadAccess: BookmarkCreationOptions { fatalError() }
+        #endif
+    }
+    public struct BookmarkResolutionOptions: OptionSet, Sendable {
+        public let rawValue: UInt
+        public init(rawValue: UInt) { self.rawValue = rawValue }
+        public static var withoutUI: BookmarkResolutionOptions { fatalError() }
+        #if os(macOS)
+        public static var withSecurityScope: BookmarkResolutionOptions { fatalError() }
+        #endif
+    }
 }

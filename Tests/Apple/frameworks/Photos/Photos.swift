@@ -1,5 +1,5 @@
 // What Postcard uses of the Photos framework (iOS, macOS, Mac Catalyst, tvOS, visionOS; watchOS does not have it).
-// None of the classes is assumed to be Sendable.
+// None of the classes is assumed to be Sendable but PHObject, which is: developer.apple.com/forums/thread/736359.
 @_exported public import Foundation
 
 public enum PHAssetMediaType: Int, Sendable { case unknown = 0, image, video, audio }
@@ -7,10 +7,22 @@ public enum PHAssetMediaType: Int, Sendable { case unknown = 0, image, video, au
 open class PHObject: NSObject {
     open var localIdentifier: String { fatalError() }
 }
-@available(*, unavailable)
 extension PHObject: @unchecked Sendable {}
 
-open class PHAsset: PHObject {
+open class PHFetchOptions: NSObject {}
+@available(*, unavailable)
+extension PHFetchOptions: @unchecked Sendable {}
+
+open class PHFetchResult<ObjectType: AnyObject>: NSObject {
+    open var firstObject: ObjectType? { fatalError() }
+}
+@available(*, unavailable)
+extension PHFetchResult: @unchecked Sendable {}
+
+open class PHAsset: PHObject, @unchecked Sendable {
+    open class func fetchAssets(
+        withLocalIdentifiers identifiers: [String], options: PHFetchOptions?
+    ) -> PHFetchResult<PHAsset> { fatalError() }
     open var mediaType: PHAssetMediaType { fatalError() }
 }
 

@@ -114,6 +114,10 @@ struct ModifiedScene<Content>: Scene {
     var body: Never { fatalError() }
 }
 extension View {
+    @available(tvOS, unavailable)
+    public func swipeActions<T: View>(allowsFullSwipe: Bool = true, @ViewBuilder content: () -> T) -> some View {
+        ModifiedContent<Self>()
+    }
     public func font(_ font: Font?) -> some View { ModifiedContent<Self>() }
     public func task(
         priority: TaskPriority = .userInitiated,

@@ -20,6 +20,12 @@
     }
     open func addSubview(_ view: UIView) { fatalError() }
 }
+@MainActor open class UIProgressView: UIView {
+    open var observedProgress: Progress? {
+        get { fatalError() }
+        set { fatalError() }
+    }
+}
 @MainActor open class UIViewController: NSObject {
     public override init() { fatalError() }
     // Implicitly unwrapped on Apple's platforms.

@@ -1,6 +1,4 @@
 import PostcardAsyncHTTP
-import PostcardClient
-import PostcardForm
 
 @main
 struct Consumer {

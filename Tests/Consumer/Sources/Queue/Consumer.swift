@@ -1,5 +1,4 @@
 import Foundation
-import PostcardForm
 import PostcardQueue
 
 @main

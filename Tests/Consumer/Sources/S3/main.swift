@@ -1,5 +1,5 @@
 import PostcardS3
-import PostcardServer
+import PostcardStore
 
 // Compiled and linked; there is no object store to reach.
 var bucket = try S3Bucket("s3://uploads/forms")

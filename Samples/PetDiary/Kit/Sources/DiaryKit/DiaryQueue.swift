@@ -6,12 +6,13 @@ public enum DiaryQueue {
     /// The app group of the app and its extensions, as in their entitlements.
     public static let appGroup = "group.com.example.PetDiary"
 
-    /// Who sends. Each has a background session of its own.
+    /// Who sends. The app has a background session, and each run of an extension has one of its own.
     public enum Sender: String, Sendable, CaseIterable {
         case app, shareExtension
-
-        public var sessionIdentifier: String { "com.example.PetDiary.\(rawValue)" }
     }
+
+    /// How the identifiers of all sessions begin. The system wakes the app for each of them.
+    public static let sessionPrefix = "com.example.PetDiary."
 
     /// The folder of the queue.
     ///
@@ -23,7 +24,12 @@ public enum DiaryQueue {
     }
 
     public static func session(_ sender: Sender, hasGroup: Bool) -> BackgroundSession {
-        var session = BackgroundSession(identifier: sender.sessionIdentifier)
+        let identifier = sessionPrefix + sender.rawValue
+        var session =
+            switch sender {
+            case .app: BackgroundSession(identifier: identifier)
+            case .shareExtension: BackgroundSession(extension: identifier, appGroup: appGroup)
+            }
         session.appGroup = hasGroup ? appGroup : nil
         return session
     }

@@ -17,6 +17,7 @@ public enum DiaryText: String, Sendable, CaseIterable {
     case send = "Send"
     case stop = "Stop"
     case cancel = "Cancel"
+    case close = "Close"
     case pause = "Pause"
     case resume = "Resume"
     case tryNow = "Try now"
@@ -43,6 +44,7 @@ public enum DiaryText: String, Sendable, CaseIterable {
     case invalidAddress = "“%1$@” is not an address. It starts with http:// or https://."
     case placeholder = "“%1$@” is only an example. Enter the address of your own server."
     case nothingToSend = "All photos were cancelled, so there is nothing to send."
+    case saved = "The entry is saved. It is sent when you open the app."
     case olderDiary = "Entries of an older version of the app are in %1$@. They are not sent."
 
     /// The text in the user's language. On Linux, the English one.

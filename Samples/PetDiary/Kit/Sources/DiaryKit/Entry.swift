@@ -21,6 +21,7 @@ extension QueuedUpload {
     /// What can be done to the entry now, in the order of the buttons.
     public var actions: [EntryAction] {
         switch state {
+        case .importing(let failure): failure == nil ? [.cancel] : [.tryNow, .cancel]
         case .waiting, .waitingForNetwork, .sending: [.pause, .sendElsewhere, .cancel]
         case .retrying: [.tryNow, .pause, .sendElsewhere, .cancel]
         case .paused: [.resume, .sendElsewhere, .cancel]
@@ -35,6 +36,7 @@ extension QueuedUpload {
     /// The state of the entry in a sentence.
     public var text: String {
         switch state {
+        case .importing(let failure): failure?.localizedDescription ?? DiaryText.importing.localized()
         case .waiting: DiaryText.waiting.localized()
         case .waitingForNetwork: DiaryText.waitingForNetwork.localized()
         case .sending: DiaryText.sending.localized()

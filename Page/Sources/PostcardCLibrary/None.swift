@@ -1,0 +1,1 @@
+// No C library: charsets that need one stay unknown.

@@ -1,0 +1,1 @@
+../../../Sources/PostcardDoctor/CurlCommand.swift

@@ -1,0 +1,1 @@
+../../../../Sources/PostcardForm/Rules/MediaRange.swift

@@ -1,0 +1,1 @@
+../../../Sources/PostcardFoundation/JSON.swift

@@ -1,0 +1,142 @@
+import Crypto
+import PostcardForm
+import PostcardFoundation
+import PostcardWire
+
+/// Compares what a server says it has received with what was sent.
+///
+/// ```swift
+/// var client = UploadClient()
+/// client.responses.verification = .record
+/// ```
+///
+/// Each part is hashed with SHA-256 while it is sent. If the server has received something else, the upload fails with
+/// ``UploadError/Code/altered``, whose message names the files. It is not tried again, because the server has stored a
+/// form.
+///
+/// If a response is accepted before the whole form was sent, the form is read to its end without being sent. A form
+/// with a stream that can be read only once then fails with ``UploadError/Code/earlyResponse``.
+public struct UploadVerification: Sendable {
+    private let differing: @Sendable ([SentPart], UploadResponse) throws -> [SentPart]
+
+    /// Makes a verification for servers that describe what they received in their own format.
+    ///
+    /// ```swift
+    /// client.responses.verification = UploadVerification { parts, response in
+    ///     let receipt = try response.decode(Receipt.self)
+    ///     return parts.filter { $0.isFile && !receipt.checksums.contains($0.sha256) }
+    /// }
+    /// ```
+    ///
+    /// - Parameter differing: Returns the parts that the server did not receive as they were sent. An error that it
+    ///   throws fails the upload with the code ``UploadError/Code/decoding``, as ``UploadError/underlyingError``.
+    public init(
+        findingDifferences differing: @escaping @Sendable ([SentPart], UploadResponse) throws -> [SentPart]
+    ) {
+        self.differing = differing
+    }
+
+    /// The parts that a server did not receive as they were sent: the ``UploadError/underlyingError`` of an error with
+    /// the code ``UploadError/Code/altered``.
+    public struct Mismatch: Error, Sendable {
+        /// The parts, in the form's order.
+        public let parts: [SentPart]
+    }
+
+    /// Compares a response with the form that was sent.
+    ///
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``; with ``UploadError/Code/earlyResponse`` if
+    ///   the whole form was not read; with ``UploadError/Code/decoding`` if they cannot be compared, although the
+    ///   server has the form.
+    func verify(_ response: UploadResponse, to request: UploadRequest) throws {
+        guard let digests = request.body?.digests else { return }
+        guard let parts = digests.sentParts else {
+            throw UploadError.earlyResponse(response, by: request.url, of: request.body?.contentLength)
+        }
+        let differing: [SentPart]
+        do {
+            differing = try self.differing(parts, response)
+        } catch let error as UploadError {
+            throw error
+        } catch {
+            throw UploadError.notComparable(response, by: request.url, error)
+        }
+        if !differing.isEmpty { throw UploadError.altered(differing, response, by: request.url) }
+    }
+}
+
+extension UploadVerification {
+    /// Compares with the record that `postcard serve` responds with: the size and the SHA-256 of every file, and the
+    /// texts, in the order in which they were sent.
+    ///
+    /// A response without such a record fails the upload with the code ``UploadError/Code/decoding``.
+    public static let record = UploadVerification { parts, response in
+        guard let record = Record(response.body) else { throw NoRecord() }
+        return record.differences(from: parts)
+    }
+
+    /// Why a response of another server cannot be compared.
+    private struct NoRecord: LocalizedError {
+        var errorDescription: String? {
+            "it has no digests of the fields and files, as the response of postcard serve has"
+        }
+    }
+
+    /// The part of the receiver's record that says which bytes it received.
+    private struct Record {
+        /// The contents of the text fields, as the receiver kept them.
+        let fields: [[UInt8]]
+        let files: [(size: Int64, sha256: [UInt8])]
+
+        /// - Returns: `nil` if the response has no record.
+        init?(_ body: Data) {
+            let json = try? JSON(body)
+            guard let fields = json?["fields"]?.elements, let files = json?["files"]?.elements else { return nil }
+            self.fields = fields.compactMap { field in
+                guard let base64 = field["base64"]?.string else { return field["value"]?.string }
+                return Data(base64Encoded: Data(base64)).map { Array($0) }
+            }
+            self.files = files.compactMap { file in
+                guard let size = file["size"]?.integer, let sha256 = file["sha256"]?.string else { return nil }
+                return (size, sha256)
+            }
+            guard self.fields.count == fields.count, self.files.count == files.count else { return nil }
+        }
+
+        /// Names are not compared: a receiver shows them as it reads them, without the path of a file and with escapes
+        /// undone.
+        func differences(from parts: [SentPart]) -> [SentPart] {
+            var fields = fields[...]
+            var files = files[...]
+            return parts.filter { part in
+                if part.isFile {
+                    guard let file = files.popFirst() else { return true }
+                    return file.size != part.size || !file.sha256.isEqualIgnoringCase(part.sha256)
+                }
+                guard let field = fields.popFirst() else { return true }
+                return SHA256.hash(data: Data(field)).hexadecimal != part.sha256
+            }
+        }
+    }
+}
+
+extension UploadError {
+    /// The server has the form, but does not say what it received.
+    static func notComparable(_ response: UploadResponse, by url: URL, _ error: any Error) -> UploadError {
+        let reason = (error as? any LocalizedError)?.errorDescription ?? reason(of: error)
+        return UploadError(
+            .decoding,
+            "\(url.address) accepted the form, but its response cannot be compared with what was sent: \(reason).",
+            response: response, underlyingError: error)
+    }
+
+    static func altered(_ parts: [SentPart], _ response: UploadResponse, by url: URL) -> UploadError {
+        let names = parts.prefix(10).map(\.description).joined(separator: ", ")
+        let more = parts.count > 10 ? ", and \(parts.count - 10) more" : ""
+        return UploadError(
+            .altered,
+            "\(url.address) did not receive as it was sent: \(names)\(more). "
+                + "It has stored the form: delete it there before sending it again.",
+            response: response, underlyingError: UploadVerification.Mismatch(parts: parts))
+    }
+}

@@ -1,0 +1,125 @@
+package import HTTPTypes
+public import PostcardForm
+package import PostcardFoundation
+import Synchronization
+
+extension UploadClient {
+    /// Sends a file straight to a bucket of an object store, with a form that a server has signed.
+    ///
+    /// ```swift
+    /// var form = MultipartForm()
+    /// form.append(fileAt: photo, named: "file")
+    /// let object = try await client.upload(form, with: presigned) { try await api.newPresignedForm() }
+    /// try await api.notify(key: object.key, etag: object.etag)
+    /// ```
+    ///
+    /// The signed fields are sent first and the file last, as object stores need it. Fields for which the policy allows
+    /// only one value are added, and a `Content-Type` that it allows. Before anything is sent, the form is compared with
+    /// the policy: its expiration, the size of the file, the value of each field, and fields that no condition names.
+    /// Photos that are fitted to the server's limit fit the policy's.
+    ///
+    /// The client's interceptors, its resumption, verification and digests are not used. Of the transport's header fields,
+    /// only those are sent that identify no one, such as `User-Agent`: the form is its own credential, and what
+    /// identifies a user to your server is not for the store. Retries, timeouts, networks and rules are the client's.
+    ///
+    /// - Parameters:
+    ///   - form: A form with one file, whose name is ignored, and text fields that the policy allows, such as
+    ///     `x-amz-meta-pet`. A stream needs a length.
+    ///   - presigned: The form that the server signed.
+    ///   - refresh: Gets a new form from the server, within the total timeout. Called at most once: if the form has
+    ///     expired by this device's clock, or the store refuses it as expired. A new form is sent even if it seems to have
+    ///     expired: then the clock is wrong. Defaults to `nil`: an expired form is an error.
+    ///   - progress: Called with the progress, as by ``upload(_:to:method:headerFields:progress:)``.
+    /// - Returns: The object, with its key and ETag as far as the store says them.
+    /// - Throws: ``UploadError``, with the code ``UploadError/Code/formExpired`` or ``UploadError/Code/brokenPolicy`` if
+    ///   nothing was sent because the store would refuse it. A refusal has an ``UploadError/objectStoreProblem``. Errors
+    ///   of `refresh` unchanged.
+    @discardableResult
+    public func upload(
+        _ form: MultipartForm, with presigned: PresignedForm,
+        refreshing refresh: (@Sendable () async throws -> PresignedForm)? = nil,
+        progress: ((UploadProgress) -> Void)? = nil
+    ) async throws -> UploadedObject {
+        let start = time.clock.instant
+        guard let refresh else {
+            return try await upload(
+                form, with: presigned, checkingExpirationAt: Date(), since: start, progress: progress)
+        }
+        var refusal: UploadError?
+        if !presigned.hasExpired(at: Date()) {
+            do {
+                return try await upload(
+                    form, with: presigned, checkingExpirationAt: nil, since: start, progress: progress)
+            } catch let error as UploadError where error.isExpiration(ofFormUntil: presigned.expires, at: Date()) {
+                guard form.isReplayable else { throw error.addingUnreplayable() }
+                refusal = error
+            }
+        }
+        let fresh = try await withinTotalTimeout(since: start, of: presigned.url, after: refusal, refresh)
+        return try await upload(
+            form, with: fresh, checkingExpirationAt: nil, since: start, after: refusal, progress: progress)
+    }
+
+    private func upload(
+        _ form: MultipartForm, with presigned: PresignedForm, checkingExpirationAt now: Date?,
+        since start: ContinuousClock.Instant, after refusal: UploadError? = nil,
+        progress: ((UploadProgress) -> Void)?
+    ) async throws -> UploadedObject {
+        // The file may be another one than the caller's, such as a photo that was made to fit.
+        let filename = Mutex<String?>(nil)
+        let response = try await forObjectStores.perform(progress: progress) {
+            var job = UploadJob(
+                .form(form), url: presigned.url, method: presigned.method, headerFields: presigned.requestFields)
+            job.presigned = (presigned, now)
+            job.isForObjectStore = true
+            job.acceptedStatuses = PresignedForm.acceptedStatuses
+            // An attempt before the refusal may have stored the file.
+            if refusal?.delivery == .responseLost { job.delivery = .responseLost(resource: nil) }
+            job.elapsed = time.clock.instant - start
+            job.noteLayout = { layout in filename.withLock { $0 = layout.parts.last?.filename } }
+            return job
+        }
+        return UploadedObject(response, key: presigned.key(of: form, filename: filename.withLock(\.self)))
+    }
+
+    /// Sends a body that was made of a presigned form, and that outlives the process.
+    ///
+    /// - Parameters:
+    ///   - layout: The body.
+    ///   - url: The address that was signed.
+    ///   - method: The method that was signed.
+    ///   - headerFields: The header fields that were signed.
+    ///   - delivery: What the store may have of the body from earlier attempts.
+    ///   - elapsed: How long ago the first attempt began.
+    ///   - progress: Called with the progress.
+    package func upload(
+        toObjectStore layout: FormLayout, _ url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
+        after delivery: PossibleDelivery, elapsed: Duration, progress: @escaping (UploadProgress) -> Void
+    ) async throws -> UploadResponse {
+        try await forObjectStores.perform(progress: progress) {
+            var job = UploadJob(.layout(layout), url: url, method: method, headerFields: headerFields)
+            job.isForObjectStore = true
+            job.acceptedStatuses = PresignedForm.acceptedStatuses
+            job.delivery = delivery
+            job.elapsed = elapsed
+            return job
+        }
+    }
+
+    /// The client without what is only for the app's own server.
+    private var forObjectStores: UploadClient {
+        var client = self
+        client.interceptors = []
+        client.resumption = nil
+        client.responses.verification = nil
+        client.responses.sendsDigests = false
+        return client
+    }
+}
+
+extension MultipartForm {
+    /// Whether the form can be sent again: it has no stream that can be read only once.
+    fileprivate var isReplayable: Bool {
+        parts.allSatisfy { if case .stream(let stream) = $0.content { stream.isReplayable } else { true } }
+    }
+}

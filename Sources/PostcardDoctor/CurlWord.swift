@@ -1,0 +1,29 @@
+import PostcardFoundation
+
+/// Words between quotes, as curl reads them.
+package enum CurlWord {
+    /// What a letter behind a backslash stands for in a file of `-K`.
+    package static let escapes: [UInt8: UInt8] = [
+        UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09, UInt8(ascii: "v"): 0x0B,
+    ]
+
+    /// An option on a line of such a file.
+    package static func line(_ option: String, _ value: some Sequence<UInt8>) -> [UInt8] {
+        var line = Array("\(option) = \"".utf8)
+        for byte in value {
+            if let letter = escapes.first(where: { $0.value == byte })?.key {
+                line += [UInt8(ascii: "\\"), letter]
+            } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                line += [UInt8(ascii: "\\"), byte]
+            } else {
+                line.append(byte)
+            }
+        }
+        return line + Array("\"\n".utf8)
+    }
+
+    /// A value of `-F`, in which curl reads no parameters.
+    package static func quoted(_ text: String) -> String {
+        "\"" + text.replacingASCII(["\\": #"\\"#, "\"": #"\""#]) + "\""
+    }
+}

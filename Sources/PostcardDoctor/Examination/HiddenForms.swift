@@ -1,0 +1,78 @@
+import PostcardForm
+
+/// Parts' headers in a content, each behind a delimiter of another form. That form is meant if it ends in the content.
+struct HiddenForms: Sendable {
+    private var forms: [(finding: Finding, end: ByteSearch, isEnded: Bool)] = []
+    /// Whether a line of the content resembles the form's own close delimiter.
+    var holdsClose = false
+
+    /// More are not expected in one content.
+    private static let maximum = 4
+
+    var isEmpty: Bool { forms.isEmpty }
+
+    /// Notes a header.
+    ///
+    /// - Parameters:
+    ///   - finding: What is wrong if the form does not end.
+    ///   - end: The form's close delimiter.
+    /// - Returns: `false` if there are too many.
+    mutating func begin(_ finding: Finding, end: [UInt8]) -> Bool {
+        if forms.contains(where: { $0.end.needle == end }) { return true }
+        guard forms.count < Self.maximum else { return false }
+        forms.append((finding, ByteSearch(end), false))
+        return true
+    }
+
+    /// Looks for the ends in the next bytes of the content.
+    mutating func read(_ range: Range<Int>, of buffer: BodyBuffer) {
+        for index in forms.indices where !forms[index].isEnded {
+            let end = forms[index].end
+            var from = max(range.lowerBound - end.needle.count, 0)
+            while let found = end.firstIndex(in: buffer.bytes, from: from, end: range.upperBound) {
+                from = found + 1
+                let next = found + end.needle.count
+                let endsLine = next == range.upperBound || buffer.lineBreak(at: next) != nil
+                if buffer.lineBreak(before: found) != nil, endsLine { forms[index].isEnded = true }
+            }
+        }
+    }
+
+    /// - Parameter isCutOff: Whether the content has no end: a form in the content may then be the form that was meant.
+    func findings(isCutOff: Bool) -> [Finding] { forms.filter { isCutOff || !$0.isEnded }.map { $0.finding } }
+}
+
+extension FormExamination {
+    /// Notes what may be parts in a content's next bytes.
+    mutating func noteHiddenParts(in range: Range<Int>, _ format: DelimiterFormat, _ part: OpenPart) {
+        let announced = announcedBoundary.map { HiddenParts.core(of: $0[...]) }
+        for line in format.hiddenParts.lines(in: buffer, range) {
+            let offset = buffer.offset(of: line.start)
+            guard offset >= part.offset else { continue }
+            switch line.kind {
+            case .text:
+                break
+            case .closeDelimiter:
+                openPart?.hidden.holdsClose = true
+            case .delimiter:
+                add(
+                    Finding(
+                        .partInContent, at: offset, part: part.index,
+                        "A line of the content differs from a delimiter only in its dashes or blanks: receivers read "
+                            + "it and what follows as content."))
+            case .header(let end):
+                var finding = Finding(
+                    .partInContent, at: offset, part: part.index,
+                    "A line of the content begins a part's header, and no delimiter is before it: receivers read "
+                        + "the part as content.")
+                finding.excerpt = buffer.excerpt(at: offset)
+                let isOther = end.map { HiddenParts.core(of: $0[...]) != announced } ?? false
+                guard isOther, let end, openPart?.hidden.begin(finding, end: end) == true else {
+                    add(finding)
+                    continue
+                }
+            }
+        }
+        openPart?.hidden.read(range, of: buffer)
+    }
+}

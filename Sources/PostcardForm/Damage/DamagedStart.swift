@@ -1,0 +1,187 @@
+import PostcardFoundation
+
+/// What the first bytes of a file show of damage on their own.
+package struct DamagedStart: Sendable {
+    let promise: FilePromise
+    /// The first bytes so far.
+    private(set) var bytes: [UInt8] = []
+
+    /// How many bytes are judged.
+    package static let bytesCount = 256
+
+    /// - Parameters:
+    ///   - contentType: The declared type; `nil` if there is none.
+    ///   - filename: `nil` if there is none.
+    package init(contentType: String?, filename: String?) {
+        promise = FilePromise(contentType: contentType, filename: filename)
+    }
+
+    /// Whether further bytes show nothing more.
+    var isComplete: Bool { bytes.count >= Self.bytesCount || promise == .text }
+
+    package mutating func read(_ chunk: UnsafeRawBufferPointer) {
+        if !isComplete { bytes += chunk.prefix(Self.bytesCount - bytes.count) }
+    }
+
+    /// The format that the first bytes show, or else the promised one.
+    var format: FileFormat? { FileFormat(firstBytes: bytes) ?? promised }
+
+    private var promised: FileFormat? { promise.format }
+
+    package var damage: FileDamage? {
+        // Fewer bytes are no file, unless one is promised.
+        if promise == .text || bytes.count < 16 && promised == nil { return nil }
+        var found: FileDamage?
+        if FileFormat(firstBytes: bytes) != nil {
+            found = escaped
+        } else {
+            found = dataURL ?? hexadecimal ?? base64 ?? escaped ?? lineBreak ?? png ?? jpeg ?? webP ?? text
+        }
+        // Readers of PDF skip what comes before its header.
+        let isProven = found?.cause != .lineBreakBefore || !holdsDocument
+        found?.isProven = isProven
+        return found
+    }
+
+    private var holdsDocument: Bool { bytes.firstRange(of: Array("%PDF-".utf8)) != nil }
+
+    private func begins(_ text: String, at offset: Int = 0) -> Bool { bytes.dropFirst(offset).starts(with: text.utf8) }
+
+    private func shows(_ decoded: [UInt8]) -> Bool {
+        guard let format = FileFormat(firstBytes: decoded) else { return false }
+        return format != .other || promised == .other
+    }
+}
+
+// MARK: - Encodings that were not undone
+
+extension DamagedStart {
+    private var shown: Int { min(bytes.count, 64) }
+
+    private var dataURL: FileDamage? {
+        let header = bytes.dropFirst(5).prefix { $0 > .space && $0 < 0x7F && $0 != UInt8(ascii: ",") }
+        // The header may be longer than what has arrived.
+        guard bytes.count >= 16, begins("data:"),
+            [nil, UInt8(ascii: ",")].contains(bytes.dropFirst(5 + header.count).first),
+            header.contains(.slash) || header.suffix(7).elementsEqual(";base64".utf8)
+        else { return nil }
+        return FileDamage(.dataURL, length: shown)
+    }
+
+    private var hexadecimal: FileDamage? {
+        let isPrefixed = begins("0x") || begins("\\x")
+        let digits = bytes.dropFirst(isPrefixed ? 2 : 0).filter { !$0.isBlank && !$0.isLineBreak && $0 != .colon }
+        let values = digits.map { $0.hexadecimalValue }
+        guard values.count >= 16, values.allSatisfy({ $0 != nil }) else { return nil }
+        let decoded = stride(from: 0, to: values.count - 1, by: 2).map {
+            (values[$0] ?? 0) << 4 | (values[$0 + 1] ?? 0)
+        }
+        // A digest may begin like a picture, and a dump has lines.
+        guard
+            promised == nil
+                ? values.count > 128 && !bytes.contains(where: { $0.isLineBreak }) && shows(decoded)
+                : values.count >= 64 && Set(values).count >= 8 || shows(decoded)
+        else { return nil }
+        return FileDamage(.hexadecimal, length: shown)
+    }
+
+    private var base64: FileDamage? {
+        let isQuoted = bytes.first == .quote
+        var text = bytes.dropFirst(isQuoted ? 1 : 0).filter { !$0.isLineBreak }
+        if isQuoted, text.last == .quote { text.removeLast() }
+        while text.last == .equals { text.removeLast() }
+        // The alphabet of RFC 4648 §5 has two other characters.
+        text = text.map { $0 == .dash ? UInt8(ascii: "+") : $0 == UInt8(ascii: "_") ? .slash : $0 }
+        guard text.count >= 22, let decoded = Data(base64Encoded: Data(text.prefix(text.count / 4 * 4))),
+            shows(Array(decoded)) || (promised != nil && text.count >= 64 && Set(text).count >= 16)
+        else { return nil }
+        return FileDamage(.base64, length: shown)
+    }
+
+    /// A string of JSON or of a language, or the numbers of its bytes.
+    private var escaped: FileDamage? {
+        let isMarked = [#""\u0089PNG"#, #""\ufffdPNG"#, #""\u00ff\u00d8\u00ff"#, #"b'\x89PNG"#, #"b'\xff\xd8\xff"#]
+            .contains { begins($0) }
+        if isMarked { return FileDamage(.escaped, length: shown) }
+        guard promised != nil, bytes.count >= 16, bytes.allSatisfy({ $0 >= 0x20 }) else { return nil }
+        let isBuffer = [#"{"type":"Buffer""#, #"{"0":"#, #"{"0": "#].contains { begins($0) }
+        let isList =
+            (begins("[") || begins("("))
+            && bytes.prefix(48).dropFirst().allSatisfy {
+                $0.isDigit || $0.isBlank || $0 == UInt8(ascii: ",") || $0 == .dash
+            }
+        guard isBuffer || isList || escapes >= 2 else { return nil }
+        return FileDamage(.escaped, length: shown)
+    }
+
+    private var escapes: Int {
+        zip(bytes, bytes.dropFirst()).count { $0 == .backslash && "urntbf0x".utf8.contains($1) }
+    }
+}
+
+// MARK: - Bytes
+
+extension DamagedStart {
+    /// A text in place of the file.
+    private var text: FileDamage? {
+        guard let promised, promised != .other, bytes.count >= 8, !holdsDocument,
+            bytes.prefix(64).allSatisfy({ $0 == .tab || $0.isLineBreak || (0x20..<0x7F).contains($0) }),
+            bytes.allSatisfy({ $0 == .tab || $0.isLineBreak || $0 >= 0x20 })
+        else { return nil }
+        return FileDamage(.text, length: shown)
+    }
+
+    private var lineBreak: FileDamage? {
+        let count = bytes.prefix(8).prefix { $0.isLineBreak }.count
+        guard count > 0, shows(Array(bytes.dropFirst(count))) else { return nil }
+        return FileDamage(.lineBreakBefore, length: count)
+    }
+
+    /// A PNG begins with a high byte, CRLF and LF, to show what happened to it (PNG 3rd edition §5.2).
+    private var png: FileDamage? {
+        let breaks =
+            [
+                [0x0D, 0x0A, 0x1A, 0x0A], [0x0A, 0x1A, 0x0A], [0x0D, 0x0D, 0x0A, 0x1A, 0x0D, 0x0A],
+                [0x0D, 0x0A, 0x1A, 0x0D, 0x0A], [0x0D, 0x0D, 0x0A, 0x1A, 0x0D, 0x0D, 0x0A],
+            ] as [[UInt8]]
+        guard let name = bytes.prefix(8).firstRange(of: Array("PNG".utf8)),
+            let index = breaks.firstIndex(where: { bytes[name.upperBound...].starts(with: $0) })
+        else { return nil }
+        switch Array(bytes[..<name.lowerBound]) {
+        case [0x89] where index > 0:
+            return FileDamage(
+                index == 1 ? .removedCarriageReturns : .addedCarriageReturns, at: 4, length: index == 1 ? 1 : 2)
+        case [], [UInt8(ascii: "?")]: return FileDamage(.ascii, length: name.lowerBound)
+        case [0xEF, 0xBF, 0xBD]: return FileDamage(.replaced, length: 3)
+        case let start where start.count > 1 && String(validating: start, as: UTF8.self)?.unicodeScalars.count == 1:
+            return FileDamage(.reencoded, length: start.count)
+        default: return nil
+        }
+    }
+
+    /// The size of a WebP, which comes before its name, may have an LF.
+    private var webP: FileDamage? {
+        guard begins("RIFF"), begins("WEBP", at: 9),
+            let place = bytes[4..<9].firstRange(of: [.carriageReturn, .lineFeed])?.lowerBound
+        else { return nil }
+        return FileDamage(.addedCarriageReturns, at: Int64(place), length: 2)
+    }
+
+    /// A JPEG begins with at least three high bytes.
+    private var jpeg: FileDamage? {
+        let names = ["JFIF\0", "Exif\0"].map { Array($0.utf8) }
+        let isNamed = names.contains { bytes.prefix(32).firstRange(of: $0) != nil }
+        let holdsData = bytes.count { $0 < 0x20 && !$0.isLineBreak && $0 != .tab } >= 2
+        guard isNamed || (promised == .jpeg && holdsData) else { return nil }
+        if bytes.starts(with: [0xEF, 0xBF, 0xBD, 0xEF, 0xBF, 0xBD, 0xEF, 0xBF, 0xBD]) {
+            return FileDamage(.replaced, length: 9)
+        }
+        if begins("ÿØÿ") { return FileDamage(.reencoded, length: 6) }
+        if begins("???") { return FileDamage(.ascii, length: 3) }
+        return isNamed && bytes.starts(with: [0, 0x10]) ? FileDamage(.ascii) : nil
+    }
+}
+
+extension UInt8 {
+    fileprivate var isLineBreak: Bool { self == .lineFeed || self == .carriageReturn }
+}

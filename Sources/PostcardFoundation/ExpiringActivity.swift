@@ -1,0 +1,114 @@
+import Synchronization
+
+/// Keeps the system from suspending the app in the middle of something: while what was picked or a form is copied, a
+/// write locks the database, uploads are handed over, or one is sent in this process. iOS ends an app that is suspended
+/// while it has locked a file of its app group (0xdead10cc).
+///
+/// Activities within each other and at the same time are one for the system: each is an assertion in another process,
+/// which is too slow for every query.
+package final class ExpiringActivity: Sendable {
+    /// What the system has granted. It ends with its last holder.
+    package final class Grant: Sendable {
+        private struct State {
+            var holders = 1
+            var isExpired = false
+            var end: (@Sendable () -> Void)?
+            var nextKey = 0
+            /// What is called when the system is about to suspend the app.
+            var handlers: [Int: @Sendable () -> Void] = [:]
+        }
+
+        private let state = Mutex(State())
+
+        /// Whether the system is about to suspend the app.
+        package var isExpired: Bool { state.withLock { $0.isExpired } }
+
+        /// Ends the activity of one holder.
+        package func end() {
+            let end = state.withLock { state -> (@Sendable () -> Void)? in
+                state.holders -= 1
+                return state.holders == 0 ? state.end.take() : nil
+            }
+            end?()
+        }
+
+        /// Adds a holder, unless the activity has ended or expired.
+        fileprivate func join() -> Bool {
+            state.withLock { state in
+                guard state.holders > 0, !state.isExpired else { return false }
+                state.holders += 1
+                return true
+            }
+        }
+
+        fileprivate func setEnd(_ end: @escaping @Sendable () -> Void) { state.withLock { $0.end = end } }
+
+        fileprivate func expire() {
+            let handlers = state.withLock { state in
+                state.isExpired = true
+                defer { state.handlers = [:] }
+                return state.handlers
+            }
+            for handler in handlers.values { handler() }
+        }
+
+        /// Calls a closure when the system is about to suspend the app, at once if it already is.
+        ///
+        /// - Returns: What removes the closure.
+        package func onExpiry(_ handler: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
+            let key = state.withLock { state -> Int? in
+                if state.isExpired { return nil }
+                state.nextKey += 1
+                state.handlers[state.nextKey] = handler
+                return state.nextKey
+            }
+            guard let key else {
+                handler()
+                return {}
+            }
+            return { [weak self] in self?.state.withLock { $0.handlers[key] = nil } }
+        }
+    }
+
+    private let system: SystemActivity
+    /// The latest grant. The lock is held while the system is asked, so that only one caller asks.
+    private let latest = Mutex<Grant?>(nil)
+
+    package init(_ system: SystemActivity) {
+        self.system = system
+    }
+
+    /// One for what no queue does: the imports and uploads of the process.
+    package static let shared = ExpiringActivity(.usual)
+
+    /// Begins an activity. The caller ends it.
+    ///
+    /// - Returns: `nil` if the system is about to suspend the app.
+    package func begin() -> Grant? {
+        latest.withLock { latest -> Grant? in
+            if let latest, latest.join() { return latest }
+            let grant = Grant()
+            guard let end = system.begin({ [weak grant] in grant?.expire() }) else { return nil }
+            grant.setEnd(end)
+            latest = grant
+            return grant
+        }
+    }
+
+    /// Begins an activity, and waits for the system's answer on no actor.
+    @concurrent package func beginConcurrently() async -> Grant? { begin() }
+
+    /// Does something within an activity as long as the system grants one. The work is not cancelled: it continues
+    /// while the system lets the app run, and when the app runs again.
+    package func accompany<Value>(_ work: () async throws -> Value) async rethrows -> Value {
+        guard let grant = await beginConcurrently() else { return try await work() }
+        let isHeld = Atomic(true)
+        let end: @Sendable () -> Void = { if isHeld.exchange(false, ordering: .relaxed) { grant.end() } }
+        let forget = grant.onExpiry(end)
+        defer {
+            forget()
+            end()
+        }
+        return try await work()
+    }
+}

@@ -1,0 +1,69 @@
+public import PostcardForm
+public import PostcardFoundation
+
+/// Finds photos and files that were picked in an earlier run of the app, for a queue.
+///
+/// ```swift
+/// let queue = UploadQueue(directory: folder, session: session, finding: PickedPhotosAndFiles())
+/// ```
+///
+/// A photo is found if the picker named it and the app may read it: make the picker with a photo library
+/// (`PhotosPicker(…, photoLibrary: .shared())`, `PHPickerConfiguration(photoLibrary: .shared())`), and ask for
+/// permission to read the library. It is then sent as the library has it now. A file is found by its bookmark, without
+/// a permission.
+public struct PickedPhotosAndFiles: PickedItemFinder {
+    /// Makes a finder.
+    public init() {}
+
+    public func item(recordedAs record: Data) async throws -> (any PickedItem)? {
+        switch RecordedItem(record) {
+        case .photo(let identifier, let version, let component):
+            #if canImport(Photos) && !os(watchOS)
+            let asset = PickedAsset(identifier, version, component)
+            return asset.exists ? asset : nil
+            #else
+            return nil
+            #endif
+        case .file(let bookmark):
+            #if canImport(Darwin)
+            return PickedDocument(bookmark: bookmark)
+            #else
+            return nil
+            #endif
+        case nil: return nil
+        }
+    }
+
+    public func preparation(recordedAs record: Data) -> (any FormPreparation)? { PictureFitting(record: record) }
+}
+
+/// By what an item is found again in a later run.
+enum RecordedItem: Codable, Equatable {
+    /// A photo or video of the library, by its local identifier.
+    case photo(String, PhotoVersion, PhotoComponent)
+    /// A file, by its bookmark.
+    case file(Data)
+
+    init?(_ record: Data) {
+        guard let item = try? JSONDecoder().decode(Self.self, from: record) else { return nil }
+        self = item
+    }
+
+    var data: Data? { try? JSONEncoder().encode(self) }
+}
+
+extension PickedCopy {
+    /// The copy that a part has.
+    ///
+    /// - Parameter load: Makes the part.
+    init(of load: () async throws -> FormPart) async throws {
+        let part: FormPart
+        do {
+            part = try await load()
+        } catch let error as PictureError where error.code == .suspended {
+            throw CancellationError()
+        }
+        guard case .file(let file) = part.content else { throw PictureError.noFile(offered: []) }
+        self.init(file, filename: part.filename ?? file.lastPathComponent, contentType: part.contentType)
+    }
+}

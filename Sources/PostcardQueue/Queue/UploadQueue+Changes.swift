@@ -1,0 +1,257 @@
+import GRDB
+import HTTPTypes
+public import PostcardClient
+public import PostcardFoundation
+import PostcardWire
+
+// MARK: - Changing uploads
+
+extension UploadQueue {
+    /// Sends a failed or cancelled upload again, as if it had just been enqueued. An upload that waits for its next
+    /// attempt is sent now.
+    ///
+    /// An upload may have failed although the server accepted the form: ``QueuedUpload/Failure/mayHaveArrived`` is then
+    /// `true`, and the server may store the form twice unless it honors the `Idempotency-Key`. An upload whose
+    /// ``UploadConditions/expires`` has passed no longer expires.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if
+    ///   its form is no longer on disk.
+    public func retry(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
+        try await change(id, holdingBack: true) { [time] db, row, store in
+            switch row.upload.state {
+            case .failed, .cancelled, .retrying, .importing(because: .some):
+                // What was picked is still to be copied.
+                if try db.restartImport(of: id) { return }
+                try db.retryUpload(id, at: time.date())
+            case .importing(because: nil), .waiting, .waitingForNetwork, .sending, .paused, .done:
+                throw UploadQueueError.state(id, row.upload.state.name, cannot: "retried")
+            }
+            if !store.hasBody(row) { throw UploadQueueError.bodyMissing(id) }
+        }
+        resumeImportsSoon()
+    }
+
+    /// Notes that the server has the form of an upload that may have arrived, as the user or the server's records say.
+    /// The upload is then ``QueuedUpload/State/done(_:)``, with a response whose status is 0.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has not failed with
+    ///   ``QueuedUpload/Failure/mayHaveArrived``.
+    public func confirmArrival(of id: QueuedUpload.ID) async throws(UploadQueueError) {
+        try await change(id) { [time] db, row, _ in
+            guard case .failed(let failure) = row.upload.state, failure.mayHaveArrived else {
+                throw UploadQueueError.state(id, row.upload.state.name, cannot: "confirmed")
+            }
+            try db.finishUpload(
+                id, with: QueuedUpload.Response(status: 0, headerFields: [:], body: Data()), at: time.date())
+            // The next sweep removes the body.
+        }
+        reporter?.start()
+    }
+
+    /// Sends an upload to another address from now on, for example because the app's server has moved. It is sent as if
+    /// it had just been enqueued, with the same header fields, which the new server then also receives.
+    ///
+    /// An upload that is being sent is cancelled first. If the server at the old address has accepted it by then, it is
+    /// done.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is done, if its form was signed for its
+    ///   address, if no form can be sent to the new address, or if its form is no longer on disk.
+    public func retry(_ id: QueuedUpload.ID, to url: URL) async throws(UploadQueueError) {
+        try await change(id, holdingBack: true) { [time] db, row, store in
+            if case .done = row.upload.state { throw UploadQueueError.state(id, "done", cannot: "sent elsewhere") }
+            if try db.hasImport(of: id) { throw UploadQueueError.state(id, "importing", cannot: "sent elsewhere") }
+            if row.signed != nil { throw UploadQueueError.signed(id) }
+            do {
+                _ = try UploadRequest(
+                    url: url, method: row.upload.method, headerFields: HTTPFields(), body: nil, maximumResponseBytes: 0)
+            } catch {
+                throw UploadQueueError.invalidURL(url, error)
+            }
+            if !store.hasBody(row) { throw UploadQueueError.bodyMissing(id) }
+            // What the old server may have says nothing about the new one.
+            try db.readdressUpload(
+                id, to: url, keepingDelivery: url.hasOrigin(of: row.upload.url), at: time.date())
+        }
+    }
+
+    /// Cancels an upload. If it is being sent, the process or system that sends it stops. If the server has accepted it
+    /// by then, it is done.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
+    public func cancel(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
+        let sessions = try await work { store throws(UploadQueueError) in
+            let sessions = try store.database.write { db in
+                guard let state = try db.state(id) else { throw UploadQueueError.unknown(id) }
+                if state == .done { throw UploadQueueError.state(id, state.rawValue, cannot: "cancelled") }
+                let sessions = try db.sessions(of: id)
+                try db.cancelUpload(id)
+                return sessions
+            }
+            store.notifyChange()
+            return sessions
+        }
+        await stopTransfers(of: sessions)
+    }
+
+    /// Pauses an upload until it is resumed. It holds back the later uploads of its group.
+    ///
+    /// An upload keeps its progress if the server resumes uploads, also in a background session: there, the server has
+    /// to support the drafts of Resumable Uploads for HTTP that the system knows, and has to have announced that before
+    /// the pause. Otherwise the upload starts over when it is resumed, also if the server has forgotten its part by
+    /// then, or if an update has moved the app's files meanwhile.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has ended.
+    public func pause(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
+        try await change(id) { db, row, _ in
+            if row.upload.state.isEnded || row.upload.state.kind == .importing {
+                throw UploadQueueError.state(id, row.upload.state.name, cannot: "paused")
+            }
+            try db.pauseUpload(id)
+        }
+    }
+
+    /// Resumes a paused upload. It continues where it stopped if the server resumes uploads, and starts over otherwise;
+    /// see ``pause(_:)``.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is not paused.
+    public func resume(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
+        try await change(id, holdingBack: true) { [time] db, row, _ in
+            guard row.upload.state == .paused else {
+                throw UploadQueueError.state(id, row.upload.state.name, cannot: "resumed")
+            }
+            try db.retryUpload(id, at: time.date())
+        }
+    }
+
+    /// - Parameter holdsBack: Whether the change may hold back later uploads of the group.
+    private func change(
+        _ id: QueuedUpload.ID, holdingBack holdsBack: Bool = false,
+        _ change: @Sendable (Database, UploadRow, QueueStore) throws -> Void
+    ) async throws(UploadQueueError) {
+        let sessions = try await work { store throws(UploadQueueError) in
+            let sessions = try store.database.write { db in
+                guard let row = try db.row(id) else { throw UploadQueueError.unknown(id) }
+                let sessions = try db.sessions(of: id, holdingBack: holdsBack)
+                try change(db, row, store)
+                return sessions
+            }
+            store.notifyChange()
+            return sessions
+        }
+        await stopTransfers(of: sessions)
+    }
+}
+
+// MARK: - Changing the whole queue
+
+extension UploadQueue {
+    /// Pauses the whole queue until ``resume()``, also after restarts. Uploads that are being sent go back into the
+    /// queue and keep their progress as with ``pause(_:)``, and new ones wait.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    public func pause() async throws(UploadQueueError) {
+        try await changeAll { db, _ in try db.setQueuePaused(true) }
+    }
+
+    /// Resumes the whole queue. Uploads that were paused one by one stay paused.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    public func resume() async throws(UploadQueueError) {
+        try await changeAll { db, _ in try db.setQueuePaused(false) }
+    }
+
+    /// Retries all uploads that failed and whose form is still on disk.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    public func retryAll() async throws(UploadQueueError) {
+        try await changeAll { [time] db, store in
+            var groups: Set<String> = []
+            for id in try QueuedUpload.ID.fetchAll(db, sql: "SELECT id FROM upload WHERE state = 'failed' ORDER BY id")
+            {
+                do {
+                    guard let row = try db.row(id) else { continue }
+                    if try db.restartImport(of: id) { continue }
+                    guard store.hasBody(row) else { continue }
+                    // The first of a group holds back all others.
+                    let isFirst = row.upload.conditions.group.map { groups.insert($0).inserted } ?? false
+                    try db.retryUpload(id, at: time.date(), holdingBack: isFirst)
+                } catch is RowDamage {
+                    // A damaged row would fail again.
+                }
+            }
+        }
+        resumeImportsSoon()
+    }
+
+    /// Cancels all uploads that have not ended.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    public func cancelAll() async throws(UploadQueueError) {
+        try await changeAll { db, _ in try db.cancelAllUploads() }
+    }
+
+    /// Removes the uploads in some states, with their forms, also those that the app has not acknowledged. The form of
+    /// a failed upload may be nowhere else.
+    ///
+    /// - Parameters:
+    ///   - states: The states. Those that are being sent are stopped. Defaults to those that are done.
+    ///   - client: The client by which servers are asked to delete what they have of resumable uploads. Defaults to
+    ///     `nil`: they keep it until it expires.
+    /// - Returns: The number of uploads removed.
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    @discardableResult
+    public func clear(
+        _ states: Set<QueuedUpload.State.Kind> = [.done], with client: UploadClient? = nil
+    ) async throws(UploadQueueError) -> Int {
+        try await remove(with: client) { try $0.ids(in: states) }
+    }
+
+    /// Removes an upload in any state, with its form. If it is being sent, the process or system that sends it stops;
+    /// the server may have accepted it by then.
+    ///
+    /// - Parameters:
+    ///   - id: The upload.
+    ///   - client: The client by which the server is asked to delete what it has of a resumable upload. Defaults to
+    ///     `nil`: it keeps that until it expires.
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if the database fails.
+    public func remove(_ id: QueuedUpload.ID, with client: UploadClient? = nil) async throws(UploadQueueError) {
+        _ = try await remove(with: client) { db in
+            guard try db.state(id) != nil else { throw UploadQueueError.unknown(id) }
+            return [id]
+        }
+    }
+
+    private func remove(
+        with client: UploadClient?, _ select: @Sendable (Database) throws -> [QueuedUpload.ID]
+    ) async throws(UploadQueueError) -> Int {
+        let (count, leftovers, sessions) = try await work { store throws(UploadQueueError) in
+            let (removed, leftovers) = try store.database.write { db in
+                let ids = try select(db)
+                let leftovers = client == nil ? [] : try db.leftovers(of: ids)
+                return (try db.removeUploads(ids), leftovers)
+            }
+            for body in removed.bodies { store.directory.removeBody(body) }
+            removeImports(of: removed.bodies, in: store)
+            store.notifyChange()
+            return (removed.count, leftovers, removed.sessions)
+        }
+        await stopTransfers(of: sessions)
+        if let client { await client.delete(leftovers) }
+        return count
+    }
+
+    private func changeAll(
+        _ change: @Sendable (Database, QueueStore) throws -> Void
+    ) async throws(UploadQueueError) {
+        let sessions = try await work { store throws(UploadQueueError) in
+            let sessions = try store.database.write { db in
+                let sessions = try db.sessions()
+                try change(db, store)
+                return sessions
+            }
+            store.notifyChange()
+            return sessions
+        }
+        await stopTransfers(of: sessions)
+    }
+}

@@ -1,0 +1,120 @@
+import GRDB
+import HTTPTypes
+public import PostcardClient
+import PostcardFoundation
+
+extension UploadQueue {
+    /// Cancels an upload for good: its form is removed from disk at once, and the server is asked to delete what it has
+    /// of a resumable upload. The upload cannot be retried.
+    ///
+    /// If the upload is being sent, the process that sends it stops, and asks the server.
+    ///
+    /// - Parameters:
+    ///   - id: The upload.
+    ///   - client: The client that asks the server.
+    /// - Returns: `true` if the server has nothing left of the upload, or if the process that sends the upload asks the
+    ///   server to delete it; `false` if the server keeps what it has until that expires.
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
+    @discardableResult
+    public func discard(_ id: QueuedUpload.ID, with client: UploadClient) async throws(UploadQueueError) -> Bool {
+        let (leftover, sessions) = try await work { store throws(UploadQueueError) in
+            let (row, leftover, sessions) = try store.database.write { db in
+                guard let state = try db.state(id) else { throw UploadQueueError.unknown(id) }
+                if state == .done { throw UploadQueueError.state(id, state.rawValue, cannot: "cancelled") }
+                let row: UploadRow?
+                do { row = try db.row(id) } catch is RowDamage { row = nil }
+                let sessions = try db.sessions(of: id)
+                try db.cancelUpload(id)
+                try db.forgetResource(of: id)
+                try db.forgetImport(of: id)
+                return (row, row.flatMap(Leftover.init), sessions)
+            }
+            if let row {
+                store.directory.removeBody(row.uuid)
+                removeImports(of: [row.uuid], in: store)
+            }
+            store.notifyChange()
+            // The sender has a newer upload resource, and still sends to it.
+            return (row?.upload.state == .sending && store.hasSender ? nil : leftover, sessions)
+        }
+        await stopTransfers(of: sessions)
+        guard let leftover else { return true }
+        return await client.delete([leftover])
+    }
+}
+
+extension QueueStore {
+    /// Whether a process sends from the queue.
+    fileprivate var hasSender: Bool {
+        do {
+            try withExtendedLifetime(directory.lock()) {}
+            return false
+        } catch {
+            return true
+        }
+    }
+}
+
+/// What a server has of a resumable upload that is not sent any more.
+struct Leftover: Sendable {
+    let resource: URL
+    let url: URL
+    let headerFields: HTTPFields
+
+    /// `nil` if the server has nothing.
+    init?(_ row: UploadRow) {
+        guard let resource = row.resource else { return nil }
+        self.resource = resource
+        url = row.upload.url
+        headerFields = row.headerFields
+    }
+}
+
+extension UploadClient {
+    /// How many servers are asked at a time.
+    private static let maximumDeletions = 8
+
+    /// Asks servers to delete what they have. A server that does not respond is asked once.
+    ///
+    /// - Returns: Whether all of it is deleted.
+    @discardableResult
+    func delete(_ leftovers: [Leftover]) async -> Bool {
+        let servers = Dictionary(grouping: leftovers) { leftover in
+            [leftover.resource.scheme, leftover.resource.host(), leftover.resource.port.map { "\($0)" }]
+        }
+        return await withTaskGroup(of: Bool.self) { group in
+            var isComplete = true
+            for (index, leftovers) in servers.values.enumerated() {
+                if index >= Self.maximumDeletions, let isDeleted = await group.next() {
+                    isComplete = isComplete && isDeleted
+                }
+                group.addTask {
+                    for leftover in leftovers {
+                        let isDeleted = await delete(
+                            leftover.resource, of: leftover.url, headerFields: leftover.headerFields)
+                        if !isDeleted { return false }
+                    }
+                    return true
+                }
+            }
+            return await group.reduce(isComplete) { $0 && $1 }
+        }
+    }
+}
+
+extension Database {
+    /// What servers have of uploads. Those that are being sent are left out, because their senders ask the servers, and
+    /// so are rows that cannot be read.
+    func leftovers(of ids: [QueuedUpload.ID]) throws -> [Leftover] {
+        try ids.compactMap { id in
+            do {
+                guard let row = try row(id), row.upload.state != .sending else { return nil }
+                return Leftover(row)
+            } catch is RowDamage { return nil }
+        }
+    }
+
+    func forgetResource(of id: QueuedUpload.ID) throws {
+        try execute(sql: "UPDATE upload SET resource = NULL WHERE id = ?", arguments: [id])
+    }
+}

@@ -1,0 +1,83 @@
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import PostcardFoundation
+import PostcardWire
+
+extension UploadQueue {
+    /// Checks a form, writes it, and adds it to the queue.
+    func enqueue(
+        _ form: MultipartForm, _ request: QueuedRequest, conditions: UploadConditions, tag: (any Encodable & Sendable)?
+    ) async throws -> QueuedUpload.ID {
+        let limits = try limits(of: request)
+        let tag = try tag.map { try JSONEncoder().encode($0) }
+        if let tag, tag.count > Self.maximumTagBytes {
+            throw UploadQueueError.tagTooLarge(tag.count, limit: Self.maximumTagBytes)
+        }
+        if form.hasPickedItems {
+            return try await enqueueImporting(form, request, conditions: conditions, tag: tag)
+        }
+        return try await opening.activity.perform { [self] in
+            try await form.withPreparedParts(within: limits) { form in
+                try await add(form, request, conditions: conditions, tag: tag)
+            }
+        }
+    }
+
+    private static let maximumTagBytes = 4 << 10
+
+    /// The server's limits, as far as they are known.
+    func limits(of request: QueuedRequest) throws -> FormSizeLimits {
+        let limits = FormSizeLimits(rules)
+        return try request.presigned.map { limits.lowered(by: try $0.limits) } ?? limits
+    }
+
+    private func add(
+        _ form: MultipartForm, _ request: QueuedRequest, conditions: UploadConditions, tag: Data?
+    ) async throws -> QueuedUpload.ID {
+        let store = try await opening.store()
+        let written = try await write(form, request, as: UUID(), in: store)
+        let upload = NewUpload(form: written, conditions: conditions, tag: tag)
+        do {
+            let id = try store.database.write { try $0.insert(upload, at: time.date()) }
+            store.log.note("Upload \(id) to \(request.url.origin) is in the queue.", at: time.date())
+            store.notifyChange()
+            sender?.handOverSoon()
+            reporter?.start()
+            return id
+        } catch {
+            store.directory.removeBody(written.uuid)
+            throw error
+        }
+    }
+
+    /// Checks a form and writes its body.
+    func write(
+        _ form: MultipartForm, _ request: QueuedRequest, as uuid: UUID, in store: QueueStore
+    ) async throws -> NewForm {
+        var layout = try form.layout()
+        if let problem = try rules?.problems(in: layout).first { throw UploadError.brokenRule(problem) }
+        if let presigned = request.presigned {
+            layout = try presigned.layout(of: form, layout, at: time.date())
+            if session != nil { try Self.checkRedirect(of: layout, to: request.url) }
+        }
+        let texts = PresignedForm.textNames(of: form)
+        return try await NewForm(
+            writing: layout, request, request.presigned.map { SignedAddress($0, texts: texts) }, as: uuid,
+            in: store.directory)
+    }
+}
+
+extension UploadQueue {
+    /// Checks that a store responds to a presigned form by itself. In a background session the system follows
+    /// redirects, and then nothing says whether the file arrived.
+    private static func checkRedirect(of layout: FormLayout, to url: URL) throws {
+        let names = ["success_action_redirect", "redirect"]
+        guard let part = layout.parts.dropLast().first(where: { names.contains($0.name.lowercased()) }) else { return }
+        throw UploadError(
+            stored: .brokenPolicy,
+            "The field \(part.name.debugDescription) has \(url.origin) redirect the upload, which the system follows in "
+                + "a background session, so that nothing would say whether the file arrived. Have the server sign "
+                + "success_action_status instead.", response: nil, delivery: .neverArrived)
+    }
+}

@@ -1,0 +1,213 @@
+public import PostcardClient
+import PostcardFoundation
+import Synchronization
+
+extension UploadQueue {
+    /// Hands uploads that are due to the system, and records their progress and outcomes, until the task is cancelled.
+    ///
+    /// The uploads continue when the task is cancelled and when the app is suspended or closed. Run the queue while the
+    /// app is in the foreground, so that what other processes enqueue and what waited for its time is handed over.
+    /// ``UploadQueueList/run()`` does that for a screen.
+    ///
+    /// On Linux, and for a queue without a session, an `UploadClient` sends the uploads in this process: with the
+    /// session's idle timeout, policy, header fields and presigned forms, or else with default settings.
+    ///
+    /// - Parameter endsWhenEmpty: Whether to return when no upload is left that can be sent. Defaults to `false`.
+    /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, with code
+    ///   ``UploadQueueError/Code/sessionInUse`` or ``UploadQueueError/Code/session`` if the system does not carry the
+    ///   session's uploads, or with code ``UploadQueueError/Code/inUse`` if this process makes another queue with the
+    ///   session or, where this process sends the uploads itself, if another process does; `CancellationError` if the
+    ///   task is cancelled.
+    @concurrent
+    public func run(endsWhenEmpty: Bool = false) async throws {
+        guard let sender else {
+            var (client, options) = (UploadClient(), QueueOptions(endsWhenEmpty: endsWhenEmpty))
+            if let session {
+                client.timeouts.idle = session.idleTimeout
+                options.retryPolicy = session.retryPolicy
+                options.headerFields = session.headerFields
+                options.presignedForm = session.presignedForm
+                client.responses.acceptedStatuses = session.acceptedStatuses
+                options.accepts = session.accepts
+            }
+            return try await run(client, options: options)
+        }
+        let store = try await opening.storeOnceUnlocked(time)
+        // If this fails, the next run tries again.
+        try? store.sweep(at: time.date())
+        if endsWhenEmpty { await resumeImports() }
+        sender.start()
+        try await settleExtensions()
+        // The app may be suspended from here on, and then ended without notice.
+        defer { store.database.noteRest() }
+        try await withThrowingTaskGroup { group in
+            defer { group.cancelAll() }
+            group.addTask { [changes = store.changes, pollInterval = store.broadcast.pollInterval, time] in
+                // Other processes, such as a share extension, may change the queue, and uploads may expire.
+                while true {
+                    try await time.sleep(time.instant() + (time.pollInterval ?? pollInterval))
+                    changes.notify()
+                }
+            }
+            group.addTask { [self] in await keepImporting() }
+            group.addTask { [updates = store.updates] in
+                // Uploads may wait for a network.
+                for await _ in NetworkMonitor.shared.changes() { updates.notify() }
+            }
+            for await _ in store.changes.stream() {
+                try sender.checkFailure()
+                try? store.saveProgress()
+                store.updates.notify()
+                if endsWhenEmpty, try !store.database.read({ try $0.hasOpenUploads(of: sender.session.identifier) }) {
+                    return
+                }
+                sender.noteChange()
+            }
+        }
+        try Task.checkCancellation()
+    }
+
+    /// Hands uploads that are due to the system and returns, for an extension that is about to end: unlike
+    /// ``enqueue(_:to:method:headerFields:conditions:tag:)``, it waits for that and throws if it fails. The uploads
+    /// continue.
+    ///
+    /// Does nothing for a queue without a session, and on Linux.
+    ///
+    /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, with code
+    ///   ``UploadQueueError/Code/suspended`` if the system is about to suspend the app, with code
+    ///   ``UploadQueueError/Code/sessionInUse`` if another process uses the session, or with code
+    ///   ``UploadQueueError/Code/session`` if the system does not carry its uploads for another reason. The uploads
+    ///   then wait for the next hand-over, by the app or an extension. `CancellationError` if this process makes
+    ///   another queue with the session.
+    public func handOver() async throws {
+        try await sender?.handOver()
+    }
+
+    /// Sends the queue's uploads in this process until the task is cancelled.
+    ///
+    /// Uploads that were being sent when a process ended are sent again with the same `Idempotency-Key`. If the server
+    /// resumes uploads, they start at the first byte that it is missing. When the task is cancelled, uploads that are
+    /// being sent go back into the queue.
+    ///
+    /// A queue with a session hands nothing over meanwhile, and what is left when this returns or throws: so a task
+    /// that the system lets run for a while, such as a `BGContinuedProcessingTask`, sends as fast as the app in the
+    /// foreground, and the system takes over when it expires. Uploads that the system has already stay with it.
+    ///
+    /// - Parameters:
+    ///   - client: The client, with its transport, timeouts, rules and interceptors. Its total timeout counts from the
+    ///     upload's first attempt, also while no process is running. An upload whose interceptor throws an error is
+    ///     tried again by the policy of the options. The client's retry policy and its resumption policy are not used.
+    ///   - options: How the uploads are sent, such as how many at a time.
+    /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the
+    ///   queue, and with other codes if the database fails; `CancellationError` if the task is cancelled.
+    @concurrent
+    public func run(_ client: UploadClient, options: QueueOptions = QueueOptions()) async throws {
+        sender?.localRunBegins()
+        defer { sender?.localRunEnds() }
+        let store = try await opening.storeOnceUnlocked(time)
+        reporter?.start()
+        let lock = try store.directory.lock()
+        defer { withExtendedLifetime(lock) {} }
+        if options.endsWhenEmpty { await resumeImports() }
+        async let _: Void = keepImporting()
+        let result: Result<Void, any Error>
+        do {
+            result = .success(try await LocalSender(store, client, options, time).run())
+        } catch {
+            result = .failure(error)
+        }
+        await reporter?.reportAll()
+        try result.get()
+    }
+
+    /// Handles the events for which the system woke the app. Returns when all of them are settled, what follows is
+    /// handed over, and the queue's closure was called for each upload that has ended, or after
+    /// ``BackgroundSession/maximumWakeUp``.
+    ///
+    /// ```swift
+    /// .backgroundTask(.urlSession("com.example.pets")) { await queue.handleEvents() }
+    /// ```
+    public func handleEvents() async {
+        await sender?.handleEvents()
+    }
+
+    /// Handles the events of a session for which the system woke the app: the queue's own one, or that of a run of an
+    /// extension. Uploads of an extension that are to be sent again are handed over to the queue's own session.
+    ///
+    /// ```swift
+    /// .backgroundTask(.urlSession(matching: { $0.hasPrefix("com.example.pets.share.") })) { identifier in
+    ///     await queue.handleEvents(forSession: identifier)
+    /// }
+    /// ```
+    ///
+    /// - Parameter identifier: The session's identifier.
+    public func handleEvents(forSession identifier: String) async {
+        guard let other = settler(of: identifier) else { return await handleEvents() }
+        await other.handleEvents()
+        sender?.handOverSoon()
+    }
+
+    /// Handles the events for which the system woke the app, in an app with a `UIApplicationDelegate`. An app with an
+    /// extension that sends calls ``handleEvents(forSession:)`` instead, and then the completion handler.
+    ///
+    /// ```swift
+    /// func application(
+    ///     _ application: UIApplication, handleEventsForBackgroundURLSession identifier: String,
+    ///     completionHandler: @escaping () -> Void
+    /// ) {
+    ///     // The sessions of other libraries are theirs.
+    ///     guard identifier == "com.example.pets" else { return }
+    ///     UploadQueue.handleEvents(forSession: identifier, completionHandler: completionHandler)
+    /// }
+    /// ```
+    ///
+    /// The queue with the session may be made before or after this call.
+    ///
+    /// - Parameters:
+    ///   - identifier: The session's identifier.
+    ///   - completionHandler: Called once, on the main actor, when the queue has settled all events and handed over
+    ///     what follows, or after ``BackgroundSession/maximumWakeUp``, and after 20 seconds at most if there is no
+    ///     queue with the session yet.
+    @MainActor
+    public static func handleEvents(
+        forSession identifier: String, completionHandler: @escaping () -> Void
+    ) {
+        let handler = WakeUpHandler(completionHandler)
+        BackgroundSessionRegistry.current.wakeUp(identifier) {
+            Task { @MainActor in handler.call() }
+        }
+    }
+
+    /// Returns when all events are settled that the transfer service has reported, and the app's closure was called for
+    /// the uploads that have ended.
+    package func rested() async {
+        for sender in [sender].compactMap(\.self) + others.withLock({ Array($0.values) }) { await sender.rested() }
+        await reporter?.rested()
+    }
+
+    /// Disconnects this process from the transfer service. Transfers continue.
+    package func disconnect() async {
+        let senders = [sender].compactMap(\.self) + others.withLock { Array($0.values) }
+        for sender in senders { sender.close() }
+        for sender in senders { await sender.closed() }
+    }
+}
+
+extension BackgroundSender {
+    /// Handles the events of a wake-up, and returns when the system's handler would be called.
+    func handleEvents() async {
+        let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+        wakeUp { continuation.finish() }
+        for await _ in stream {}
+    }
+}
+
+/// Keeps a completion handler, which UIKit does not declare Sendable, on the main actor.
+@MainActor
+private final class WakeUpHandler {
+    let call: () -> Void
+
+    init(_ call: @escaping () -> Void) {
+        self.call = call
+    }
+}

@@ -1,0 +1,321 @@
+#if !canImport(GRDB)
+#error("PostcardQueue needs the trait Queue of this package: .package(url: …, traits: [\"Queue\"])")
+#endif
+
+import GRDB
+public import HTTPTypes
+public import PostcardClient
+import PostcardFiles
+public import PostcardForm
+public import PostcardFoundation
+import Synchronization
+import SystemPackage
+
+/// Uploads that outlive the process. Each form is sent once, even if the process, the network or the power fails.
+///
+/// In an app, the system sends them, also while the app is suspended or closed:
+///
+/// ```swift
+/// let queue = UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
+/// try await queue.enqueue(form, to: url)
+/// ```
+///
+/// Other programs send them themselves:
+///
+/// ```swift
+/// let queue = UploadQueue(directory: folder)
+/// try await queue.enqueue(form, to: url)
+/// try await queue.run(UploadClient())
+/// ```
+///
+/// ``enqueue(_:to:method:headerFields:conditions:tag:)`` returns when the whole form is on disk. The form's files may
+/// then change or be removed. All attempts in all processes send the same `Idempotency-Key`, so a server that honors it
+/// stores the form once.
+///
+/// The queue is a directory with an SQLite database and a file for each form. Only its owner can read it, including the
+/// stored header fields. The directory may be moved, as iOS does with an app's container on every update. Any number of
+/// processes can enqueue and read at the same time. Only one at a time can send with ``run(_:options:)``.
+///
+/// Making a queue reads nothing: its first call opens it. No call does its work on the caller's actor, so all of them
+/// can be made on the main actor.
+public final class UploadQueue: Sendable {
+    let opening: QueueOpening
+    let session: BackgroundSession?
+    let sender: BackgroundSender?
+    let time: QueueTime
+    let reporter: OutcomeReporter?
+    let rules: FormRules?
+    let finder: (any PickedItemFinder)?
+    private let registry: BackgroundSessionRegistry
+    /// The forms of this run whose picked items are being copied, also while the app is suspended.
+    let imports = Mutex<[UUID: MultipartForm]>([:])
+    private let otherService: (@Sendable (BackgroundSession) -> any TransferService)?
+    /// The senders that settle what extensions have handed over, by the identifiers of their sessions.
+    let others = Mutex<[String: BackgroundSender]>([:])
+
+    /// Makes a queue, whose first call opens it. That call makes the directory if there is none.
+    ///
+    /// A queue can also be made before the device is unlocked for the first time after a start.
+    /// ``run(endsWhenEmpty:)``, ``run(_:options:)`` and ``UploadQueueList/follow()`` then wait until it is, and the
+    /// other calls throw ``UploadQueueError`` with code ``UploadQueueError/Code/locked``.
+    ///
+    /// - Parameters:
+    ///   - directory: The queue's directory, used for nothing else. If other users can read it, their access is
+    ///     removed.
+    ///   - session: The background session that sends uploads. Make the queue with it at every start of the app, also
+    ///     when the system starts the app in the background. A queue that this process made before with the same
+    ///     session no longer sends. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
+    ///   - rules: The fields and files that forms may have. Defaults to `nil`: any. Photos that are to fit the server's
+    ///     limit are made to fit the limits of these rules.
+    ///   - finder: Finds what was picked in an earlier run that ended before it was copied, such as
+    ///     `PickedPhotosAndFiles` of `PostcardPictures`. Defaults to `nil`: such an upload fails with the code
+    ///     `pick-lost`.
+    ///   - done: How long uploads that are done are listed once the app has acknowledged them. Defaults to the latest
+    ///     100, for 30 days.
+    ///   - outcome: Called for each upload that is done, failed or cancelled, at least once, one after the other, on no
+    ///     actor. When it returns, the upload is acknowledged. If it throws, or if the process ends before it returns,
+    ///     it is called again when the next upload ends, and when the queue runs the next time. When the system has
+    ///     woken the app, it is called before ``handleEvents()`` returns. Defaults to `nil`: read ``outcomes``.
+    public convenience init(
+        directory: URL, session: BackgroundSession? = nil, rules: FormRules? = nil,
+        finding finder: (any PickedItemFinder)? = nil, done: DoneUploads = DoneUploads(),
+        outcome: (@Sendable (QueuedUpload) async throws -> Void)? = nil
+    ) {
+        if let system = QueueSystem.replacement {
+            self.init(
+                directory: directory, session: session, service: session.map(system.service),
+                otherService: system.service, rules: rules, finding: finder, done: done, outcome: outcome,
+                time: system.time, activity: system.activity, networkPath: system.networkPath,
+                freeBytes: system.freeBytes, registry: system.registry)
+            system.made(self)
+            return
+        }
+        #if canImport(Darwin)
+        self.init(
+            directory: directory, session: session, service: session.map { URLSessionTransferService($0) },
+            otherService: { URLSessionTransferService($0) }, rules: rules, finding: finder, done: done,
+            outcome: outcome)
+        #else
+        self.init(
+            directory: directory, session: session, service: nil, rules: rules, finding: finder, done: done,
+            outcome: outcome)
+        #endif
+    }
+
+    /// Makes a queue whose uploads a transfer service sends.
+    ///
+    /// - Parameters:
+    ///   - otherService: Makes a service for another session, to settle or stop what an extension has handed over.
+    ///   - time: The clocks by which uploads are due. Defaults to those of the system.
+    ///   - activity: How the system is asked not to suspend the app. Defaults to the system's own way.
+    ///   - networkPath: Returns the network in use, which is shown. By default, the system is asked.
+    ///   - freeBytes: The bytes that are free in a folder.
+    ///   - broadcast: How the processes that use the queue notify each other. Defaults to the system's own way.
+    package convenience init(
+        directory: URL, session: BackgroundSession?, service: (any TransferService)?,
+        otherService: (@Sendable (BackgroundSession) -> any TransferService)? = nil, rules: FormRules? = nil,
+        finding finder: (any PickedItemFinder)? = nil, done: DoneUploads = DoneUploads(),
+        outcome: (@Sendable (QueuedUpload) async throws -> Void)? = nil,
+        time: QueueTime = QueueTime(), activity: SystemActivity = .usual,
+        networkPath: @escaping @Sendable () -> NetworkPath? = { NetworkMonitor.shared.path },
+        freeBytes: @escaping @Sendable (URL) -> Int64? = { FreeSpace.bytes(at: $0) },
+        broadcast: ChangeBroadcast = .usual
+    ) {
+        self.init(
+            directory: directory, session: session, service: service, otherService: otherService, rules: rules,
+            finding: finder, done: done, outcome: outcome, time: time, activity: activity, networkPath: networkPath,
+            freeBytes: freeBytes, broadcast: broadcast, registry: .shared)
+    }
+
+    /// - Parameter registry: The senders of the process.
+    private init(
+        directory: URL, session: BackgroundSession?, service: (any TransferService)?,
+        otherService: (@Sendable (BackgroundSession) -> any TransferService)?, rules: FormRules?,
+        finding finder: (any PickedItemFinder)?, done: DoneUploads,
+        outcome: (@Sendable (QueuedUpload) async throws -> Void)?, time: QueueTime, activity: SystemActivity,
+        networkPath: @escaping @Sendable () -> NetworkPath?, freeBytes: @escaping @Sendable (URL) -> Int64?,
+        broadcast: ChangeBroadcast = .usual, registry: BackgroundSessionRegistry
+    ) {
+        self.registry = registry
+        opening = QueueOpening(
+            directory, done, ExpiringActivity(activity), broadcast, systemSends: Self.systemSends || service != nil,
+            networkPath: networkPath, freeBytes: freeBytes)
+        self.session = session
+        self.rules = rules
+        self.finder = finder
+        self.otherService = otherService
+        self.time = time
+        reporter = outcome.map { [opening] in OutcomeReporter(opening, time, $0) }
+        if let session, let service {
+            let sender = BackgroundSender(session, opening, service, time, reporter, registry)
+            self.sender = sender
+            registry.add(sender)
+        } else {
+            sender = nil
+        }
+    }
+
+    /// Whether the system may send the uploads of any queue: an extension may enqueue for the app's session.
+    private static var systemSends: Bool {
+        #if canImport(Darwin)
+        true
+        #else
+        false
+        #endif
+    }
+
+    deinit {
+        sender?.close()
+        for other in others.withLock({ $0.values }) { other.close() }
+        reporter?.close()
+    }
+
+    /// Opens the queue now, to find out whether it can be used. Without this call, the first call that needs the queue
+    /// opens it.
+    ///
+    /// - Throws: ``UploadQueueError`` if the directory cannot be used, if other users can write to it, or if its
+    ///   database is damaged or newer. The database is not changed then. The next call tries again.
+    public func open() async throws(UploadQueueError) {
+        _ = try await opening.store()
+    }
+
+    /// The folders with queues of older versions of this package, oldest first. They are in the queue's directory.
+    ///
+    /// A queue whose database an older version has written cannot be used. When it is opened, its database and its
+    /// forms are moved into such a folder, and an empty queue takes its place. Nothing in the
+    /// folder is sent or removed. Tell the user, and remove the folder when it is no longer needed.
+    ///
+    /// - Throws: ``UploadQueueError`` if the queue cannot be opened.
+    public var setAside: [URL] {
+        get async throws(UploadQueueError) {
+            try await work { store throws(UploadQueueError) in
+                do throws(FileError) {
+                    return try store.directory.foldersSetAside()
+                } catch {
+                    throw UploadQueueError(error)
+                }
+            }
+        }
+    }
+
+    /// Does what blocks, on no actor.
+    @concurrent func work<Value: Sendable>(
+        _ work: @Sendable (QueueStore) throws(UploadQueueError) -> Value
+    ) async throws(UploadQueueError) -> Value {
+        try work(try await opening.store())
+    }
+
+    /// Stops transfers whose uploads have changed: those of the queue's own session, whose sender starts and also hands
+    /// over what is due, and those of an extension, which does not run.
+    ///
+    /// - Parameter sessions: The sessions that had the uploads.
+    func stopTransfers(of sessions: Set<String>) async {
+        for identifier in sessions.sorted() {
+            if let other = others.withLock({ $0[identifier] }), !other.isClosed {
+                try? await other.handOver()
+                continue
+            }
+            if registry.noteChange(of: identifier) { continue }
+            // If the extension runs, the session is in use, and the extension stops them.
+            try? await settler(of: identifier)?.handOver()
+        }
+    }
+
+    /// The sender that settles what an extension has handed over, until nothing of it is open. `nil` for the queue's
+    /// own session.
+    func settler(of identifier: String) -> BackgroundSender? {
+        guard var settings = session, identifier != settings.identifier, let otherService else { return nil }
+        settings.identifier = identifier
+        let sender = registry.addIfAbsent(
+            BackgroundSender(settings, opening, otherService(settings), time, reporter, registry, duty: .settling))
+        others.withLock { others in
+            others = others.filter { !$0.value.isClosed }
+            others[identifier] = sender
+        }
+        return sender
+    }
+
+    /// Settles what extensions have handed over that have ended, for which the system may not have woken the app: not
+    /// after a force-quit, for example.
+    func settleExtensions() async throws(UploadQueueError) {
+        let sessions = try await work { store throws(UploadQueueError) in
+            try store.database.read { try $0.sessions() }
+        }
+        // A session of all runs is left to the extension, which could not use it meanwhile.
+        for identifier in sessions.sorted() where BackgroundSession.isOfOneRun(identifier) {
+            settler(of: identifier)?.start()
+        }
+    }
+
+    /// Adds a form to the queue. When this returns, the form is on disk and will be sent.
+    ///
+    /// What the user has picked (`FormPart.Content.picked(_:)`) is recorded before it is copied. If the system
+    /// suspends the app meanwhile, this returns, and the queue goes on when it runs the next time, also in another
+    /// process: the upload is ``QueuedUpload/State/importing(because:)``.
+    ///
+    /// A queue with a background session hands it to the system, whether or not ``run(endsWhenEmpty:)`` runs, and so
+    /// also from an intent or a background task. The system does not suspend the app before that, unless it takes too
+    /// long.
+    ///
+    /// - Parameters:
+    ///   - form: The form. Its files and streams are copied. Parts with a preparation are prepared first, such as
+    ///     photos that must fit. The server's limit is then that of the queue's rules.
+    ///   - url: The `http` or `https` URL to send it to.
+    ///   - method: The method of the request. Defaults to POST.
+    ///   - headerFields: Further header fields, which are stored on disk. An `Idempotency-Key` is added if there is
+    ///     none.
+    ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
+    ///   - tag: A small value of the app's, at most 4 KiB as JSON, by which it recognizes the upload:
+    ///     ``QueuedUpload/tag(as:)`` returns it. It is stored on disk and not sent. Defaults to `nil`: none.
+    /// - Returns: The upload's identifier.
+    /// - Throws: `FormError` if a file cannot be read; `UploadError` if the URL cannot be used or the form breaks the
+    ///   queue's rules; ``UploadQueueError`` if the form cannot be stored or the tag is too large, with code
+    ///   ``UploadQueueError/Code/suspended`` if the system suspends the app before the form is on disk; errors of the
+    ///   form's preparations and picked items, and of encoding the tag, unchanged. The queue has nothing of the form
+    ///   then, and its files are as they were.
+    @discardableResult @concurrent
+    public func enqueue(
+        _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
+        headerFields: HTTPFields = HTTPFields(), conditions: UploadConditions = UploadConditions(),
+        tag: (any Encodable & Sendable)? = nil
+    ) async throws -> QueuedUpload.ID {
+        let request = QueuedRequest(url: url, method: method, headerFields: headerFields)
+        return try await enqueue(form, request, conditions: conditions, tag: tag)
+    }
+
+    /// Adds a file to the queue that is sent straight to a bucket of an object store, with a form that a server has
+    /// signed.
+    ///
+    /// ```swift
+    /// try await queue.enqueue(form, with: presigned, tag: pet)
+    /// var options = QueueOptions()
+    /// options.presignedForm = { upload in try await api.newPresignedForm(for: upload.tag(as: String.self)) }
+    /// try await queue.run(UploadClient(), options: options)
+    /// ```
+    ///
+    /// The form is compared with its policy now, and is on disk with the fields that were signed. If it has expired
+    /// when it is sent, ``QueueOptions/presignedForm`` makes another one, which is not stored. For a background
+    /// session, ``BackgroundSession/presignedForm`` does, which is stored. The system cannot ask for it while the app
+    /// does not run, so have the server sign forms for long enough, up to seven days.
+    ///
+    /// - Parameters:
+    ///   - form: A form with one file, and text fields that the policy allows. The file or stream is copied.
+    ///   - presigned: The form that the server signed.
+    ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
+    ///   - tag: A small value of the app's, as for ``enqueue(_:to:method:headerFields:conditions:tag:)``.
+    /// - Returns: The upload's identifier. Its ``QueuedUpload/url`` is without the signature.
+    /// - Throws: The errors of ``enqueue(_:to:method:headerFields:conditions:tag:)``; `UploadError` with the code
+    ///   `form-expired` or `broken-policy` if the store would refuse the form. The code is also `broken-policy` if the
+    ///   queue has a background session and the form has a `success_action_redirect`, which the system would follow:
+    ///   nothing would then say whether the file arrived.
+    @discardableResult @concurrent
+    public func enqueue(
+        _ form: MultipartForm, with presigned: PresignedForm, conditions: UploadConditions = UploadConditions(),
+        tag: (any Encodable & Sendable)? = nil
+    ) async throws -> QueuedUpload.ID {
+        var request = QueuedRequest(
+            url: presigned.openURL, method: presigned.method, headerFields: presigned.requestFields)
+        request.presigned = presigned
+        return try await enqueue(form, request, conditions: conditions, tag: tag)
+    }
+}

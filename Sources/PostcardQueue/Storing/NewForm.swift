@@ -1,0 +1,114 @@
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import PostcardFoundation
+
+/// A form whose body is on disk, and of which the database does not know yet.
+struct NewForm {
+    let uuid: UUID
+    let url: URL
+    let method: HTTPRequest.Method
+    let headerFields: HTTPFields
+    let contentType: String
+    let parts: [UploadRow.Part]
+    let totalBytes: Int64
+    let signed: SignedAddress?
+    let acceptedStatuses: Set<Int>?
+
+    /// Writes the body of a form.
+    ///
+    /// - Parameters:
+    ///   - request: What the form is sent with.
+    ///   - signed: The address of an object store that was signed.
+    ///   - uuid: The name of the body. Defaults to a new one.
+    init(
+        writing layout: FormLayout, _ request: QueuedRequest, _ signed: SignedAddress?, as uuid: UUID = UUID(),
+        in directory: QueueDirectory
+    ) async throws {
+        headerFields = try request.storedFields(for: UploadBody(layout))
+        let body = try await directory.write(layout, for: uuid)
+        self.uuid = uuid
+        url = request.url
+        method = request.method
+        contentType = layout.contentType
+        parts = body.parts
+        totalBytes = body.length
+        self.signed = signed
+        acceptedStatuses = request.acceptedStatuses
+    }
+
+    /// A form whose body is written later.
+    init(_ request: QueuedRequest, as uuid: UUID) throws {
+        headerFields = try request.storedFields(for: nil)
+        self.uuid = uuid
+        url = request.url
+        method = request.method
+        contentType = ""
+        parts = []
+        totalBytes = 0
+        signed = nil
+        acceptedStatuses = request.acceptedStatuses
+    }
+}
+
+/// What a form is sent with.
+struct QueuedRequest {
+    let url: URL
+    let method: HTTPRequest.Method
+    let headerFields: HTTPFields
+    var presigned: PresignedForm?
+    var acceptedStatuses: Set<Int>?
+
+    /// The header fields that are stored: those that the request would have, without what the form and the URL
+    /// determine.
+    fileprivate func storedFields(for body: UploadBody?) throws -> HTTPFields {
+        let request = try UploadRequest(
+            url: url, method: method, headerFields: headerFields, body: body, maximumResponseBytes: 0)
+        var fields = request.headerFields
+        fields[.contentType] = nil
+        // Credentials in the URL stay there.
+        if !headerFields.contains(.authorization) { fields[.authorization] = nil }
+        return fields
+    }
+}
+
+/// An upload whose row is still to be inserted.
+struct NewUpload {
+    let form: NewForm
+    let conditions: UploadConditions
+    let tag: Data?
+}
+
+/// What is known of a presigned form besides its body, which has the fields that were signed.
+struct SignedAddress: Codable, Sendable {
+    /// The address with its signature, if it has one.
+    let url: URL
+    /// When the form expires; `nil` if that is not known.
+    let expires: Date?
+    /// The names of the fields that the app sends besides the signed ones, or in their place.
+    let texts: [String]
+
+    init(_ presigned: PresignedForm, texts: [String]) {
+        self.init(url: presigned.url, expires: presigned.expires, texts: texts)
+    }
+
+    private init(url: URL, expires: Date?, texts: [String]) {
+        self.url = url
+        self.expires = expires
+        self.texts = texts
+    }
+
+    /// The same address, for a store that has called it expired.
+    func expired(at time: Date) -> SignedAddress {
+        SignedAddress(url: url, expires: min(time, expires ?? time), texts: texts)
+    }
+}
+
+extension PresignedForm {
+    /// The address as it is shown: without its signature.
+    var openURL: URL {
+        guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }
+        components.query = nil
+        return components.url ?? url
+    }
+}

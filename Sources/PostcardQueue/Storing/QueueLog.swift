@@ -1,0 +1,48 @@
+import PostcardFoundation
+import Synchronization
+
+#if canImport(os)
+import os
+#endif
+
+/// What has happened to a queue's uploads in this process. On Apple platforms it is in the system's log too, with the
+/// subsystem `Postcard` and the category `queue`.
+///
+/// The events have identifiers, codes, servers and the messages of errors, and no texts or files of forms.
+final class QueueLog: Sendable {
+    enum Level: Sendable { case notice, error }
+
+    private struct Event {
+        let date: Date
+        let level: Level
+        let text: String
+    }
+
+    private let latest = Mutex<[Event]>([])
+
+    private static let maximumEvents = 200
+
+    #if canImport(os)
+    private static let system = Logger(subsystem: "Postcard", category: "queue")
+    #endif
+
+    func note(_ text: String, _ level: Level = .notice, at date: Date) {
+        latest.withLock { events in
+            if events.count == Self.maximumEvents { events.removeFirst() }
+            events.append(Event(date: date, level: level, text: text))
+        }
+        #if canImport(os)
+        switch level {
+        case .notice: Self.system.notice("\(text, privacy: .public)")
+        case .error: Self.system.error("\(text, privacy: .public)")
+        }
+        #endif
+    }
+
+    /// The latest events as lines, the oldest first.
+    var lines: [String] {
+        latest.withLock { $0 }.map { event in
+            "\(event.date.formatted(.iso8601)) \(event.level == .error ? "error: " : "")\(event.text)"
+        }
+    }
+}

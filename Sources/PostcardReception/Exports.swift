@@ -1,0 +1,2 @@
+// What stores promise and keep is part of what is received.
+@_exported public import PostcardStore

@@ -1,0 +1,189 @@
+public import HTTPTypes
+public import PostcardForm
+public import PostcardFoundation
+import PostcardWire
+import PostcardStore
+
+/// Why a request is refused. Encoded as JSON it is the response (RFC 9457).
+public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The HTTP status of the response.
+    public var status: HTTPResponse.Status { facts.status }
+    /// The kind of problem: a `FormProblem.Code` or one of the server's own. It is stable, so scripts can match it.
+    public var code: String { facts.code }
+    /// What is wrong with this request, in a sentence.
+    public var detail: String { facts.detail }
+    /// What to do instead, in a sentence.
+    public var advice: String? {
+        get { facts.advice }
+        set { facts.advice = newValue }
+    }
+    /// The byte that is wrong, counted from the start of the body.
+    public var offset: Int64? {
+        get { facts.offset }
+        set { facts.offset = newValue }
+    }
+    /// The part that is wrong, counted from 0.
+    public var partIndex: Int? {
+        get { facts.partIndex }
+        set { facts.partIndex = newValue }
+    }
+    /// The limit that the request exceeds.
+    public var limit: Limit? {
+        get { facts.limit }
+        set { facts.limit = newValue }
+    }
+    /// All limits of sizes that the receiver has, for a 413: a client then need not find them one after the other.
+    public var limits: [Limit] {
+        get { facts.limits }
+        set { facts.limits = newValue }
+    }
+    /// After how many seconds to send the request again.
+    public var retryAfterSeconds: Int? {
+        get { facts.retryAfterSeconds }
+        set { facts.retryAfterSeconds = newValue }
+    }
+    /// The methods of the path, for a 405.
+    public var allowedMethods: [String] {
+        get { facts.allowedMethods }
+        set { facts.allowedMethods = newValue }
+    }
+    /// How to authenticate, for a 401: the value of `WWW-Authenticate` (RFC 9110 §11.6.1).
+    public var challenge: String? {
+        get { facts.challenge }
+        set { facts.challenge = newValue }
+    }
+    /// Whether the request was refused because clients hold too much, and not because of its own content.
+    package internal(set) var isOfShare: Bool {
+        get { facts.isOfShare }
+        set { facts.isOfShare = newValue }
+    }
+    /// The members that the refusal of a resumable request adds.
+    var resumption: Resumption {
+        get { facts.resumption }
+        set { facts.resumption = newValue }
+    }
+
+    private struct Facts: Hashable {
+        let status: HTTPResponse.Status
+        let code: String
+        let detail: String
+        var advice: String?
+        var offset: Int64?
+        var partIndex: Int?
+        var limit: Limit?
+        var limits: [Limit] = []
+        var retryAfterSeconds: Int?
+        var allowedMethods: [String] = []
+        var challenge: String?
+        var isOfShare = false
+        var resumption = Resumption()
+    }
+
+    /// Keeps a problem as small as a pointer: every asynchronous function that may throw one reserves room for several
+    /// in its frame, as long as its request lasts.
+    private indirect enum Storage: Hashable {
+        case facts(Facts)
+    }
+
+    private var storage: Storage
+
+    private var facts: Facts {
+        get {
+            switch storage {
+            case .facts(let facts): facts
+            }
+        }
+        set { storage = .facts(newValue) }
+    }
+
+    /// A limit that a request exceeds.
+    public struct Limit: Sendable, Hashable, Encodable {
+        /// The limit's name.
+        public let name: String
+        /// The maximum: bytes, milliseconds or a count.
+        public let value: Int64
+
+        /// Makes a limit, for your own refusals.
+        public init(name: String, value: Int64) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// Makes a problem, for your own refusals.
+    public init(status: HTTPResponse.Status, code: String, detail: String, advice: String? = nil) {
+        storage = .facts(Facts(status: status, code: code, detail: detail, advice: advice))
+    }
+
+    /// Describes a problem that the parser found.
+    public init(_ problem: FormProblem) {
+        self.init(
+            status: HTTPResponse.Status(code: problem.status), code: problem.code.rawValue, detail: problem.message,
+            advice: problem.advice)
+        offset = problem.offset
+        partIndex = problem.partIndex
+        limit = problem.limit.map { Limit(name: $0.name, value: $0.value) }
+    }
+
+    /// The code in words.
+    public var title: String {
+        let words = code.replacing("-", with: " ")
+        return words.prefix(1).uppercased() + words.dropFirst()
+    }
+
+    public var description: String {
+        let problem = "\(detail) (\(status.code) \(code))"
+        return advice.map { "\(problem) \($0)" } ?? problem
+    }
+}
+
+extension UploadProblem: LocalizedError {
+    public var errorDescription: String? { detail }
+    public var recoverySuggestion: String? { advice }
+}
+
+extension UploadProblem: Encodable {
+    private enum Key: String, CodingKey {
+        case type, title, status, detail, code, offset, part, limit, limits
+        case advice = "fix"
+        case expectedOffset = "expected-offset"
+        case providedOffset = "provided-offset"
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(resumption.type?.uri ?? "urn:postcard:problem:\(code)", forKey: .type)
+        try container.encode(title, forKey: .title)
+        try container.encode(status.code, forKey: .status)
+        try container.encode(detail, forKey: .detail)
+        try container.encode(code, forKey: .code)
+        try container.encodeIfPresent(offset, forKey: .offset)
+        try container.encodeIfPresent(partIndex, forKey: .part)
+        try container.encodeIfPresent(advice, forKey: .advice)
+        try container.encodeIfPresent(limit, forKey: .limit)
+        if !limits.isEmpty { try container.encode(limits, forKey: .limits) }
+        try container.encodeIfPresent(resumption.expectedOffset, forKey: .expectedOffset)
+        try container.encodeIfPresent(resumption.providedOffset, forKey: .providedOffset)
+    }
+}
+
+extension UploadProblem {
+    /// Describes a problem that the decoder found.
+    public init(_ error: FormDecodingError) {
+        self.init(
+            status: .init(code: error.status), code: error.code.rawValue, detail: error.message, advice: error.advice)
+        offset = error.offset
+        partIndex = error.partIndex
+    }
+
+    /// The refusal for an error of a handler that reads a form; `nil` for an error of another kind.
+    package init?(anyOf error: any Error) {
+        switch error {
+        case let problem as UploadProblem: self = problem
+        case let problem as FormProblem: self.init(problem)
+        case let error as FormDecodingError: self.init(error)
+        case let error as UploadStoreError: self = .store(error)
+        default: return nil
+        }
+    }
+}

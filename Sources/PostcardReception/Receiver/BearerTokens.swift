@@ -1,0 +1,52 @@
+import Crypto
+import PostcardForm
+
+/// Tokens of which a request needs one, which clients send as `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
+///
+/// The digests of all tokens are always compared to the end, so that the time reveals nothing about them.
+///
+/// ```swift
+/// receiver.tokens = BearerTokens([token])
+/// ```
+public struct BearerTokens: Sendable {
+    private let digests: [SHA256Digest]
+
+    /// Makes the tokens.
+    ///
+    /// - Parameter tokens: The tokens that are accepted; an empty one is not. Without tokens every request is refused.
+    public init(_ tokens: Set<String>) {
+        // An empty one, such as that of a variable which is not set, would let everyone in.
+        digests = tokens.filter { !$0.isEmpty }.map { SHA256.hash(data: Array($0.utf8)) }
+    }
+
+    /// Checks a request.
+    ///
+    /// - Parameter authorization: The request's `Authorization`.
+    /// - Throws: The refusal, with the status 401, if it has none of the tokens.
+    public func check(_ authorization: String?) throws(UploadProblem) {
+        guard let bytes = authorization?.utf8 else { throw .missingToken }
+        let scheme = bytes.prefix { $0 != .space }
+        guard scheme.isEqualIgnoringCase("bearer") else { throw .missingToken }
+        let digest = SHA256.hash(data: Array(bytes.dropFirst(scheme.count).drop { $0 == .space }))
+        // All are compared, and each in constant time.
+        let matches = digests.count { $0 == digest }
+        if matches == 0 { throw .wrongToken }
+    }
+}
+
+extension UploadProblem {
+    static let missingToken = unauthorized(
+        code: "token-missing", detail: "The receiver needs a token.", challenge: #"Bearer realm="postcard""#)
+
+    static let wrongToken = unauthorized(
+        code: "token-wrong", detail: "The receiver does not accept the token for this.",
+        challenge: #"Bearer realm="postcard", error="invalid_token""#)
+
+    private static func unauthorized(code: String, detail: String, challenge: String) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 401, code: code, detail: detail,
+            advice: "Send Authorization: Bearer with a token from the operator of the receiver.")
+        problem.challenge = challenge
+        return problem
+    }
+}

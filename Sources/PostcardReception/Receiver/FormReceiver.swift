@@ -1,0 +1,282 @@
+#if !Store && !Server && !S3 && !CommandLine
+#error("PostcardReception needs the trait Store of this package: .package(url: …, traits: [\"Store\"])")
+#endif
+
+public import HTTPTypes
+public import Logging
+import NIOCore
+public import PostcardForm
+import PostcardFoundation
+public import PostcardStore
+
+/// Receives forms in any server: a request's head and the bytes of its body in, a stored record or a problem out.
+///
+/// ```swift
+/// let receiver = FormReceiver(store: try LocalUploadStore(directory: "received"))
+/// // In the handler of your server, for all requests below /uploads:
+/// let response = await receiver.respond(to: head, body, from: address)
+/// ```
+///
+/// Limits, rules, digests, keys, screening, resumption and problems are those of `PostcardServer`'s routes, which do the
+/// same work. Files are written while they arrive, and the next bytes of a body are read once the last ones are
+/// written, so the memory for a form does not depend on its size.
+///
+/// What is the server's own to do: TLS, limits of connections and of the heads of requests, and reading what is left of
+/// a body after a refusal. Share one value among all requests: it counts what each client holds.
+public struct FormReceiver: Sendable {
+    /// How slow a client may be.
+    public struct TimeLimits: Sendable, Hashable {
+        /// How long a client may send nothing while the form waits for bytes. Defaults to 30 seconds.
+        public var idleTimeout: Duration = .seconds(30)
+        /// The minimum rate at which a body must arrive, in bytes per second; 0 means no minimum. Defaults to 500.
+        public var minimumBytesPerSecond = 500
+        /// How long a body may be slower than that. Defaults to 20 seconds.
+        public var gracePeriod: Duration = .seconds(20)
+
+        /// The defaults.
+        public init() {}
+    }
+
+    /// A response that is whole in memory.
+    public struct Response: Sendable {
+        /// The status and the header fields, with the `Content-Length`.
+        public let head: HTTPResponse
+        /// The body; empty for HEAD.
+        public let body: [UInt8]
+        /// Whether the body of the request was read to its end. If not, close a connection of HTTP/1.1 after the response:
+        /// what follows on it is not a request.
+        public fileprivate(set) var isRequestRead = true
+    }
+
+    private typealias Work<Value> = @Sendable (IncomingRequest, ClientConnection) async throws -> Value
+    /// What is done with a request for the unfinished upload of an identifier.
+    private typealias Resumption = @Sendable (String, IncomingRequest, ClientConnection) async throws -> FormResponse
+
+    /// How slow a client may be.
+    public var timeLimits = TimeLimits()
+
+    /// The tokens of which each request needs one. Defaults to `nil`: no request needs any.
+    public var tokens: BearerTokens?
+
+    /// How many bytes of a body are read and dropped after a refusal, so that a client which is still sending can read it.
+    /// Defaults to 0. A body that is announced to have more is left unread, as is one that waits for `100 Continue`.
+    public var maximumDiscardedBytes: Int64 = 0
+
+    private let options: UploadOptions
+    private let logger: Logger
+    private let receive: Work<CommittedUpload>
+    private let post: Work<FormResponse>
+    /// `nil` if uploads cannot be resumed.
+    private let resume: Resumption?
+    private let offer: Work<FormResponse>?
+
+    /// Makes a receiver.
+    ///
+    /// - Parameters:
+    ///   - store: Keeps the uploads.
+    ///   - options: What is accepted, and where. Unfinished uploads are kept if the store is a `ResumableUploadStore`.
+    ///   - logger: Logs errors of the store, and refusals of clients that hold too much.
+    public init(
+        store: some UploadStore, options: UploadOptions = UploadOptions(),
+        logger: Logger = Logger(label: "postcard.reception")
+    ) {
+        let meter = UploadMeter()
+        let shares = ShareAccount(ShareLimits(options), meter: meter, logger: logger)
+        let reception = Reception(store: store, options: options, meter: meter, shares: shares, limit: nil)
+        self.options = options
+        self.logger = logger
+        receive = { try await reception.receive($0, on: $1, observer: nil, logger: logger).upload }
+        guard let resumption = options.resumption, let uploads = store as? any ResumableUploadStore else {
+            post = { try await reception.response(to: $0, on: $1, logger: logger) }
+            resume = nil
+            offer = nil
+            return
+        }
+        (post, resume, offer) = Self.resuming(uploads, reception, resumption, logger)
+    }
+
+    private static func resuming(
+        _ uploads: some ResumableUploadStore, _ reception: Reception<some UploadStore>, _ options: ResumptionOptions,
+        _ logger: Logger
+    ) -> (post: Work<FormResponse>, resume: Resumption, offer: Work<FormResponse>) {
+        let resumption = ResumableReception(uploads: uploads, reception: reception, options: options)
+        return (
+            { try await resumption.response(to: $0, on: $1, logger: logger) },
+            { id, request, connection in
+                switch request.head.method {
+                case .head: try await resumption.progress(request, id: id, on: connection, logger: logger)
+                case .get: try await resumption.repeatResponse(request, id: id, on: connection, logger: logger)
+                case .patch: try await resumption.append(request, id: id, on: connection, logger: logger)
+                case .delete: try await resumption.cancel(request, id: id, logger: logger)
+                default: throw UploadProblem.methodNotAllowed(request.head.method.rawValue, allowed: resumptionMethods)
+                }
+            },
+            { request, _ in try resumption.offer(to: request) }
+        )
+    }
+
+    private static let resumptionMethods = ["DELETE", "GET", "HEAD", "PATCH"]
+
+    /// Receives the form of a request, and stores it.
+    ///
+    /// ```swift
+    /// do {
+    ///     let upload = try await receiver.receive(head, body, from: address)
+    ///     print("stored \(upload.record.files.count) files as \(upload.record.id)")
+    /// } catch let problem as UploadProblem {
+    ///     print(problem.status, problem.detail)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - head: The head of the request. Its path does not matter.
+    ///   - body: The bytes of the body in pieces of any size. It is read once, and only while the form waits for bytes: what
+    ///     follows a refusal is left in it. If the client is too slow, the task that reads it is cancelled.
+    ///   - address: The client's address as a text, such as `192.0.2.1`, for its share of all limits. Defaults to `nil`:
+    ///     all clients share one account.
+    ///   - inform: Sends an interim response, such as 100 and 104. Defaults to `nil`: none is sent.
+    /// - Throws: ``UploadProblem`` if the form is refused, `CancellationError`, and the error of the body if it throws one.
+    ///   Nothing is stored then.
+    public func receive<Body: AsyncSequence & Sendable>(
+        _ head: HTTPRequest, _ body: Body, from address: String? = nil,
+        inform: (@Sendable (HTTPResponse) async throws -> Void)? = nil
+    ) async throws -> CommittedUpload where Body.Element: FormChunk {
+        try await reading(head, body, from: address, inform: inform) { request, connection in
+            try admit(head)
+            return try await receive(request, connection)
+        }
+    }
+
+    /// Responds to a request below ``UploadOptions/path``: receives a form, or resumes one.
+    ///
+    /// | request | response |
+    /// | --- | --- |
+    /// | `POST /uploads` | 201 and the record |
+    /// | `POST`, `PUT /uploads/NAME` | the same for a file, with ``UploadOptions/acceptsAnyBody`` |
+    /// | `OPTIONS /uploads` | the limits of uploads that can be resumed |
+    /// | `HEAD`, `GET`, `PATCH`, `DELETE /uploads/resumable/ID` | an unfinished upload |
+    ///
+    /// - Parameters: As those of ``receive(_:_:from:inform:)``.
+    /// - Returns: The response; a refusal is one too (RFC 9457). The response of a cancelled task need not be sent.
+    public func respond<Body: AsyncSequence & Sendable>(
+        to head: HTTPRequest, _ body: Body, from address: String? = nil,
+        inform: (@Sendable (HTTPResponse) async throws -> Void)? = nil
+    ) async -> Response where Body.Element: FormChunk {
+        await reading(head, body, from: address, inform: inform) { request, connection in
+            var response: Response
+            do {
+                try admit(head)
+                response = try await Response(try await route(request, connection), to: head)
+            } catch {
+                response = Response(problem(for: error, connection), to: head)
+            }
+            let body = connection.body
+            if head.hasBody, !body.isRead {
+                if !(head.expectsContinue && body.byteCount == 0) { await body.discard(atMost: maximumDiscardedBytes) }
+                response.isRequestRead = body.isRead
+            }
+            return response
+        }
+    }
+
+    /// Checks what a server may have let through.
+    private func admit(_ head: HTTPRequest) throws(UploadProblem) {
+        try tokens?.check(head.headerFields[.authorization])
+        guard let length = head.headerFields[.contentLength] else { return }
+        guard !length.isEmpty, length.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
+            throw .malformedRequest
+        }
+    }
+
+    private func problem(for error: any Error, _ connection: ClientConnection) -> UploadProblem {
+        if let problem = UploadProblem(anyOf: error) { return problem }
+        if connection.body.isBroken { return .endedEarly(at: connection.body.byteCount) }
+        logger.error("Could not receive a form", metadata: ["error": "\(error)"])
+        return .store(error)
+    }
+
+    private func route(_ request: IncomingRequest, _ connection: ClientConnection) async throws -> FormResponse {
+        guard let rest = Self.segments(of: request.head.path ?? "", below: options.path) else {
+            throw UploadProblem.pathNotFound
+        }
+        if let resume, rest.count == 2, rest[0].elementsEqual(ResumptionPath.name.utf8) {
+            return try await resume(String(Substring(rest[1])), request, connection)
+        }
+        guard rest.isEmpty || (rest.count == 1 && options.acceptsAnyBody) else { throw UploadProblem.pathNotFound }
+        switch request.head.method {
+        case .post: return try await post(request, connection)
+        case .put where options.acceptsAnyBody: return try await post(request, connection)
+        case .options where rest.isEmpty:
+            if let offer { return try await offer(request, connection) }
+        default: break
+        }
+        let allowed =
+            (offer == nil || !rest.isEmpty ? [] : ["OPTIONS"]) + ["POST"] + (options.acceptsAnyBody ? ["PUT"] : [])
+        throw UploadProblem.methodNotAllowed(request.head.method.rawValue, allowed: allowed)
+    }
+
+    /// The segments of a path after those of another; `nil` if it is not below that.
+    private static func segments(of path: String, below base: String) -> [Substring.UTF8View]? {
+        let slash = UInt8(ascii: "/")
+        let path = path.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }.split(separator: slash)
+        let base = base.utf8.split(separator: slash)
+        guard path.count >= base.count, zip(path, base).allSatisfy({ $0.elementsEqual($1) }) else { return nil }
+        return Array(path.dropFirst(base.count))
+    }
+
+    /// Reads a body for some work, and stops reading it when the work is done.
+    @concurrent private func reading<Body: AsyncSequence & Sendable, Value: Sendable, Failure: Error>(
+        _ head: HTTPRequest, _ body: Body, from address: String?,
+        inform: (@Sendable (HTTPResponse) async throws -> Void)?,
+        _ work: @Sendable (IncomingRequest, ClientConnection) async throws(Failure) -> Value
+    ) async throws(Failure) -> Value where Body.Element: FormChunk {
+        let handover = BodyHandover(announced: head.announcedLength, limits: timeLimits)
+        let connection = ClientConnection(from: address, handover, inform: inform)
+        let result = await withTaskGroup(of: Void.self, returning: Result<Value, Failure>.self) { group in
+            group.addTask { await handover.pump(body) }
+            group.addTask { await handover.watch() }
+            defer { group.cancelAll() }
+            let result: Result<Value, Failure>
+            do throws(Failure) {
+                result = .success(try await work(IncomingRequest(head, handover), connection))
+            } catch {
+                result = .failure(error)
+            }
+            await connection.settle()
+            return result
+        }
+        return try result.get()
+    }
+}
+
+extension HTTPRequest {
+    /// The length of the body, if the head says it. A number that does not fit is greater than any limit.
+    fileprivate var announcedLength: Int64? { headerFields[.contentLength].map { Int64($0) ?? .max } }
+
+    /// Whether a body follows the head (RFC 9112 §6.3).
+    fileprivate var hasBody: Bool { announcedLength ?? 0 > 0 || headerFields.contains(.transferEncoding) }
+}
+
+extension FormReceiver.Response {
+    fileprivate init(_ response: FormResponse, to head: HTTPRequest) async throws {
+        var bytes: ByteBuffer
+        switch response.body {
+        case .bytes(let content, _): bytes = content
+        case .file(let file, let hold, _):
+            bytes = try await file.read(at: 0, count: Int(file.size))
+            withExtendedLifetime(hold) {}
+        }
+        self.init(HTTPResponse(status: response.status, headerFields: response.headers), bytes, to: head)
+    }
+
+    fileprivate init(_ problem: UploadProblem, to head: HTTPRequest) {
+        self.init(problem.head, problem.body, to: head)
+    }
+
+    private init(_ response: HTTPResponse, _ bytes: ByteBuffer, to head: HTTPRequest) {
+        var response = response
+        if response.status != .noContent { response.headerFields[.contentLength] = String(bytes.readableBytes) }
+        self.head = response
+        body = head.method == .head ? [] : Array(bytes.readableBytesView)
+    }
+}

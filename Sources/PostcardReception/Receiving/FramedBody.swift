@@ -1,0 +1,69 @@
+import HTTPTypes
+import NIOCore
+import PostcardForm
+import PostcardFoundation
+
+/// The frame that makes a body that is no form a form with one file: what a form has before the file's bytes and after
+/// them. So limits, rules, screening and records are those of any form.
+struct FramedBody: Sendable {
+    /// The name of the field that the file is in.
+    static let fieldName = "file"
+
+    /// The Content-Type of the form.
+    let contentType: String
+    /// The parameters that name the file, as in a Content-Disposition.
+    let parameters: String
+    let beginning: ByteBuffer
+    let end: ByteBuffer
+
+    /// The number of bytes that the form has besides the body.
+    var byteCount: Int64 { Int64(beginning.readableBytes + end.readableBytes) }
+
+    /// Frames the body of a request. The file is named by the `Content-Disposition` (RFC 6266), or else by the last part
+    /// of the path.
+    init(of request: IncomingRequest) {
+        let parameters = Self.parameters(of: request)
+        // It cannot be guessed, so no body has it.
+        let boundary = Boundary()
+        var header = "Content-Disposition: form-data; name=\"\(Self.fieldName)\"\(parameters)\r\n"
+        if let type = request.headers[.contentType], !type.isEmpty { header += "Content-Type: \(type)\r\n" }
+        self.parameters = parameters
+        contentType = "multipart/form-data; boundary=\(boundary)"
+        beginning = ByteBuffer(string: "--\(boundary)\r\n\(header)\r\n")
+        end = ByteBuffer(string: "\r\n--\(boundary)--\r\n")
+    }
+
+    /// Whether a Content-Type is that of a form.
+    static func isForm(_ contentType: String) -> Bool {
+        let type = contentType.utf8.prefix { $0 != .semicolon }.drop(while: \.isBlank)
+        guard let last = type.lastIndex(where: { !$0.isBlank }) else { return false }
+        return type[...last].isEqualIgnoringCase("multipart/form-data")
+    }
+
+    private static func parameters(of request: IncomingRequest) -> String {
+        let named = request.headers[.contentDisposition].map(ContentDisposition.fileParameters) ?? ""
+        let segment = (request.head.path ?? "").prefix { $0 != "?" && $0 != "#" }.split(separator: "/").last ?? ""
+        return named.isEmpty ? "; filename=\"\(quoted(segment.utf8))\"" : named
+    }
+
+    /// The name that a segment of a path is written for (RFC 3986 §2.1), as browsers write it between quotes. Control
+    /// characters are left out, because a header field cannot have them.
+    private static func quoted(_ segment: Substring.UTF8View) -> String {
+        var rest = segment[...]
+        var name: [UInt8] = []
+        while var byte = rest.popFirst() {
+            if byte == .percent, let high = rest.first?.hexadecimalValue,
+                let low = rest.dropFirst().first?.hexadecimalValue
+            {
+                byte = high << 4 | low
+                rest = rest.dropFirst(2)
+            }
+            switch byte {
+            case .quote: name += "%22".utf8
+            case ..<0x20, 0x7F: break
+            default: name.append(byte)
+            }
+        }
+        return String(streamSafe: name)
+    }
+}

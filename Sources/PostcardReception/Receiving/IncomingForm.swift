@@ -1,0 +1,327 @@
+import HTTPTypes
+import NIOCore
+import PostcardForm
+import PostcardFoundation
+import PostcardWire
+import PostcardStore
+
+/// A form that is being received: files are passed to the store, text fields are collected.
+///
+/// A class, and asynchronous only where it calls the store: asynchronous functions keep their values, and copies of
+/// them, as long as a sender stalls, and those of a form are large.
+final class IncomingForm {
+    /// The part that is being read.
+    private enum Part {
+        case none
+        case field(PartHeader, value: [UInt8])
+        /// A file whose type is not known yet.
+        case beginning(PartHeader, ByteBuffer)
+        case file
+    }
+
+    /// A call of the store.
+    private enum Step {
+        case beginFile(IncomingFile)
+        case write(ByteBuffer)
+        case endFile
+        case wholeFile(IncomingFile)
+    }
+
+    private var parser: CheckedFormParser
+    /// What makes the body a form, if it is none.
+    private let frame: FramedBody?
+    private var part = Part.none
+    private var partIndex = 0
+    private var contentOffset: Int64 = 0
+    private var recordBytes = 0
+    /// The memory that the parts take until they are a record.
+    private var heldBytes = 0
+    /// The part of it that there is room for.
+    private var roomBytes = 0
+    private let shares: ShareAccount
+    /// The room for the parts, once there are any.
+    private(set) var text: ShareAccount.Hold?
+    private let maximumRecordBytes: Int
+    private let maximumBodyBytes: Int64
+    private let connection: (any RequestConnection)?
+    private let observer: (any FormObserver)?
+    private(set) var fields: [UploadRecord.Field] = []
+    /// The charsets that parts name for their texts, by the index of the field; `nil` if it is unknown.
+    private var charsets: [Int: Charset?] = [:]
+    /// The charset that the form names for the other texts; `nil` if it is unknown.
+    private var charset: Charset?
+    /// Whether the form has named a charset. The first field that does counts.
+    private var hasCharset = false
+    /// The fields and files together.
+    private(set) var parts: [UploadRecord.Part] = []
+    private(set) var fileCount = 0
+    private let typePolicy: ContentTypePolicy
+    /// Hashes the body, if the request asks for it.
+    private var digestCheck: DigestCheck?
+
+    /// - Parameters:
+    ///   - frame: What makes the body a form, if it is none.
+    ///   - digestCheck: Compares the body with its digests; `nil` if there is nothing to compare.
+    ///   - shares: Counts the memory for the parts, for the client of the connection.
+    ///   - observer: Watches the parts.
+    ///   - typePolicy: What is done about files whose first bytes contradict their type.
+    init(
+        parser: CheckedFormParser, frame: FramedBody?, digestCheck: DigestCheck?, maximumRecordBytes: Int,
+        maximumBodyBytes: Int64,
+        shares: ShareAccount, connection: (any RequestConnection)?, observer: (any FormObserver)?,
+        typePolicy: ContentTypePolicy
+    ) {
+        self.typePolicy = typePolicy
+        self.shares = shares
+        self.connection = connection
+        self.observer = observer
+        self.parser = parser
+        self.frame = frame
+        self.digestCheck = digestCheck
+        self.maximumRecordBytes = maximumRecordBytes
+        self.maximumBodyBytes = maximumBodyBytes
+    }
+
+    /// Reads a body to its end.
+    ///
+    /// - Parameters:
+    ///   - beginning: The first bytes of the body.
+    ///   - rest: The other bytes.
+    /// - Throws: `FormProblem` or ``UploadProblem`` if the form is refused, and the errors of the body and the
+    ///   upload.
+    func receive(
+        _ beginning: ByteBuffer?, _ rest: inout IncomingChunks, into upload: some PendingUpload
+    ) async throws {
+        var place = frame == nil ? Place.body : .beginning
+        var next = frame?.beginning ?? beginning
+        while true {
+            // The chunk is released before the next bytes are awaited, which can then use its memory.
+            do {
+                guard let chunk = next.take() else { break }
+                if place == .body { digestCheck?.add(chunk) }
+                var position = 0
+                while let step = try nextStep(in: chunk, at: &position) {
+                    switch step {
+                    case .beginFile(let file), .wholeFile(let file):
+                        try await upload.beginFile(file.header)
+                        if file.beginning.readableBytes > 0 { try await upload.write(file.beginning) }
+                        if case .wholeFile = step { try await upload.endFile() }
+                    case .write(let bytes): try await upload.write(bytes)
+                    case .endFile: try await upload.endFile()
+                    }
+                }
+            } catch let problem as FormProblem {
+                try await checkDigest(before: problem, &rest)
+                throw problem
+            }
+            switch place {
+            case .beginning:
+                next = beginning
+                place = .body
+            case .body: next = try await rest.next(isolation: #isolation)
+            case .end: next = nil
+            }
+            guard let frame, next == nil, place == .body else { continue }
+            next = frame.end
+            place = .end
+        }
+        try digestCheck?.check()
+        try parser.finish()
+        try decodeTexts()
+    }
+
+    /// Which bytes of a form are read: those of a body that is no form have others before and after them.
+    private enum Place {
+        case beginning, body, end
+    }
+
+    /// Compares the whole body with its digests, before a form is refused as malformed: its bytes may have changed in
+    /// transit. A form that exceeds a limit or breaks a rule is refused at once.
+    private func checkDigest(before problem: FormProblem, _ rest: inout IncomingChunks) async throws {
+        guard digestCheck?.isComparing == true, problem.code.status == 400, bodyBytes <= maximumBodyBytes
+        else { return }
+        do {
+            while let chunk = try await rest.next(isolation: #isolation) {
+                digestCheck?.add(chunk)
+                // A longer body is refused whatever its digest.
+                guard bodyBytes <= maximumBodyBytes else { return }
+            }
+        } catch is RequestInterruption {
+            return
+        }
+        try digestCheck?.check()
+    }
+
+    /// The digest of the whole body, if the request asks for it.
+    var digest: BodyDigest? { digestCheck?.isWanted == true ? digestCheck?.digest : nil }
+
+    /// Parses up to the next step. Returns `nil` at the end of the chunk.
+    @inline(never)
+    private func nextStep(in chunk: ByteBuffer, at position: inout Int) throws -> Step? {
+        while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
+            if let step = try step(for: event, in: chunk) { return step }
+        }
+        return nil
+    }
+
+    private func step(for event: FormEvent, in chunk: ByteBuffer) throws -> Step? {
+        switch event {
+        case .partBegan(let header):
+            try begin(header)
+            return nil
+        case .bytes(let bytes):
+            observer?.partRead(bytes.count)
+            return try read(bytes, of: chunk)
+        case .partEnded:
+            defer { part = .none }
+            switch part {
+            case .none: return nil
+            case .field(let header, let value):
+                observer?.fieldEnded(text: value)
+                try add(value, of: header)
+                return nil
+            case .beginning(let header, let bytes): return .wholeFile(try file(header, beginningWith: bytes))
+            case .file: return .endFile
+            }
+        }
+    }
+
+    private func begin(_ header: PartHeader) throws {
+        partIndex = header.index
+        contentOffset = parser.offset
+        observer?.partBegan(header, at: contentOffset)
+        try keep(header.filename == nil ? Self.fieldBytes : Self.fileBytes)
+        try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
+        guard header.filename != nil else {
+            part = .field(header, value: [])
+            return
+        }
+        try hold((header.contentType ?? MediaType.octetStream.value).utf8.count)
+        parts.append(.file(fileCount))
+        fileCount += 1
+        part = .beginning(header, ByteBuffer())
+    }
+
+    /// Describes a file by its header and its first bytes.
+    private func file(
+        _ header: PartHeader, beginningWith bytes: ByteBuffer
+    ) throws(UploadProblem) -> IncomingFile {
+        let file = IncomingFile(header, beginning: bytes)
+        try hold(file.header.sentFilename?.utf8.count ?? 0)
+        if let damage = file.damage {
+            observer?.damageFound(damage, inFileAt: contentOffset, partIndex: partIndex)
+        }
+        guard let detected = file.header.detectedType else { return file }
+        switch typePolicy {
+        case .recordBoth: return file
+        case .correct: return file.corrected
+        case .refuse:
+            throw .contradictedType(
+                file.header.contentType, detected: detected, partIndex: partIndex,
+                offset: parser.offset)
+        }
+    }
+
+    private func read(_ bytes: FormBytes, of chunk: ByteBuffer) throws -> Step? {
+        switch part {
+        case .none: return nil
+        case .field(let header, var value):
+            try hold(bytes.count)
+            // Emptied first, because an array with two owners is copied when it grows.
+            part = .none
+            // By a quarter, because an array that doubles is up to half empty.
+            if value.capacity < value.count + bytes.count {
+                value.reserveCapacity(max(value.count + bytes.count, value.count / 4 * 5))
+            }
+            value.append(contentsOf: parser.piece(bytes, of: chunk).readableBytesView)
+            part = .field(header, value: value)
+            return nil
+        case .beginning(let header, var first):
+            part = .none
+            let piece = parser.piece(bytes, of: chunk)
+            if first.readableBytes == 0 { first = piece } else { first.writeImmutableBuffer(piece) }
+            guard IncomingFile.canJudge(first) else {
+                part = .beginning(header, first.kept)
+                return nil
+            }
+            part = .file
+            return .beginFile(try file(header, beginningWith: first))
+        case .file: return .write(parser.piece(bytes, of: chunk))
+        }
+    }
+
+    /// Adds a text field. One that is not in UTF-8 is decoded at the end of the form.
+    private func add(_ value: [UInt8], of header: PartHeader) throws {
+        if let label = header.charset {
+            try keep(Self.charsetBytes)
+            charsets[fields.count] = .some(Charset(label))
+        }
+        if !hasCharset, header.name == "_charset_", !value.isEmpty {
+            hasCharset = true
+            charset = Charset(ofForm: value)
+        }
+        parts.append(.field(fields.count))
+        if let text = String(validating: value, as: UTF8.self) {
+            fields.append(UploadRecord.Field(name: header.name, value: text))
+        } else {
+            fields.append(UploadRecord.Field(name: header.name, value: "", bytes: Data(value)))
+        }
+    }
+
+    /// Decodes the texts that are not in UTF-8, once the whole form has been read: its charset may come last.
+    private func decodeTexts() throws {
+        var decoder = CharsetDecoder()
+        for (index, field) in fields.enumerated() {
+            let charset = charsets[index] ?? charset
+            guard field.bytes != nil || charset?.hidesInASCII == true else { continue }
+            let bytes = field.content
+            // A text is kept with the bytes, and has up to three times as many.
+            try keep(3 * bytes.count)
+            let text =
+                decoder.text(of: bytes, in: charset, repairing: true) ?? String(decoding: bytes, as: UTF8.self)
+            let isSame = text.utf8.elementsEqual(bytes)
+            fields[index] = UploadRecord.Field(name: field.name, value: text, bytes: isSame ? nil : bytes)
+        }
+    }
+
+    /// Counts bytes of the form's texts and names.
+    private func hold(_ count: Int) throws(UploadProblem) {
+        guard recordBytes + count <= maximumRecordBytes else {
+            throw .recordTooLarge(maximum: maximumRecordBytes, partIndex: partIndex)
+        }
+        recordBytes += count
+        try keep(count)
+    }
+
+    /// Counts bytes that stay in memory until the form is a record, and its response was made.
+    private func keep(_ count: Int) throws(UploadProblem) {
+        heldBytes += count
+        guard heldBytes > roomBytes else { return }
+        let room = max(heldBytes - roomBytes, Self.leastRoomBytes)
+        if let text { try text.grow(by: room) } else { text = try shares.take(room, of: .textBytes, on: connection) }
+        roomBytes += room
+    }
+
+    /// Room is taken in steps of this many bytes, because a form has many short names and values.
+    private static let leastRoomBytes = 256
+    /// The memory for a field besides its texts, and that for a file, which has a digest and an address too.
+    private static let fieldBytes = 128
+    private static let fileBytes = 640
+    /// The memory for a charset that a part names.
+    private static let charsetBytes = 64
+
+    /// How many bytes of the body were read.
+    var bodyBytes: Int64 { max(parser.offset - (frame?.byteCount ?? 0), digestCheck?.byteCount ?? 0) }
+
+    /// The error that the client gets.
+    func problem(for error: any Error) -> any Error {
+        switch error {
+        case let problem as FormProblem: UploadProblem(problem)
+        case let interruption as RequestInterruption: interruption.problem(at: parser.offset) ?? error
+        default: error
+        }
+    }
+}
+
+@available(*, unavailable)
+extension IncomingForm: Sendable {}

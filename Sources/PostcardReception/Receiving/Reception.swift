@@ -1,0 +1,286 @@
+import HTTPTypes
+package import Logging
+import NIOCore
+import PostcardForm
+import PostcardFoundation
+import PostcardWire
+package import PostcardStore
+
+/// Receives the form of a request and responds with its record, or refuses it.
+package struct Reception<Store: UploadStore>: Sendable {
+    let store: Store
+    package let options: UploadOptions
+    let meter: UploadMeter
+    /// The account of what each client holds.
+    let shares: ShareAccount
+    /// The limit of the store's bytes; `nil` if there is none.
+    let limit: StoreLimit?
+    /// The app's handler for the form, called once it is stored and before its response.
+    private var stored: StoredHandler?
+
+    package init(store: Store, options: UploadOptions, meter: UploadMeter, shares: ShareAccount, limit: StoreLimit?) {
+        self.store = store
+        self.options = options
+        self.meter = meter
+        self.shares = shares
+        self.limit = limit
+    }
+
+    /// The app's handler of a stored form. It returns the app's own answer in memory; `nil` shows the record.
+    package typealias StoredHandler = @Sendable (CommittedUpload) async throws -> FormResponse?
+
+    /// The reception of one request, whose form is passed to the app once it is stored.
+    package func passingForm(to stored: StoredHandler?) -> Self {
+        var reception = self
+        reception.stored = stored
+        return reception
+    }
+
+    /// A form that became a record.
+    struct Received {
+        let upload: CommittedUpload
+        /// The upload counts as one in progress until its response is sent.
+        let hold: ShareAccount.Hold
+        /// The room for the texts of the record, which are in memory as long as this value.
+        let text: ShareAccount.Hold?
+        /// The digest of the form, if its client asked for it.
+        let digest: BodyDigest?
+        /// The app's own answer; `nil` if the response shows the record.
+        var answer: FormResponse?
+    }
+
+    package func response(to request: IncomingRequest, on connection: (any RequestConnection)?, logger: Logger)
+        async throws -> FormResponse
+    {
+        let received = try await receive(request, on: connection, observer: connection?.report.observer, logger: logger)
+        return await response(showing: received, on: connection, logger: logger)
+    }
+
+    /// Receives the form of a request, and counts and reports what became of it.
+    ///
+    /// - Parameters:
+    ///   - connection: The connection of the request; `nil` on another server.
+    ///   - observer: Watches the parts of the form.
+    ///   - key: The key under which the form becomes a record. Defaults to the one in the request.
+    func receive(
+        _ request: IncomingRequest, on connection: (any RequestConnection)?, observer: (any FormObserver)?,
+        under key: UploadKey? = nil, logger: Logger
+    ) async throws -> Received {
+        var received: Received
+        do {
+            received = try await store(request, on: connection, observer: observer, under: key, logger: logger)
+        } catch let problem as UploadProblem {
+            let refusal = await observer?.refusal(for: problem) ?? problem
+            countRefusal(refusal)
+            throw named(refusal)
+        }
+        let upload = received.upload
+        meter.received(upload)
+        connection?.report.note(upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
+        // Whatever the app says of the form, it counts as received.
+        received.answer = try await answer(to: upload, logger: logger)
+        return received
+    }
+
+    /// The app's answer to a stored form. One that the store has kept is given again.
+    private func answer(to upload: CommittedUpload, logger: Logger) async throws -> FormResponse? {
+        guard let stored else { return nil }
+        let keeper = store as? any AnsweringUploadStore
+        let id = upload.record.id
+        do {
+            if upload.isRepetition, let bytes = try await keeper?.answer(to: id) {
+                return try await JSONDecoder().decode(FinalResponse.self, from: Data(bytes)).response { _ in
+                    .bytes(ByteBuffer(), nil)
+                }
+            }
+        } catch {
+            logger.error("Could not read an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
+        }
+        guard let answer = try await stored(upload) else { return nil }
+        do {
+            let kept = FinalResponse(answer, isAnswer: true, showing: id, length: 0)
+            try await keeper?.keepAnswer(Array(JSONEncoder().encode(kept)), to: id)
+        } catch {
+            logger.error("Could not keep an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
+        }
+        return answer
+    }
+
+    /// Counts a refusal, unless the account of what clients hold has made and counted it.
+    func countRefusal(_ problem: UploadProblem) {
+        if !problem.isOfShare { meter.refused(problem) }
+    }
+
+    /// The problem with all size limits in a list, if its status is 413 and it has no list.
+    func named(_ problem: UploadProblem) -> UploadProblem {
+        guard problem.status == .contentTooLarge, problem.limits.isEmpty else { return problem }
+        var problem = problem
+        problem.limits = options.sizeLimits
+        return problem
+    }
+
+    func response(
+        showing received: Received, on connection: (any RequestConnection)?, logger: Logger
+    ) async -> FormResponse {
+        if let answer = received.answer { return answer }
+        var headers: HTTPFields = [
+            .contentType: "application/json", .location: received.upload.record.url, .xContentTypeOptions: "nosniff",
+        ]
+        headers[.reprDigest] = received.digest?.fieldValue
+        return FormResponse(
+            status: .created, headers: headers, body: await body(of: received, on: connection, logger: logger))
+    }
+
+    /// The body of a response: the stored bytes, or for a small record the JSON, which is faster to encode than to
+    /// read. No other bytes of a record are in memory while its response is not read.
+    private func body(
+        of received: Received, on connection: (any RequestConnection)?, logger: Logger
+    ) async -> FormResponse.Body {
+        let record = received.upload.record
+        if record.expectedBytes <= Self.smallBytes {
+            let json = record.jsonBuffer()
+            // Escaped text may have six times the bytes.
+            if json.readableBytes <= Self.smallBytes { return .bytes(json, nil) }
+        }
+        do {
+            return try await body(ofRecord: record.id, received.hold, .immediate, logger: logger)
+        } catch {
+            // Another request has deleted it, or it cannot be opened now. The form was received in any case.
+            let json = record.jsonBuffer()
+            if let hold = try? shares.take(json.readableBytes, of: .responseBytes, on: connection) {
+                return .bytes(json, hold)
+            }
+            return .bytes(ByteBuffer(string: #"{"id":"\#(record.id)"}"#), nil)
+        }
+    }
+
+    /// The size of a record of which several thousand may be in memory.
+    private static var smallBytes: Int { 4 << 10 }
+
+    /// The stored bytes of a record.
+    ///
+    /// - Parameter hold: The room for the open file.
+    func body(
+        ofRecord id: UploadID, _ hold: ShareAccount.Hold, _ priority: FormResponse.Priority, logger: Logger
+    ) async throws -> FormResponse.Body {
+        do {
+            if let stored = try await store.openRecord(id) {
+                return .file(stored, hold, priority)
+            }
+        } catch let error as UploadStoreError {
+            logger.error("Could not read a record", metadata: ["upload": "\(id)", "error": "\(error)"])
+            meter.storeFailed(.read, error)
+            throw UploadProblem.unreadable
+        }
+        throw UploadProblem.uploadNotFound
+    }
+
+    private func store(
+        _ request: IncomingRequest, on connection: (any RequestConnection)?, observer: (any FormObserver)?,
+        under key: UploadKey?,
+        logger: Logger
+    ) async throws -> Received {
+        let form = try form(for: request, on: connection, observer: observer)
+        let key = try key ?? UploadKey(of: request, scope: options.keyScope)
+        var body = request.chunks()
+        try shares.check(of: .uploads, for: connection?.peer)
+        do {
+            // Before `100 Continue`, because a store without room throws here.
+            let announced = request.headers[.contentLength].flatMap { Int64($0) }
+            let upload = try await store.beginUpload(under: key, announcedBytes: announced)
+            let beginning: ByteBuffer?
+            let hold: ShareAccount.Hold
+            do {
+                if !upload.isRepetition { try limit?.check(announced ?? 0, of: connection?.peer) }
+                beginning = try await request.beginning(of: &body, on: connection)
+                hold = try shares.take(of: .uploads, on: connection)
+            } catch {
+                await upload.discard()
+                throw form.problem(for: error)
+            }
+            let start = ContinuousClock.now
+            meter.begins()
+            defer { meter.ended(bodyBytes: form.bodyBytes, after: start.duration(to: .now)) }
+            do {
+                try await form.receive(beginning, &body, into: upload)
+            } catch {
+                await upload.discard()
+                throw form.problem(for: error)
+            }
+            return Received(
+                upload: try await finish(upload, with: form, from: connection?.peer, logger: logger), hold: hold,
+                text: form.text, digest: form.digest)
+        } catch let error as UploadStoreError {
+            let problem = UploadProblem.store(error)
+            if problem.status.kind == .serverError {
+                logger.error("Could not store a form", metadata: ["error": "\(error)"])
+                meter.storeFailed(.store, error)
+            }
+            throw problem
+        }
+    }
+
+    private func finish(
+        _ upload: some PendingUpload, with form: IncomingForm, from peer: PeerAddress?, logger: Logger
+    ) async throws -> CommittedUpload {
+        do {
+            if let screening = Screening(options, shares),
+                let (index, reason) = try await screening.refusal(
+                    of: try await upload.finishedFiles(), from: peer, logger: logger)
+            {
+                throw UploadProblem.fileRefused(index, reason: reason)
+            }
+            let place =
+                upload.isRepetition
+                ? nil : try await limit?.place(for: form.bodyBytes, files: form.fileCount, of: peer)
+            let committed = try await upload.commit(fields: form.fields, parts: form.parts)
+            if !committed.isRepetition { place?.becomes(committed.record) }
+            return committed
+        } catch {
+            await upload.discard()
+            throw form.problem(for: error)
+        }
+    }
+
+    /// Makes the form of a request. Checks the head of the request.
+    @inline(never)
+    private func form(
+        for request: IncomingRequest, on connection: (any RequestConnection)?, observer: (any FormObserver)?
+    ) throws -> IncomingForm {
+        let frame = try frame(of: request)
+        return IncomingForm(
+            parser: try parser(for: request, in: frame), frame: frame,
+            digestCheck: try DigestCheck(of: request, [.contentDigest, .reprDigest]),
+            maximumRecordBytes: options.maximumRecordBytes, maximumBodyBytes: options.limits.maximumBodyBytes,
+            shares: shares, connection: connection, observer: observer, typePolicy: options.contentTypePolicy)
+    }
+
+    /// Makes the checker of a form that arrives in several requests. Checks the head of the request.
+    @inline(never)
+    func checker(for request: IncomingRequest) throws -> ArrivingFormChecker {
+        let frame = try frame(of: request)
+        return try ArrivingFormChecker(parser: try parser(for: request, in: frame), frame: frame)
+    }
+
+    /// What makes the body of a request a form, if it is none and need not be one. Checks the head of the request.
+    func frame(of request: IncomingRequest) throws(UploadProblem) -> FramedBody? {
+        let contentType = try request.head.formContentType(limits: options.limits)
+        return options.acceptsAnyBody && !FramedBody.isForm(contentType) ? FramedBody(of: request) : nil
+    }
+
+    private func parser(for request: IncomingRequest, in frame: FramedBody?) throws(UploadProblem) -> CheckedFormParser
+    {
+        var limits = options.limits
+        if let frame {
+            limits.maximumBodyBytes = limits.maximumBodyBytes.addingReportingOverflow(frame.byteCount).partialValue
+            if limits.maximumBodyBytes < 0 { limits.maximumBodyBytes = .max }
+        }
+        do {
+            return try CheckedFormParser(
+                contentType: frame?.contentType ?? request.headers[.contentType] ?? "", limits: limits,
+                rules: options.rules)
+        } catch {
+            throw UploadProblem(error)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+package import Logging
+import PostcardFoundation
+package import PostcardStore
+import Synchronization
+
+/// Screens files, a few at a time, in turns of the addresses that sent them.
+package struct Screening: Sendable {
+    private let screen: @Sendable (FinishedFile) async throws -> ScreeningVerdict
+    private let timeLimit: Duration
+    private let shares: ShareAccount
+
+    /// - Parameter shares: How many files may be screened at once.
+    package init(
+        timeLimit: Duration, _ shares: ShareAccount,
+        screen: @escaping @Sendable (FinishedFile) async throws -> ScreeningVerdict
+    ) {
+        self.screen = screen
+        self.timeLimit = timeLimit
+        self.shares = shares
+    }
+
+    /// - Returns: `nil` if the options ask for none.
+    init?(_ options: UploadOptions, _ shares: ShareAccount) {
+        guard let screen = options.screen else { return nil }
+        self.init(timeLimit: options.screeningTimeLimit, shares, screen: screen)
+    }
+
+    /// Screens files one after the other.
+    ///
+    /// - Parameter peer: The client that sent the files; `nil` if it is unknown.
+    /// - Returns: The first file that is refused, by its index, and why; `nil` if all are accepted.
+    /// - Throws: ``UploadProblem`` if there is no verdict.
+    package func refusal(
+        of files: [FinishedFile], from peer: PeerAddress?, logger: Logger
+    ) async throws(UploadProblem) -> (index: Int, reason: String)? {
+        for (index, file) in files.enumerated() {
+            let verdict: ScreeningVerdict
+            do {
+                verdict = try await screen(file, for: peer)
+            } catch let problem as UploadProblem {
+                throw problem
+            } catch {
+                logger.error("Could not screen a file", metadata: ["file": "\(index)", "error": "\(error)"])
+                throw UploadProblem.notScreened
+            }
+            if case .refused(let reason) = verdict { return (index, reason) }
+        }
+        return nil
+    }
+
+    /// Waits for the file's turn and screens it.
+    ///
+    /// - Parameter peer: The client that sent the file.
+    /// - Throws: ``UploadProblem`` if the file has no turn within the time limit, ``ScreeningTimeout`` if it is not
+    ///   screened by then, and the errors of the screening.
+    func screen(_ file: FinishedFile, for peer: PeerAddress?) async throws -> ScreeningVerdict {
+        let turn = Turn()
+        return try await within(timeLimit, or: overdue(turn)) { try await screen(file, for: peer, in: turn) }
+    }
+
+    private func overdue(_ turn: Turn) -> any Error {
+        guard turn.hasCome.load(ordering: .relaxed) else { return shares.usedUp(.screenings) }
+        return ScreeningTimeout(timeLimit: timeLimit)
+    }
+
+    /// The turn of a file that is to be screened.
+    private final class Turn: Sendable {
+        let hasCome = Atomic(false)
+    }
+
+    private func screen(
+        _ file: FinishedFile, for peer: PeerAddress?, in turn: Turn
+    ) async throws -> ScreeningVerdict {
+        let (hold, _) = try await shares.wait(for: 1...1, of: .screenings, for: peer)
+        defer { withExtendedLifetime(hold) {} }
+        turn.hasCome.store(true, ordering: .relaxed)
+        return try await screen(file)
+    }
+}
+
+/// A file was not screened within the time limit.
+struct ScreeningTimeout: Error, CustomStringConvertible {
+    let timeLimit: Duration
+
+    var description: String { "A file was not screened within \(timeLimit)." }
+}

@@ -1,0 +1,291 @@
+package import Logging
+package import NIOCore
+package import PostcardStore
+import Synchronization
+
+/// The account of what each client of a server holds of its shared resources. For each resource, a ``SharePool``
+/// decides.
+package final class ShareAccount: Sendable {
+    private typealias Pool = SharePool<(any Channel)?>
+
+    /// An item of a resource that waits.
+    private struct Ticket: Hashable {
+        let resource: SharedResource
+        let number: Int
+    }
+
+    private struct State {
+        var pools: [Pool]
+        var waiting: [Ticket: CheckedContinuation<Int, any Error>] = [:]
+        /// The connections on which a request has waited, each with the last such request. Each has one callback for
+        /// its end: one per request would add up while a connection is kept alive.
+        var connections: [ObjectIdentifier: Ticket] = [:]
+        /// The lines about refusals, by their codes.
+        var lines: [String: RepeatedLine] = [:]
+    }
+
+    package let limits: ShareLimits
+    private let state: Mutex<State>
+    private let meter: UploadMeter?
+    private let logger: Logger?
+    /// The minimum time that a client keeps what it holds while newcomers have no room.
+    private let patience: Duration
+
+    /// - Parameters:
+    ///   - limits: How much there is of each resource.
+    ///   - meter: Counts the refusals. Defaults to none.
+    ///   - logger: Logs refusals, one line a minute for each code. Defaults to none.
+    ///   - patience: How long a client keeps what it has, at least, while newcomers have no room. Defaults to 10
+    ///     seconds.
+    package init(
+        _ limits: ShareLimits, meter: UploadMeter? = nil, logger: Logger? = nil, patience: Duration = .seconds(10)
+    ) {
+        self.limits = limits
+        self.meter = meter
+        state = Mutex(State(pools: SharedResource.allCases.map { limits.pool(of: $0) }))
+        self.logger = logger
+        self.patience = patience
+    }
+
+    /// Part of a resource, given back with the object.
+    package final class Hold: Sendable {
+        private let account: ShareAccount
+        private let resource: SharedResource
+        private let number: Int
+        private let peer: PeerAddress?
+
+        fileprivate init(_ account: ShareAccount, _ resource: SharedResource, _ number: Int, _ peer: PeerAddress?) {
+            self.account = account
+            self.resource = resource
+            self.number = number
+            self.peer = peer
+        }
+
+        deinit { account.giveBack(number, of: resource) }
+
+        /// Takes more for the same item.
+        ///
+        /// - Throws: ``UploadProblem`` if there is no room. Nothing is taken then.
+        package func grow(by amount: Int) throws(UploadProblem) {
+            try use { pool throws(Pool.Refusal) in try pool.grow(number, by: amount) }
+        }
+
+        /// Checks whether more could be taken for the same item.
+        ///
+        /// - Throws: ``UploadProblem`` if there is no room.
+        func check(_ amount: Int) throws(UploadProblem) {
+            try use { pool throws(Pool.Refusal) in try pool.checkGrowth(number, by: amount) }
+        }
+
+        private func use(_ body: (inout Pool) throws(Pool.Refusal) -> Void) throws(UploadProblem) {
+            do throws(Pool.Refusal) {
+                try account.state.withLock { state throws(Pool.Refusal) in try body(&state.pools[resource.rawValue]) }
+            } catch {
+                throw account.refusal(error, of: resource, for: peer)
+            }
+        }
+    }
+
+    // MARK: - Taking
+
+    /// Takes part of a resource.
+    ///
+    /// - Parameters:
+    ///   - amount: How much.
+    ///   - peer: The client that it counts for.
+    ///   - channel: What is closed if the client has to give way to a newcomer.
+    /// - Throws: ``UploadProblem`` if there is no room: 429 if the address has used up its share, 503 if all is used up.
+    package func take(
+        _ amount: Int = 1, of resource: SharedResource, for peer: PeerAddress?, on channel: (any Channel)? = nil
+    ) throws(UploadProblem) -> Hold {
+        do throws(Pool.Refusal) {
+            let grant = try state.withLock { state throws(Pool.Refusal) in
+                try state.pools[resource.rawValue].take(amount...amount, for: peer, by: channel, at: .now)
+            }
+            return Hold(self, resource, grant.number, peer)
+        } catch {
+            throw refusal(error, of: resource, for: peer)
+        }
+    }
+
+    /// Checks whether part of a resource could be taken.
+    ///
+    /// - Throws: ``UploadProblem`` if there is no room.
+    func check(_ amount: Int = 1, of resource: SharedResource, for peer: PeerAddress?) throws(UploadProblem) {
+        do throws(Pool.Refusal) {
+            try state.withLock { state throws(Pool.Refusal) in
+                try state.pools[resource.rawValue].check(amount, for: peer)
+            }
+        } catch {
+            throw refusal(error, of: resource, for: peer)
+        }
+    }
+
+    /// Counts what is there already, even if it exceeds the limit.
+    func restore(_ amount: Int, of resource: SharedResource, for peer: PeerAddress?) -> Hold {
+        let grant = state.withLock { $0.pools[resource.rawValue].restore(amount, for: peer, by: nil, at: .now) }
+        return Hold(self, resource, grant.number, peer)
+    }
+
+    /// The refusal of a request that has waited for too long.
+    package func usedUp(_ resource: SharedResource) -> UploadProblem {
+        let problem = resource.usedUp(total: limits[resource])
+        note(problem)
+        return problem
+    }
+
+    private func giveBack(_ number: Int, of resource: SharedResource) {
+        let served = state.withLock { state in
+            state.pools[resource.rawValue].giveBack(number)
+            return Self.serve(resource, &state)
+        }
+        Self.resume(served)
+    }
+
+    // MARK: - Waiting
+
+    /// Takes part of a resource, after the requests of the same address that already wait for it and in turn with those
+    /// of other addresses.
+    ///
+    /// - Parameters:
+    ///   - amounts: The least and the most that is of use.
+    ///   - channel: A connection whose end also ends the wait.
+    /// - Throws: `CancellationError` if the task is cancelled, or the connection ends.
+    package func wait(
+        for amounts: ClosedRange<Int>, of resource: SharedResource, for peer: PeerAddress?,
+        on channel: (any Channel)? = nil
+    ) async throws -> (hold: Hold, amount: Int) {
+        if let taken = takeNow(amounts, of: resource, for: peer) { return taken }
+        let ticket = Ticket(
+            resource: resource, number: state.withLock { $0.pools[resource.rawValue].nextNumber() })
+        let amount = try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let isNew = state.withLock { state in
+                    state.waiting[ticket] = continuation
+                    state.pools[resource.rawValue].wait(ticket.number, for: amounts, peer: peer, owner: nil)
+                    guard let channel else { return false }
+                    return state.connections.updateValue(ticket, forKey: ObjectIdentifier(channel)) == nil
+                }
+                // A client that is gone leaves the queue.
+                if let channel, isNew { channel.closeFuture.whenComplete { [self] _ in closed(channel) } }
+                if Task.isCancelled || channel?.isActive == false { leave(ticket) }
+                Self.resume(state.withLock { Self.serve(resource, &$0) })
+            }
+        } onCancel: {
+            leave(ticket)
+        }
+        return (Hold(self, resource, ticket.number, peer), amount)
+    }
+
+    /// Takes part of a resource if nothing has to wait for it.
+    package func takeNow(
+        _ amounts: ClosedRange<Int>, of resource: SharedResource, for peer: PeerAddress?
+    ) -> (hold: Hold, amount: Int)? {
+        let grant = state.withLock { state in
+            try? state.pools[resource.rawValue].take(amounts, for: peer, by: nil, at: .now)
+        }
+        return grant.map { (Hold(self, resource, $0.number, peer), $0.amount) }
+    }
+
+    /// - Parameter channel: Retained until now, so that no other connection can have had its identifier.
+    private func closed(_ channel: any Channel) {
+        let ticket = state.withLock { $0.connections.removeValue(forKey: ObjectIdentifier(channel)) }
+        if let ticket { leave(ticket) }
+    }
+
+    private func leave(_ ticket: Ticket) {
+        let (continuation, served) = state.withLock { state in
+            // Without one, it does not wait yet, or no longer.
+            let continuation = state.waiting.removeValue(forKey: ticket)
+            state.pools[ticket.resource.rawValue].leave(ticket.number)
+            return (continuation, Self.serve(ticket.resource, &state))
+        }
+        continuation?.resume(throwing: CancellationError())
+        Self.resume(served)
+    }
+
+    private typealias Served = [(continuation: CheckedContinuation<Int, any Error>, amount: Int)]
+
+    private static func serve(_ resource: SharedResource, _ state: inout State) -> Served {
+        guard state.pools[resource.rawValue].waitingCount > 0 else { return [] }
+        return state.pools[resource.rawValue].serve(at: .now).compactMap { grant in
+            state.waiting.removeValue(forKey: Ticket(resource: resource, number: grant.number)).map {
+                ($0, grant.amount)
+            }
+        }
+    }
+
+    private static func resume(_ served: Served) {
+        for (continuation, amount) in served { continuation.resume(returning: amount) }
+    }
+
+    // MARK: - Refusing
+
+    private func refusal(_ refusal: Pool.Refusal, of resource: SharedResource, for peer: PeerAddress?) -> UploadProblem
+    {
+        let problem: UploadProblem
+        switch refusal {
+        // No address can do anything about how fast uploads are removed.
+        case .ofAddress where resource == .excessBytes: problem = resource.usedUp(total: limits[resource])
+        case .ofAddress(let limit): problem = resource.shareUsedUp(limit: limit)
+        case .ofAll:
+            problem = resource.usedUp(total: limits[resource])
+            let isNewcomer = state.withLock { $0.pools[resource.rawValue].held(by: peer) == 0 }
+            if isNewcomer { makeRoom(in: resource) }
+        }
+        note(problem)
+        return problem
+    }
+
+    /// Closes the connection or stream that has to give way to a newcomer, if there is one.
+    package func makeRoom(in resource: SharedResource) {
+        let start = ContinuousClock.now - patience
+        let channel = state.withLock { $0.pools[resource.rawValue].giveWay(takenBefore: start) }
+        channel??.close(promise: nil)
+    }
+
+    /// Counts a refusal, and logs those with its code at most once a minute.
+    private func note(_ problem: UploadProblem) {
+        meter?.refused(problem)
+        guard let logger else { return }
+        let count = state.withLock { $0.lines[problem.code, default: RepeatedLine()].count(at: .now) }
+        guard let count else { return }
+        logger.warning(
+            "Refused clients that hold too much", metadata: ["code": "\(problem.code)", "count": "\(count)"])
+    }
+
+    // MARK: - For status and tests
+
+    /// What clients hold of a resource.
+    package struct Usage: Sendable {
+        package let resource: SharedResource
+        package let used: Int
+        package let total: Int
+        /// How many requests wait for it.
+        package let waiting: Int
+    }
+
+    /// What clients hold of each resource that is limited.
+    package var usage: [Usage] {
+        state.withLock { state in
+            SharedResource.allCases.filter { limits[$0] < .max }.map { resource in
+                let pool = state.pools[resource.rawValue]
+                return Usage(
+                    resource: resource, used: pool.total - pool.free, total: pool.total, waiting: pool.waitingCount)
+            }
+        }
+    }
+
+    /// How much of a resource no client holds.
+    package func free(of resource: SharedResource) -> Int { state.withLock { $0.pools[resource.rawValue].free } }
+
+    /// How many requests wait for a resource.
+    func waitingCount(for resource: SharedResource) -> Int {
+        state.withLock { $0.pools[resource.rawValue].waitingCount }
+    }
+
+    /// The address that holds most of a resource.
+    func largestHolder(of resource: SharedResource) -> PeerAddress? {
+        state.withLock { $0.pools[resource.rawValue].largestHolder }
+    }
+}

@@ -1,0 +1,311 @@
+import NIOCore
+import PostcardStore
+
+/// A limited resource, such as connections or bytes of memory, divided among the addresses that use it.
+///
+/// The pool is a pure value: ``ShareAccount`` has the lock, and its callers have the clock.
+///
+/// - An address may hold a share of what is free, by default a quarter, so what is left shrinks with each greedy address
+///   and is never used up by a few of them: four addresses hold two thirds of it, and sixteen 99 percent. An address
+///   that has one item alone may hold half, because a single upload may be large.
+/// - A tenth is kept for addresses that hold little. Each of them gets a 64th of it, at least one item, so that it takes
+///   more than 64 addresses, each with a connection or an upload of its own, to keep a newcomer waiting.
+/// - If even that is used up, a newcomer makes the oldest item of the address that holds most give way.
+/// - Requests that wait are served in turns of their addresses, and in order for each address.
+struct SharePool<Owner: Sendable>: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    /// Why an address does not get more.
+    enum Refusal: Error, Hashable {
+        /// The address already holds the maximum that it may hold now.
+        case ofAddress(limit: Int)
+        /// The other addresses hold too much.
+        case ofAll
+    }
+
+    /// An amount that an address was granted.
+    struct Grant: Hashable {
+        /// Identifies the item.
+        let number: Int
+        let amount: Int
+    }
+
+    private struct Item {
+        let peer: PeerAddress?
+        var amount: Int
+        let since: Instant
+        let owner: Owner
+        var isGivingWay = false
+    }
+
+    private struct Waiter {
+        let peer: PeerAddress?
+        let amounts: ClosedRange<Int>
+        let owner: Owner
+    }
+
+    private struct Holder {
+        var held = 0
+        var items = 0
+        /// The numbers of its waiting requests in order, and of some that have left.
+        var queue = CircularBuffer<Int>()
+        /// The number of requests in the queue that are still waiting.
+        var waiting = 0
+        /// Whether the address is in ``SharePool/turns``.
+        var hasTurn = false
+
+        var isIdle: Bool { items == 0 && waiting == 0 && !hasTurn }
+    }
+
+    private typealias Holders = [PeerAddress?: Holder]
+
+    let total: Int
+    /// The amount that is kept for addresses that hold little.
+    let reserve: Int
+    /// The amount of the reserve that one address may use.
+    let firstAmount: Int
+    private let share: Double
+    /// The amount that no address holds. Negative if ``restore(_:for:by:at:)`` has exceeded the total.
+    private(set) var free: Int
+    /// The holders by address. `nil` is for clients that cannot be distinguished, which are not limited.
+    private var holders: Holders = [:]
+    private var items: [Int: Item] = [:]
+    private var waiters: [Int: Waiter] = [:]
+    /// The addresses whose requests wait, each once.
+    private var turns = CircularBuffer<PeerAddress?>()
+    /// Whether the first address in `turns` waits for what others hold, so that no other address is granted anything
+    /// before it.
+    private var isBlocked = false
+    private var lastNumber = 0
+
+    /// The share of an address that has one item alone, which may be large.
+    private static var shareOfOnlyItem: Double { 0.5 }
+    /// How many more pieces an address can get after one of variable size.
+    private static var pieces: Int { 8 }
+
+    /// - Parameters:
+    ///   - total: How much all addresses may hold together.
+    ///   - share: The share of what is free that one address may hold, from 0 to 1. 1 means that addresses are not
+    ///     limited, and nothing is kept for newcomers.
+    ///   - unit: The smallest useful amount.
+    init(total: Int, share: Double, unit: Int = 1) {
+        self.total = max(total, 1)
+        self.share = share
+        reserve = share < 1 ? max(self.total / 10, 1) : 0
+        firstAmount = max(reserve / 64, min(unit, reserve), 1)
+        free = self.total
+    }
+
+    // MARK: - Taking
+
+    /// Takes room for an item.
+    ///
+    /// - Parameter amounts: The least and the most that the item needs. An item of variable size gets an eighth of what
+    ///   its address may still have, so that there is some for the next ones.
+    mutating func take(
+        _ amounts: ClosedRange<Int>, for peer: PeerAddress?, by owner: Owner, at now: Instant
+    ) throws(Refusal) -> Grant {
+        guard !isBlocked else { throw .ofAll }
+        let holder = holders.index(forKey: peer)
+        if let holder, holders.values[holder].waiting > 0 { throw .ofAddress(limit: holders.values[holder].held) }
+        let grant = Grant(number: nextNumber(), amount: try grant(amounts, to: peer, at: holder, isNewItem: true))
+        add(grant, peer, at: holder, owner, now)
+        return grant
+    }
+
+    /// Checks whether an item could be taken.
+    func check(_ amount: Int, for peer: PeerAddress?) throws(Refusal) {
+        _ = try grant(amount...amount, to: peer, at: holders.index(forKey: peer), isNewItem: true)
+    }
+
+    /// Checks whether an item could become larger.
+    func checkGrowth(_ number: Int, by amount: Int) throws(Refusal) {
+        guard let item = items.index(forKey: number) else { return }
+        let peer = items.values[item].peer
+        _ = try grant(amount...amount, to: peer, at: holders.index(forKey: peer), isNewItem: false)
+    }
+
+    /// Makes an item larger.
+    mutating func grow(_ number: Int, by amount: Int) throws(Refusal) {
+        guard let item = items.index(forKey: number) else { return }
+        let peer = items.values[item].peer
+        guard let holder = holders.index(forKey: peer) else { return }
+        _ = try grant(amount...amount, to: peer, at: holder, isNewItem: false)
+        items.values[item].amount += amount
+        holders.values[holder].held += amount
+        free -= amount
+    }
+
+    /// Takes room for an item that is there already, even if there is none. The items may be as large as a disk says,
+    /// so the sum counts only as far as it is a number.
+    mutating func restore(_ amount: Int, for peer: PeerAddress?, by owner: Owner, at now: Instant) -> Grant {
+        let held = total - free
+        let grant = Grant(number: nextNumber(), amount: min(amount, .max - held))
+        add(grant, peer, at: holders.index(forKey: peer), owner, now)
+        return grant
+    }
+
+    mutating func giveBack(_ number: Int) {
+        guard let item = items.removeValue(forKey: number) else { return }
+        free += item.amount
+        guard let holder = holders.index(forKey: item.peer) else { return }
+        holders.values[holder].held -= item.amount
+        holders.values[holder].items -= 1
+        if holders.values[holder].isIdle { holders.remove(at: holder) }
+    }
+
+    /// The part of a requested amount that an address is granted.
+    ///
+    /// - Parameter holder: What the address holds; `nil` if it holds nothing. Each request is counted several times, so
+    ///   an address is looked up once for each.
+    private func grant(
+        _ amounts: ClosedRange<Int>, to peer: PeerAddress?, at holder: Holders.Index?, isNewItem: Bool
+    ) throws(Refusal) -> Int {
+        let held = holder.map { holders.values[$0].held } ?? 0
+        let items = (holder.map { holders.values[$0].items } ?? 0) + (isNewItem ? 1 : 0)
+        // What would be open to it if it held nothing.
+        let limit = limit(of: peer, open: max(free - reserve, 0) + held, items: items) ?? held + max(free, 0)
+        let rest = limit - held
+        guard amounts.lowerBound <= free, amounts.lowerBound <= rest else {
+            // Nothing that others give back, or that gives way, would be enough.
+            let most = self.limit(of: peer, open: total - reserve, items: items)
+            if let most, amounts.lowerBound > most { throw .ofAddress(limit: limit) }
+            throw held == 0 || amounts.lowerBound > free ? .ofAll : .ofAddress(limit: limit)
+        }
+        return min(amounts.upperBound, max(min(rest, free) / Self.pieces, amounts.lowerBound))
+    }
+
+    /// The amount that an address may hold in this many items, out of what is open to it; `nil` if the address is not
+    /// limited.
+    private func limit(of peer: PeerAddress?, open: Int, items: Int) -> Int? {
+        guard peer != nil, share < 1 else { return nil }
+        let part = items > 1 ? share : max(share, Self.shareOfOnlyItem)
+        return max(Int((Double(open) * part).rounded(.up)), firstAmount)
+    }
+
+    private mutating func add(
+        _ grant: Grant, _ peer: PeerAddress?, at holder: Holders.Index?, _ owner: Owner, _ now: Instant
+    ) {
+        items[grant.number] = Item(peer: peer, amount: grant.amount, since: now, owner: owner)
+        free -= grant.amount
+        if let holder {
+            holders.values[holder].held += grant.amount
+            holders.values[holder].items += 1
+        } else {
+            holders[peer] = Holder(held: grant.amount, items: 1)
+        }
+    }
+
+    // MARK: - Waiting
+
+    /// A number for an item that has to wait.
+    mutating func nextNumber() -> Int {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    /// Adds a request to the queue of its address.
+    ///
+    /// - Parameter number: The number that its item gets.
+    mutating func wait(_ number: Int, for amounts: ClosedRange<Int>, peer: PeerAddress?, owner: Owner) {
+        waiters[number] = Waiter(peer: peer, amounts: amounts, owner: owner)
+        var holder = holders[peer] ?? Holder()
+        holder.queue.append(number)
+        holder.waiting += 1
+        if !holder.hasTurn { turns.append(peer) }
+        holder.hasTurn = true
+        holders[peer] = holder
+    }
+
+    /// Removes a request from its queue.
+    mutating func leave(_ number: Int) {
+        guard let waiter = waiters.removeValue(forKey: number), var holder = holders.removeValue(forKey: waiter.peer)
+        else { return }
+        holder.waiting -= 1
+        // Searching a long queue for each number would be slow, so numbers that have left are removed together.
+        if holder.queue.count > 2 * holder.waiting + 16 {
+            let waiters = waiters
+            holder.queue.removeAll { waiters[$0] == nil }
+        }
+        holders[waiter.peer] = holder
+        if waiters.isEmpty { isBlocked = false }
+    }
+
+    /// Takes room for requests that wait, as long as there is any.
+    mutating func serve(at now: Instant) -> [Grant] {
+        var served: [Grant] = []
+        var unserved = 0
+        isBlocked = false
+        while unserved < turns.count, let peer = turns.first {
+            guard let (number, waiter) = firstInQueue(of: peer) else {
+                turns.removeFirst()
+                holders[peer]?.hasTurn = false
+                forgetIfIdle(peer)
+                continue
+            }
+            do throws(Refusal) {
+                let holder = holders.index(forKey: peer)
+                let grant = Grant(
+                    number: number, amount: try grant(waiter.amounts, to: peer, at: holder, isNewItem: true))
+                waiters[number] = nil
+                holders[peer]?.queue.removeFirst()
+                holders[peer]?.waiting -= 1
+                add(grant, peer, at: holder, waiter.owner, now)
+                served.append(grant)
+                unserved = 0
+            } catch {
+                guard case .ofAddress = error else {
+                    isBlocked = true
+                    return served
+                }
+                unserved += 1
+            }
+            turns.removeFirst()
+            turns.append(peer)
+        }
+        return served
+    }
+
+    private mutating func firstInQueue(of peer: PeerAddress?) -> (number: Int, waiter: Waiter)? {
+        while let number = holders[peer]?.queue.first {
+            if let waiter = waiters[number] { return (number, waiter) }
+            holders[peer]?.queue.removeFirst()
+        }
+        return nil
+    }
+
+    private mutating func forgetIfIdle(_ peer: PeerAddress?) {
+        if holders[peer]?.isIdle == true { holders[peer] = nil }
+    }
+
+    // MARK: - Giving way
+
+    /// The owner of the item that gives way to a newcomer: of those taken before a time, the oldest of the address that
+    /// holds most. It is not chosen again. `nil` if there is none, or addresses are not limited. Clients that cannot be
+    /// distinguished do not give way, because one of them says nothing about what the others hold.
+    mutating func giveWay(takenBefore start: Instant) -> Owner? {
+        guard share < 1 else { return nil }
+        let old = items.filter { $0.value.since <= start && !$0.value.isGivingWay && $0.value.peer != nil }
+        let chosen = old.max { first, second in
+            let (one, other) = (holders[first.value.peer]?.held ?? 0, holders[second.value.peer]?.held ?? 0)
+            return one == other ? first.key > second.key : one < other
+        }
+        guard let number = chosen?.key else { return nil }
+        items[number]?.isGivingWay = true
+        return items[number]?.owner
+    }
+
+    // MARK: - For status and tests
+
+    /// How much an address holds.
+    func held(by peer: PeerAddress?) -> Int { holders[peer]?.held ?? 0 }
+
+    /// The address that holds most.
+    var largestHolder: PeerAddress? { holders.max { $0.value.held < $1.value.held }?.key }
+
+    /// How many requests wait.
+    var waitingCount: Int { waiters.count }
+
+    /// Whether nothing is held and nothing waits.
+    var isEmpty: Bool { items.isEmpty && waiters.isEmpty && free == total }
+}

@@ -1,0 +1,192 @@
+import HTTPTypes
+
+/// The resources that clients share, and their names in refusals.
+package enum SharedResource: Int, CaseIterable, Sendable {
+    /// Open connections. Clients without a share of them get no response: the connection is closed.
+    case connections
+    /// Open connections of the clients that PROXY headers name. The connections themselves are a proxy's.
+    case proxiedConnections
+    /// Requests in progress, each with its task and buffers. Streams of HTTP/2 are cheap for their client.
+    case requests
+    /// Forms that are being received, each with an open file, until their responses are sent.
+    case uploads
+    /// Bytes of text fields and names in memory, until their records are written and their responses are made.
+    case textBytes
+    case unfinishedUploads
+    /// Bytes of unfinished uploads on the disk.
+    case unfinishedBytes
+    /// Bytes of forms that became records while the store was more than a tenth over its limit.
+    case excessBytes
+    /// Responses that are read from the store, each with an open file.
+    case responses
+    /// Bytes of responses in memory.
+    case responseBytes
+    /// Listeners of live events.
+    case listeners
+    /// Files that are being screened.
+    case screenings
+    /// Small pictures that are being made.
+    case thumbnails
+
+    /// The name of the resource in metrics.
+    package var metricName: String {
+        switch self {
+        case .connections: "connections"
+        case .proxiedConnections: "proxied_connections"
+        case .requests: "requests"
+        case .uploads: "uploads"
+        case .textBytes: "text_bytes"
+        case .unfinishedUploads: "unfinished_uploads"
+        case .unfinishedBytes: "unfinished_bytes"
+        case .excessBytes: "excess_bytes"
+        case .responses: "responses"
+        case .responseBytes: "response_bytes"
+        case .listeners: "listeners"
+        case .screenings: "screenings"
+        case .thumbnails: "thumbnails"
+        }
+    }
+
+    /// The smallest useful amount.
+    package var unit: Int {
+        switch self {
+        // The smallest piece in which a stored file is read.
+        case .responseBytes: 4 << 10
+        // A small form in three blocks of a disk.
+        case .excessBytes: 12 << 10
+        case .textBytes, .unfinishedBytes: 64 << 10
+        case .connections, .proxiedConnections, .requests, .uploads, .unfinishedUploads, .responses, .listeners,
+            .screenings, .thumbnails:
+            1
+        }
+    }
+}
+
+/// The total of each resource that clients share.
+package struct ShareLimits: Sendable {
+    private var totals: [Int]
+    /// The share of what is free that one address may hold, from 0 to 1.
+    package var clientShare: Double
+
+    /// Makes totals without limits.
+    ///
+    /// - Parameter clientShare: The share of what is free that one address may hold, from 0 to 1.
+    package init(clientShare: Double) {
+        self.clientShare = clientShare
+        totals = Array(repeating: .max, count: SharedResource.allCases.count)
+    }
+
+    package subscript(resource: SharedResource) -> Int {
+        get { totals[resource.rawValue] }
+        set { totals[resource.rawValue] = newValue }
+    }
+
+    func pool<Owner>(of resource: SharedResource) -> SharePool<Owner> {
+        // Every file waits for its turn, so one client may use all processors that no other needs.
+        let share = [.screenings, .thumbnails].contains(resource) ? 1 : clientShare
+        return SharePool(total: self[resource], share: share, unit: resource.unit)
+    }
+}
+
+// MARK: - Refusals
+
+extension SharedResource {
+    private struct Refusal {
+        let code: String
+        /// The name of the limit.
+        let limit: String
+        /// The resource in a sentence, after a number.
+        let noun: String
+        /// What an address can do that has used up its share; `nil` if nothing.
+        let advice: String?
+        var retryAfterSeconds = 5
+    }
+
+    private var refusal: Refusal {
+        switch self {
+        case .connections, .proxiedConnections:
+            Refusal(
+                code: "too-many-connections", limit: "maximumConnections", noun: "connections",
+                advice: "Close connections that you do not use.")
+        case .requests:
+            Refusal(
+                code: "too-many-requests", limit: "maximumConcurrentRequests", noun: "requests in progress",
+                advice: "Send fewer requests at once.")
+        case .uploads:
+            Refusal(
+                code: "too-many-uploads", limit: "maximumConcurrentUploads", noun: "forms at once",
+                advice: "Send fewer forms at once.")
+        case .textBytes:
+            Refusal(
+                code: "too-much-text", limit: "maximumHeldBytes",
+                noun: "bytes of text in forms that are being received",
+                advice: "Send fewer forms at once, with long texts as files.")
+        case .unfinishedUploads:
+            Refusal(
+                code: "too-many-unfinished-uploads", limit: "maximumUnfinished", noun: "unfinished uploads",
+                advice: "Finish or discard an upload, or send the form in one request.", retryAfterSeconds: 60)
+        case .unfinishedBytes:
+            Refusal(
+                code: "too-many-unfinished-uploads", limit: "maximumUnfinishedBytes",
+                noun: "bytes of unfinished uploads",
+                advice: "Finish or discard an upload, or send the form in one request.", retryAfterSeconds: 60)
+        case .excessBytes:
+            Refusal(
+                code: "store-over-limit", limit: "excessBytes",
+                noun: "bytes beyond the limit of the store while older uploads are being removed", advice: nil)
+        case .responses:
+            Refusal(
+                code: "too-many-answers", limit: "maximumConcurrentRequests", noun: "responses in progress",
+                advice: "Read the responses before you send more requests.")
+        case .responseBytes:
+            Refusal(
+                code: "too-many-answers", limit: "maximumHeldResponseBytes",
+                noun: "bytes of responses that are not read",
+                advice: "Read the responses before you send more requests.")
+        case .listeners:
+            Refusal(
+                code: "too-many-listeners", limit: "maximumListeners", noun: "listeners",
+                advice: "Close a page that shows this receiver, or request the list from time to time.",
+                retryAfterSeconds: 30)
+        case .screenings:
+            Refusal(
+                code: "too-many-screenings", limit: "maximumConcurrentScreenings", noun: "files that are screened",
+                advice: "Send the form again in a moment.", retryAfterSeconds: 30)
+        case .thumbnails:
+            Refusal(
+                code: "too-many-thumbnails", limit: "maximumConcurrentThumbnails", noun: "small pictures being made",
+                advice: "Request the picture again in a moment.")
+        }
+    }
+
+    /// The refusal of a request that finds all of the resource used up.
+    ///
+    /// - Parameter total: How much of it there is.
+    func usedUp(total: Int) -> UploadProblem {
+        let refusal = refusal
+        var problem = UploadProblem(
+            status: .serviceUnavailable, code: refusal.code,
+            detail: "All clients together may have \(total) \(refusal.noun), and there is no room for more.",
+            advice: "Send the request again in a moment.")
+        problem.limit = UploadProblem.Limit(name: refusal.limit, value: Int64(total))
+        problem.retryAfterSeconds = refusal.retryAfterSeconds
+        problem.isOfShare = true
+        return problem
+    }
+
+    /// The refusal of a request whose address has used up its share.
+    ///
+    /// - Parameter limit: How much the address may have now.
+    func shareUsedUp(limit: Int) -> UploadProblem {
+        let refusal = refusal
+        var problem = UploadProblem(
+            status: .tooManyRequests, code: refusal.code + "-of-client",
+            detail: "Your address may have \(limit) \(refusal.noun) now, and there is no room for more.",
+            advice: (refusal.advice.map { $0 + " " } ?? "")
+                + "Behind a proxy, start the receiver with --trust-proxy and the proxy's address.")
+        problem.limit = UploadProblem.Limit(name: refusal.limit + "OfClient", value: Int64(limit))
+        problem.retryAfterSeconds = refusal.retryAfterSeconds
+        problem.isOfShare = true
+        return problem
+    }
+}

@@ -1,0 +1,170 @@
+import PostcardFoundation
+package import PostcardStore
+import Synchronization
+
+/// The limit of the bytes in a store, from which the oldest uploads are removed while new forms arrive.
+///
+/// While the store is more than a tenth over its limit, a form becomes a record only if its client holds less than its
+/// share of a second tenth, ``SharedResource/excessBytes``. A form that was received waits a moment for that. So the
+/// store is never more than a fifth over its limit, plus one form, and a client that posts faster than uploads are
+/// removed keeps no room from others.
+package final class StoreLimit: Sendable {
+    /// A record that the ledger of the store does not have yet.
+    package struct Arrival: Sendable {
+        package let id: UploadID
+        package let bytes: Int64
+    }
+
+    private struct State {
+        /// The bytes in the ledger.
+        var ledgerBytes: Int128 = 0
+        /// The bytes of the newest upload. Beyond the limit they do not count, because nothing can be removed for them.
+        var newestBytes: Int64 = 0
+        /// The bytes of forms that are being committed, and of the arrivals.
+        var arrivingBytes: Int128 = 0
+        var arrivals: [Arrival] = []
+        /// What clients hold of the second tenth, until the store is less than a tenth over its limit.
+        var holds: [ShareAccount.Hold] = []
+        /// The forms that wait until there is room.
+        var waiting: [Int: AsyncStream<Void>.Continuation] = [:]
+        var lastNumber = 0
+    }
+
+    private let maximumBytes: Int64
+    private let blockBytes: Int64
+    private let shares: ShareAccount
+    /// How long a form that was received waits until older uploads are removed.
+    private let patience: Duration
+    private let onArrival: @Sendable () -> Void
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - maximumBytes: The limit.
+    ///   - blockBytes: See `MaintainedUploadStore.blockBytes`.
+    ///   - shares: What clients hold. The total of ``SharedResource/excessBytes`` is ``tenth(of:)``.
+    ///   - patience: How long a form that was received waits until older uploads are removed. Defaults to 5 seconds.
+    ///   - onArrival: Called after each arrival.
+    package init(
+        of maximumBytes: Int64, blockBytes: Int64, shares: ShareAccount, patience: Duration = .seconds(5),
+        onArrival: @escaping @Sendable () -> Void
+    ) {
+        self.maximumBytes = maximumBytes
+        self.blockBytes = blockBytes
+        self.shares = shares
+        self.patience = patience
+        self.onArrival = onArrival
+    }
+
+    /// A tenth of a limit, by which it may be exceeded before clients are refused.
+    package static func tenth(of maximumBytes: Int64) -> Int { Int(clamping: maximumBytes / 10) }
+
+    private func isExceeded(_ state: State) -> Bool {
+        let countedBytes = state.ledgerBytes + state.arrivingBytes - Int128(max(state.newestBytes - maximumBytes, 0))
+        return countedBytes > Int128(maximumBytes) + Int128(Self.tenth(of: maximumBytes))
+    }
+
+    /// The bytes that a form will have in the store, before its record is known.
+    private func expectedBytes(_ formBytes: Int64, files: Int) -> Int64 {
+        let (bytes, isOver) = formBytes.addingReportingOverflow(blockBytes * Int64(files + 2))
+        return isOver ? .max : bytes
+    }
+
+    /// Checks whether a form could become a record now.
+    ///
+    /// - Parameter formBytes: The announced length of the form.
+    /// - Throws: ``UploadProblem`` if the store is too far over its limit.
+    func check(_ formBytes: Int64, of peer: PeerAddress?) throws(UploadProblem) {
+        guard state.withLock({ isExceeded($0) }) else { return }
+        try shares.check(Int(clamping: expectedBytes(formBytes, files: 1)), of: .excessBytes, for: peer)
+    }
+
+    /// Counts a form that is about to become a record. Waits a moment if the store is too far over its limit.
+    ///
+    /// - Throws: ``UploadProblem`` if it still is then, and `CancellationError` if the task is cancelled.
+    func place(for formBytes: Int64, files: Int, of peer: PeerAddress?) async throws -> Place {
+        let bytes = expectedBytes(formBytes, files: files)
+        if let place = placeNow(bytes, of: peer) { return place }
+        return try await within(patience, or: self.shares.usedUp(.excessBytes)) {
+            let (changes, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+            let number = self.state.withLock { state in
+                state.lastNumber += 1
+                state.waiting[state.lastNumber] = continuation
+                return state.lastNumber
+            }
+            defer { self.state.withLock { _ = $0.waiting.removeValue(forKey: number) } }
+            // There may be room since the first try.
+            continuation.yield()
+            for await _ in changes {
+                if let place = self.placeNow(bytes, of: peer) { return place }
+            }
+            throw CancellationError()
+        }
+    }
+
+    private func placeNow(_ bytes: Int64, of peer: PeerAddress?) -> Place? {
+        let isOver = state.withLock { state in
+            let isOver = isExceeded(state)
+            if !isOver { state.arrivingBytes += Int128(bytes) }
+            return isOver
+        }
+        guard isOver else { return Place(self, bytes, nil) }
+        let amount = Int(clamping: bytes)
+        guard let (hold, _) = shares.takeNow(amount...amount, of: .excessBytes, for: peer) else { return nil }
+        state.withLock { $0.arrivingBytes += Int128(bytes) }
+        return Place(self, bytes, hold)
+    }
+
+    private func giveBack(_ bytes: Int64) {
+        state.withLock { state in
+            state.arrivingBytes -= Int128(bytes)
+            for waiting in state.waiting.values { waiting.yield() }
+        }
+    }
+
+    /// The place of a form that becomes a record. It is given back with the object, unless there is a record then.
+    final class Place: Sendable {
+        private let limit: StoreLimit
+        private let bytes: Int64
+        private let hold: ShareAccount.Hold?
+        private let isRecorded = Atomic(false)
+
+        fileprivate init(_ limit: StoreLimit, _ bytes: Int64, _ hold: ShareAccount.Hold?) {
+            self.limit = limit
+            self.bytes = bytes
+            self.hold = hold
+        }
+
+        deinit {
+            if !isRecorded.load(ordering: .relaxed) { limit.giveBack(bytes) }
+        }
+
+        /// Passes the record on to the ledger. Called at most once.
+        func becomes(_ record: UploadRecord) {
+            isRecorded.store(true, ordering: .relaxed)
+            let arrival = Arrival(id: record.id, bytes: record.storedBytes(inBlocksOf: limit.blockBytes))
+            limit.state.withLock { state in
+                state.arrivingBytes += Int128(arrival.bytes) - Int128(bytes)
+                state.arrivals.append(arrival)
+                state.newestBytes = arrival.bytes
+                if let hold { state.holds.append(hold) }
+            }
+            limit.onArrival()
+        }
+    }
+
+    /// Brings the ledger up to date.
+    ///
+    /// - Parameter enter: Enters the arrivals, and returns the bytes in the ledger, and those of the newest upload.
+    package func update(_ enter: ([Arrival]) -> (all: Int128, newest: Int64)) {
+        // Released outside of the lock.
+        var released: [ShareAccount.Hold] = []
+        state.withLock { state in
+            for arrival in state.arrivals { state.arrivingBytes -= Int128(arrival.bytes) }
+            (state.ledgerBytes, state.newestBytes) = enter(state.arrivals)
+            state.arrivals = []
+            if !isExceeded(state) { swap(&released, &state.holds) }
+        }
+        released = []
+        state.withLock { for waiting in $0.waiting.values { waiting.yield() } }
+    }
+}

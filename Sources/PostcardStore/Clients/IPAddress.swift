@@ -1,0 +1,62 @@
+package import NIOCore
+
+/// An IPv4 or IPv6 address. An IPv4 address that is written as an IPv6 one (RFC 4291 §2.5.5.2) is the IPv4 address.
+package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
+    package enum Family: Sendable {
+        case v4, v6
+
+        /// The number of bits of an address.
+        package var width: Int { self == .v4 ? 32 : 128 }
+    }
+
+    package let family: Family
+    /// The address as a number. That of an IPv4 address has 32 bits.
+    package let bits: UInt128
+
+    /// - Parameter bytes: The 4 or 16 bytes of an address, in network byte order; `nil` for any other number of bytes.
+    package init?(bytes: some Collection<UInt8>) {
+        let number = bytes.prefix(16).reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
+        switch bytes.count {
+        case 4: (family, bits) = (.v4, number)
+        case 16 where number >> 32 == 0xFFFF: (family, bits) = (.v4, number & 0xFFFF_FFFF)
+        case 16: (family, bits) = (.v6, number)
+        default: return nil
+        }
+    }
+
+    /// - Returns: `nil` for an address of another kind, such as a Unix socket's.
+    package init?(_ address: SocketAddress?) {
+        guard let address, case let family = address.protocol, family != .unix else { return nil }
+        let bytes = address.withSockAddr { pointer, count in
+            let bytes = UnsafeRawBufferPointer(start: pointer, count: count)
+            // The fields of `sockaddr_in` and `sockaddr_in6`.
+            return family == .inet6 ? Array(bytes.dropFirst(8).prefix(16)) : Array(bytes.dropFirst(4).prefix(4))
+        }
+        self.init(bytes: bytes)
+    }
+
+    /// The maximum number of characters of an address: `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255`.
+    private static let maximumCharacters = 45
+
+    /// - Parameter text: An address without a port, brackets or a zone: decimals with periods, or as in RFC 4291 §2.2.
+    package init?(text: some StringProtocol) {
+        guard text.utf8.count <= Self.maximumCharacters, text.utf8.allSatisfy(Self.isOfAddress),
+            let address = try? SocketAddress(ipAddress: String(text), port: 0)
+        else { return nil }
+        self.init(address)
+    }
+
+    private static func isOfAddress(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+            UInt8(ascii: "A")...UInt8(ascii: "F"), UInt8(ascii: "."), UInt8(ascii: ":"):
+            true
+        default: false
+        }
+    }
+
+    package var description: String {
+        let bytes = stride(from: family.width - 8, through: 0, by: -8).map { UInt8(truncatingIfNeeded: bits >> $0) }
+        return (try? SocketAddress(packedIPAddress: ByteBuffer(bytes: bytes), port: 0))?.ipAddress ?? ""
+    }
+}

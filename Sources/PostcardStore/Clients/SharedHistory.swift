@@ -1,0 +1,115 @@
+import NIOCore
+
+/// The latest items of all clients. If there are too many, the address that has most loses its oldest one, so that no
+/// client pushes out what few others have.
+package struct SharedHistory<Item: Sendable>: Sendable {
+    /// A class: an item may have many references, which would be copied with each look at its number.
+    private final class Entry: Sendable {
+        /// Counts the items that were added.
+        let number: Int
+        let item: Item
+        let bytes: Int
+
+        init(number: Int, item: Item, bytes: Int) {
+            (self.number, self.item, self.bytes) = (number, item, bytes)
+        }
+    }
+
+    /// What an address has, oldest first.
+    private struct Share {
+        var entries = CircularBuffer<Entry>(initialCapacity: 1)
+        var bytes = 0
+
+        mutating func append(_ entry: Entry) {
+            entries.append(entry)
+            bytes += entry.bytes
+        }
+
+        mutating func removeFirst() -> Entry? {
+            let entry = entries.popFirst()
+            bytes -= entry?.bytes ?? 0
+            return entry
+        }
+    }
+
+    /// The addresses that have items. `nil` is for clients that cannot be distinguished.
+    private var shares: [PeerAddress?: Share] = [:]
+    private var lastNumber = 0
+    private var count = 0
+    private var bytes = 0
+
+    package init() {}
+
+    /// All items, oldest first.
+    package var items: [Item] {
+        shares.values.flatMap(\.entries).sorted { $0.number < $1.number }.map(\.item)
+    }
+
+    /// Adds an item.
+    ///
+    /// - Parameter bytes: The size of the item. Defaults to 0, if only the number of items is limited.
+    package mutating func append(_ item: Item, of peer: PeerAddress?, bytes: Int = 0) {
+        lastNumber += 1
+        shares[peer, default: Share()].append(Entry(number: lastNumber, item: item, bytes: bytes))
+        count += 1
+        self.bytes += bytes
+    }
+
+    package mutating func removeAll(where isRemoved: (Item) -> Bool) {
+        for peer in Array(shares.keys) { removeAll(of: peer, where: isRemoved) }
+    }
+
+    package mutating func removeAll(of peer: PeerAddress?, where isRemoved: (Item) -> Bool) {
+        guard let share = shares.removeValue(forKey: peer) else { return }
+        var left = Share()
+        for entry in share.entries where !isRemoved(entry.item) { left.append(entry) }
+        count -= share.entries.count - left.entries.count
+        bytes -= share.bytes - left.bytes
+        if !left.entries.isEmpty { shares[peer] = left }
+    }
+
+    /// Removes the items that are too many or too large. The newest one stays, if any may.
+    ///
+    /// - Returns: The removed items.
+    package mutating func removeExcess(over maximumCount: Int, maximumBytes: Int = .max) -> [Item] {
+        let excess = count - max(maximumCount, 0)
+        var removed: [Item] = []
+        if excess == 1, let item = removeOldest(by: { $0.entries.count }) { removed.append(item) }
+        // The limit has become lower.
+        if excess > 1 { removed = removeOldest(excess) }
+        while bytes > maximumBytes, count > 1, let item = removeOldest(by: { $0.bytes }) { removed.append(item) }
+        return removed
+    }
+
+    /// Removes the oldest item of the address that has most, and not the newest item of all.
+    private mutating func removeOldest(by amount: (Share) -> Int) -> Item? {
+        var chosen: (amount: Int, number: Int, peer: PeerAddress?)?
+        for (peer, share) in shares {
+            guard let number = share.entries.first?.number, number < lastNumber || count == 1 else { continue }
+            let own = amount(share)
+            if let chosen, own < chosen.amount || own == chosen.amount && number > chosen.number { continue }
+            chosen = (own, number, peer)
+        }
+        return chosen.flatMap { removeFirst(of: $0.peer) }
+    }
+
+    /// Removes as many items in one pass, each from an address that has most by then.
+    private mutating func removeOldest(_ excess: Int) -> [Item] {
+        var ranked: [(rank: Int, number: Int, peer: PeerAddress?)] = []
+        for (peer, share) in shares {
+            for (index, entry) in share.entries.enumerated() {
+                ranked.append((share.entries.count - index, entry.number, peer))
+            }
+        }
+        ranked.sort { $0.rank == $1.rank ? $0.number < $1.number : $0.rank > $1.rank }
+        return ranked.prefix(excess).compactMap { removeFirst(of: $0.peer) }
+    }
+
+    private mutating func removeFirst(of peer: PeerAddress?) -> Item? {
+        guard let index = shares.index(forKey: peer), let entry = shares.values[index].removeFirst() else { return nil }
+        if shares.values[index].entries.isEmpty { shares.remove(at: index) }
+        count -= 1
+        bytes -= entry.bytes
+        return entry.item
+    }
+}

@@ -1,0 +1,175 @@
+import PostcardFiles
+public import PostcardFoundation
+import Synchronization
+import SystemPackage
+
+/// An unfinished upload in a ``LocalUploadStore``.
+public final class LocalUnfinishedUpload: UnfinishedUpload {
+    private struct State {
+        var facts: UnfinishedDirectory.Facts
+        var progress: UnfinishedUploadProgress
+        /// Whether all bytes of the upload are on the disk.
+        var isSynchronized = false
+        /// Whether the disk failed to store some bytes of the upload. The system reports that only once.
+        var hasLostBytes = false
+    }
+
+    public let id: ResumptionID
+    public let lock: UploadLock
+    let directory: UnfinishedDirectory
+    private let uploads: LocalUnfinishedUploads
+    private let state: Mutex<State>
+    /// The lock of the stored facts: a request that asks for the progress does not always hold the upload's lock.
+    private let changing = Mutex(())
+
+    /// An upload that a request is creating.
+    init(
+        _ id: ResumptionID, in directory: UnfinishedDirectory, _ facts: UnfinishedDirectory.Facts,
+        _ uploads: LocalUnfinishedUploads
+    ) {
+        self.id = id
+        self.directory = directory
+        self.uploads = uploads
+        lock = UploadLock(isReserved: true)
+        state = Mutex(State(facts: facts, progress: .unfinished(offset: 0)))
+    }
+
+    /// An upload from before the store was opened.
+    init(
+        _ id: ResumptionID, in directory: UnfinishedDirectory, _ facts: UnfinishedDirectory.Facts,
+        _ progress: UnfinishedUploadProgress, _ uploads: LocalUnfinishedUploads
+    ) {
+        self.id = id
+        self.directory = directory
+        self.uploads = uploads
+        lock = UploadLock(isReserved: false)
+        state = Mutex(State(facts: facts, progress: progress))
+    }
+
+    private var facts: UnfinishedDirectory.Facts { state.withLock { $0.facts } }
+
+    public var form: UnfinishedForm {
+        let facts = facts
+        var form = UnfinishedForm(
+            contentType: facts.contentType, key: UploadKey(digest: facts.keyDigest), length: facts.length,
+            reprDigest: facts.reprDigest, wantReprDigest: facts.wantReprDigest)
+        form.fileParameters = facts.fileParameters
+        form.client = facts.client
+        return form
+    }
+
+    public var expires: Date { facts.expires }
+    public var progress: UnfinishedUploadProgress { state.withLock { $0.progress } }
+
+    /// How many bytes the directory holds.
+    var bytes: Int64 {
+        if case .unfinished(let offset) = progress { offset } else { 0 }
+    }
+
+    /// - Throws: ``UploadStoreError`` if the disk fails to store the bytes. The upload is gone from then on.
+    public func durableProgress() async throws -> UnfinishedUploadProgress {
+        let progress = progress
+        let (isSynchronized, hasLostBytes) = state.withLock { ($0.isSynchronized, $0.hasLostBytes) }
+        guard case .unfinished(let offset) = progress else { return progress }
+        guard !hasLostBytes else { return .gone }
+        let opened = try await onFileThread { [directory] () -> (file: AppendedFile, size: Int64)? in
+            do throws(FileError) {
+                let body = try AppendedFile(directory.body)
+                return (file: body, size: try body.size())
+            } catch  where error.errno == .noSuchFileOrDirectory {
+                return nil
+            }
+        }
+        guard let (body, size) = opened, size >= offset else {
+            // Something else has shortened the file. Bytes that the client was promised cannot be asked for again.
+            state.withLock { $0.hasLostBytes = true }
+            return .gone
+        }
+        guard !isSynchronized else { return progress }
+        do {
+            try await onFileThread { try body.synchronize() }
+        } catch {
+            state.withLock { $0.hasLostBytes = true }
+            throw error
+        }
+        try await change { $0.promised = max(offset, $0.promised ?? 0) }
+        // Bytes that have arrived in the meantime are not synced.
+        state.withLock { $0.isSynchronized = $0.progress == progress }
+        return progress
+    }
+
+    public func setLength(_ length: Int64) async throws {
+        guard facts.length == nil else { return }
+        try await change { $0.length = length }
+    }
+
+    private func change(_ change: @escaping @Sendable (inout UnfinishedDirectory.Facts) -> Void) async throws {
+        try await onFileThread { [self] in
+            try changing.withLock { _ in
+                var facts = facts
+                change(&facts)
+                try directory.update(facts)
+                state.withLock { [facts] in $0.facts = facts }
+            }
+        }
+    }
+
+    public func makeAppender(isRevertible: Bool) async throws -> LocalUploadAppender {
+        try await LocalUploadAppender(to: self, of: uploads)
+    }
+
+    func advance(by count: Int) {
+        state.withLock { state in
+            guard case .unfinished(let offset) = state.progress else { return }
+            state.progress = .unfinished(offset: offset + Int64(count))
+            state.isSynchronized = false
+        }
+    }
+
+    /// Gives up the upload: some of its bytes are known to be wrong.
+    func loseBytes() {
+        state.withLock { $0.hasLostBytes = true }
+    }
+
+    /// Takes back bytes that no client was promised.
+    func retreat(to offset: Int64) {
+        state.withLock { state in
+            guard case .unfinished(let current) = state.progress, current > offset else { return }
+            state.progress = .unfinished(offset: offset)
+            state.isSynchronized = false
+        }
+    }
+
+    public func openContent() async throws -> any StoredFile {
+        try await onFileThread { [directory] in
+            guard let file = try LocalFile(directory.body) else {
+                throw FileError("open", directory.body, Errno.noSuchFileOrDirectory)
+            }
+            return file
+        }
+    }
+
+    public func finish(with response: FinalResponse, options: ResumptionOptions) async throws {
+        try await uploads.finish(self, with: response, options: options)
+    }
+
+    func store(_ response: FinalResponse) async throws {
+        try await onFileThread { [directory] in try directory.finish(response) }
+        state.withLock { $0.progress = .finished(length: response.length, record: response.record) }
+    }
+
+    public func response() async throws -> FinalResponse {
+        do {
+            return try await onFileThread { [directory] in try directory.response() }
+        } catch let error as UploadStoreError where error.code == .damaged {
+            await uploads.setAside(self, error.underlyingError ?? error)
+            throw error
+        }
+    }
+
+    public func discard() async throws { try await uploads.remove(self) }
+
+    func becomeGone() {
+        state.withLock { $0.progress = .gone }
+    }
+}

@@ -1,0 +1,225 @@
+import Logging
+import PostcardFiles
+import PostcardFoundation
+import Synchronization
+import SystemPackage
+
+/// The unfinished uploads of a ``LocalUploadStore``, and the responses that are kept.
+final class LocalUnfinishedUploads: Sendable {
+    private struct Table {
+        var uploads: [ResumptionID: LocalUnfinishedUpload] = [:]
+        /// The uploads that have a response.
+        var finished = SharedHistory<ResumptionID>()
+        var nextSweep = Date.distantPast
+    }
+
+    private let directory: StoreDirectory
+    private let damaged: DamagedUploads
+    private let logger: Logger
+    private let table: Mutex<Table>
+
+    /// How often expired uploads are removed, in seconds.
+    private static let sweepInterval: TimeInterval = 60
+
+    /// Loads the uploads on the disk, and removes those whose address no client knows. The call blocks.
+    init(directory: StoreDirectory, damaged: DamagedUploads, logger: Logger, now: Date = Date()) throws {
+        self.directory = directory
+        self.damaged = damaged
+        self.logger = logger
+        table = Mutex(Table())
+        var table = Table()
+        var finished: [(id: ResumptionID, facts: UnfinishedDirectory.Facts)] = []
+        for name in try Self.names(in: directory.unfinished) {
+            let folder = UnfinishedDirectory(path: directory.unfinished.appending(name))
+            guard let id = ResumptionID(name), let (facts, progress) = Self.load(folder, id, damaged, logger, now)
+            else {
+                continue
+            }
+            table.uploads[id] = LocalUnfinishedUpload(id, in: folder, facts, progress, self)
+            if case .finished = progress { finished.append((id, facts)) }
+        }
+        for (id, facts) in finished.sorted(by: { $0.facts.created < $1.facts.created }) {
+            table.finished.append(id, of: facts.client)
+        }
+        self.table.withLock { [table] in $0 = table }
+    }
+
+    private static func names(in folder: FilePath) throws -> [String] {
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: folder.string)
+        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
+            return []
+        }
+    }
+
+    /// - Returns: `nil` if there is nothing to resume.
+    private static func load(
+        _ folder: UnfinishedDirectory, _ id: ResumptionID, _ damaged: DamagedUploads, _ logger: Logger, _ now: Date
+    ) -> (facts: UnfinishedDirectory.Facts, progress: UnfinishedUploadProgress)? {
+        do {
+            if let loaded = try folder.load(), loaded.facts.expires > now { return loaded }
+        } catch  where StoreDamage.isCause(of: error) {
+            damaged.setAside(folder.path, id.loggedText, error)
+            return nil
+        } catch {
+            // The disk may be readable again at the next start.
+            logger.error(
+                "Could not read an upload", metadata: ["upload": "\(id.loggedText)", "error": "\(shown(error))"])
+            return nil
+        }
+        do {
+            // Without a sync: what a power cut brings back is removed at the next start.
+            try FileManager.default.removeItem(atPath: folder.path.string)
+        } catch {
+            logger.warning(
+                "Could not remove an upload; the next start will",
+                metadata: ["upload": "\(id.loggedText)", "error": "\(shown(error))"])
+        }
+        return nil
+    }
+
+    /// An error, without the name of the upload's folder. Errors of Foundation name paths too, so only their code is
+    /// shown.
+    private static func shown(_ error: any Error) -> String {
+        switch error {
+        case let error as FileError: "\(UploadStoreError(error))"
+        case let error as UploadStoreError: "\(error)"
+        case let error as CocoaError: "\(type(of: error)) \(error.code.rawValue)"
+        default: "\(type(of: error))"
+        }
+    }
+
+    /// Releases the uploads, which refer back to this object.
+    func close() {
+        table.withLock { $0 = Table() }
+    }
+
+    func find(_ id: ResumptionID, now: Date = Date()) async -> LocalUnfinishedUpload? {
+        guard let upload = table.withLock({ $0.uploads[id] }) else { return nil }
+        guard upload.expires <= now else { return upload }
+        await expire(upload)
+        return nil
+    }
+
+    /// The uploads that have no response yet.
+    var unfinished: [LocalUnfinishedUpload] {
+        table.withLock { table in
+            table.uploads.values.filter { upload in
+                if case .unfinished = upload.progress { true } else { false }
+            }
+        }
+    }
+
+    /// Creates an upload.
+    func create(
+        _ id: ResumptionID, of form: UnfinishedForm, expires: Date, now: Date = Date()
+    ) async throws -> LocalUnfinishedUpload {
+        await sweep(now: now)
+        let folder = UnfinishedDirectory(path: directory.unfinished.appending(id.text))
+        let facts = UnfinishedDirectory.Facts(
+            contentType: form.contentType, keyDigest: form.key.digest, created: now, expires: expires,
+            length: form.length, reprDigest: form.reprDigest, wantReprDigest: form.wantReprDigest,
+            fileParameters: form.fileParameters, client: form.client)
+        try await onFileThread { [directory] in
+            // When it is committed, the form takes up room as an upload and as a record.
+            let (both, isOver) = (form.length ?? 0).multipliedReportingOverflow(by: 2)
+            try directory.checkRoom(for: isOver ? .max : both)
+            try directory.checkRoomForFiles()
+            try DurableFiles.makeDirectories(directory.unfinished)
+            try folder.make(facts)
+        }
+        let upload = LocalUnfinishedUpload(id, in: folder, facts, self)
+        table.withLock { $0.uploads[id] = upload }
+        return upload
+    }
+
+    /// Appends bytes. The call blocks.
+    func append(_ bytes: RawSpan, to upload: LocalUnfinishedUpload, _ file: AppendedFile) throws {
+        try directory.checkRoom(for: Int64(bytes.byteCount))
+        try file.append(bytes, at: upload.bytes) { upload.advance(by: $0) }
+    }
+
+    /// Replaces the bytes of an upload by its response. A response that shows a record which was deleted in the
+    /// meantime is not kept.
+    func finish(
+        _ upload: LocalUnfinishedUpload, with response: FinalResponse, options: ResumptionOptions
+    ) async throws {
+        try await upload.store(response)
+        let surplus = table.withLock { table in
+            table.finished.append(upload.id, of: upload.form.client)
+            // More than one if fewer are kept than before.
+            return table.finished.removeExcess(over: options.maximumKeptResponses).compactMap { table.uploads[$0] }
+        }
+        for other in surplus where other !== upload { await expire(other) }
+        // No response is kept. The caller holds its lock already.
+        if surplus.last === upload { try await remove(upload) }
+        // The deletion of the record found no response to forget.
+        if let record = response.record, try await !exists(record) { try await remove(upload) }
+    }
+
+    private func exists(_ record: UploadID) async throws -> Bool {
+        try await onFileThread { [directory] in
+            FileManager.default.fileExists(atPath: directory.folder(of: record).string)
+        }
+    }
+
+    /// Removes an upload.
+    func remove(_ upload: LocalUnfinishedUpload) async throws {
+        let progress = upload.progress
+        guard progress != .gone else { return }
+        let doomed = directory.incoming.appending(upload.id.text)
+        try await onFileThread { [folder = upload.directory, directory] in
+            try directory.makeIncoming()
+            try folder.remove(by: doomed)
+        }
+        upload.becomeGone()
+        table.withLock { table in
+            table.uploads[upload.id] = nil
+            if case .finished = progress { table.finished.removeAll(of: upload.form.client) { $0 == upload.id } }
+        }
+    }
+
+    /// Gives up an upload whose files are damaged.
+    func setAside(_ upload: LocalUnfinishedUpload, _ error: any Error) async {
+        upload.becomeGone()
+        table.withLock { table in
+            table.uploads[upload.id] = nil
+            table.finished.removeAll(of: upload.form.client) { $0 == upload.id }
+        }
+        try? await onFileThread { [damaged] in
+            damaged.setAside(upload.directory.path, upload.id.loggedText, error)
+        }
+    }
+
+    /// Removes the responses that show a deleted record: nothing of it may be left.
+    func forget(_ record: UploadID) async {
+        let uploads = table.withLock { table in
+            table.uploads.values.filter { upload in
+                if case .finished(_, record) = upload.progress { true } else { false }
+            }
+        }
+        for upload in uploads { await expire(upload) }
+    }
+
+    /// Removes uploads that have expired, at most once a minute.
+    func sweep(now: Date = Date()) async {
+        let expired: [LocalUnfinishedUpload] = table.withLock { table in
+            guard now >= table.nextSweep else { return [] }
+            table.nextSweep = now.addingTimeInterval(Self.sweepInterval)
+            return table.uploads.values.filter { $0.expires <= now }
+        }
+        for upload in expired { await expire(upload) }
+    }
+
+    private func expire(_ upload: LocalUnfinishedUpload) async {
+        await upload.lock.withLock {
+            do {
+                try await remove(upload)
+            } catch {
+                logger.warning(
+                    "Could not remove an upload",
+                    metadata: ["upload": "\(upload.id.loggedText)", "error": "\(Self.shown(error))"])
+            }
+        }
+    }
+}

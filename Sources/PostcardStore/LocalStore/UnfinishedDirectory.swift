@@ -1,0 +1,216 @@
+import PostcardFiles
+import PostcardFoundation
+import SystemPackage
+
+/// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `answer.json` with
+/// the response that replaces them. Every call blocks.
+///
+/// A client learns the address of an upload once `upload.json` is on the disk, so a directory without that file can be
+/// removed. `upload.json` and `answer.json` appear whole, by a rename. Bytes are appended to `body` in order, so `body`
+/// always is a beginning of the form, even if the server was killed. A power cut may leave zeros in place of bytes that
+/// were not synced, so after a power cut only the bytes promised to the client count.
+struct UnfinishedDirectory: Sendable {
+    /// The facts about an upload that are known when it is created.
+    struct Facts: Sendable, Codable {
+        /// The Content-Type of the form, with its boundary.
+        let contentType: String
+        /// The digest of the key under which the form becomes a record.
+        let keyDigest: String
+        let created: Date
+        let expires: Date
+        /// The length of the form, once a request has said it.
+        var length: Int64?
+        /// How many bytes the client was promised, all of them synced; `nil` in files of an early version.
+        var promised: Int64? = 0
+        /// The start of the system after which the other bytes were written.
+        var systemStart = SystemStart.current
+        /// The digest fields of the request that created the upload.
+        var reprDigest: String?
+        var wantReprDigest: String?
+        /// What names the file, if the upload is no form.
+        var fileParameters: String?
+        /// The client that created the upload.
+        var client: PeerAddress?
+
+        /// Checks that an upload can have these facts: others may have changed them.
+        func check() throws(StoreDamage) {
+            let times = UnfinishedForm.possibleTimes
+            guard times.contains(created), times.contains(expires), length ?? 0 >= 0, promised ?? 0 >= 0,
+                UploadKey.isDigest(keyDigest)
+            else { throw StoreDamage("upload.json says what cannot be true of an upload.") }
+        }
+    }
+
+    let path: FilePath
+
+    private var factsFile: JSONFile { JSONFile(path: path.appending("upload.json")) }
+    private var responseFile: JSONFile { JSONFile(path: path.appending("answer.json")) }
+    var body: FilePath { path.appending("body") }
+
+    /// Makes the directory durably.
+    func make(_ facts: Facts) throws(FileError) {
+        try DurableFiles.makeDirectory(path)
+        do throws(FileError) {
+            _ = try DurableFile(body)
+            try factsFile.replace(with: facts)
+            try DurableFiles.synchronizeDirectory(path.removingLastComponent())
+        } catch {
+            // Without a sync: no client knows the address of a directory that a power cut brings back, and it expires.
+            try? FileManager.default.removeItem(atPath: path.string)
+            throw error
+        }
+    }
+
+    /// Reads the upload when the store is opened.
+    ///
+    /// - Returns: `nil` if the server was killed before a client learned the address, or while it removed the upload.
+    /// - Throws: What ``StoreDamage/isCause(of:)`` knows, if the files are damaged, and `FileError` if they cannot be
+    ///   read.
+    func load() throws -> (facts: Facts, progress: UnfinishedUploadProgress)? {
+        guard var facts = try factsFile.read(Facts.self) else { return nil }
+        try facts.check()
+        if let response = try responseFile.read(FinalResponse.self) {
+            try? FileManager.default.removeItem(atPath: body.string)
+            return (facts, .finished(length: response.length, record: response.record))
+        }
+        guard let file = try LocalFile(body) else { return nil }
+        guard file.size <= facts.length ?? Self.maximumBytes else {
+            throw StoreDamage("The file body has \(file.size) bytes, more than the form.")
+        }
+        var size = file.size
+        guard size >= facts.promised ?? 0 else {
+            throw StoreDamage("The file body has \(size) bytes, fewer than the client was promised.")
+        }
+        if let promised = facts.promised, facts.systemStart == nil || facts.systemStart != SystemStart.current {
+            size = min(size, promised)
+            try AppendedFile(body).cut(to: size)
+            facts.systemStart = SystemStart.current
+            // If this fails, the bytes that follow count as lost at the next start, as they do now.
+            try? update(facts)
+        }
+        return (facts, .unfinished(offset: size))
+    }
+
+    /// Replaces the facts.
+    func update(_ facts: Facts) throws(FileError) {
+        try factsFile.replace(with: facts)
+    }
+
+    /// Stores the response and removes the bytes.
+    func finish(_ response: FinalResponse) throws(FileError) {
+        try responseFile.replace(with: response)
+        // Without a sync: bytes that have a response are removed at the next start too.
+        try? FileManager.default.removeItem(atPath: body.string)
+    }
+
+    func response() throws(UploadStoreError) -> FinalResponse {
+        do {
+            if let response = try responseFile.read(FinalResponse.self) { return response }
+            throw FileError("open", responseFile.path, Errno.noSuchFileOrDirectory)
+        } catch  where StoreDamage.isCause(of: error) {
+            throw .damaged(responseFile.path, error)
+        } catch {
+            throw .unreadable("read", responseFile.path, error)
+        }
+    }
+
+    /// Removes everything.
+    ///
+    /// - Parameter doomed: The path that the directory is moved to first. What cannot be removed is removed at the next
+    ///   start.
+    func remove(by doomed: FilePath) throws(FileError) {
+        do throws(FileError) {
+            try DurableFiles.move(path, to: doomed)
+        } catch  where error.errno == .noSuchFileOrDirectory {
+            // An earlier attempt has moved it.
+        }
+        defer { try? FileManager.default.removeItem(atPath: doomed.string) }
+        try DurableFiles.synchronizeDirectory(path.removingLastComponent())
+    }
+
+    /// The maximum size of a body, a petabyte. No disk holds a larger one.
+    private static let maximumBytes: Int64 = 1 << 50
+}
+
+/// Identifies the last start of the operating system.
+///
+/// Bytes that were written and not synced survive the end of the program, but not the end of the system. After a power
+/// cut a file can have zeros in their place, because its length may reach the disk before its bytes do.
+enum SystemStart {
+    /// `nil` if the system does not provide it.
+    static let current: String? = {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        #if canImport(Darwin)
+        var count = bytes.count
+        guard sysctlbyname("kern.bootsessionuuid", &bytes, &count, nil, 0) == 0 else { return nil }
+        #else
+        let path: FilePath = "/proc/sys/kernel/random/boot_id"
+        guard let file = try? FileDescriptor.open(path, .readOnly, options: [.closeOnExec]) else { return nil }
+        defer { try? file.close() }
+        let count = try? bytes.withUnsafeMutableBytes { try file.read(into: $0) }
+        guard count ?? 0 > 0 else { return nil }
+        #endif
+        return String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
+    }()
+}
+
+/// The file of an unfinished upload's bytes, open for appending. It is closed with the object.
+final class AppendedFile: Sendable {
+    private let path: FilePath
+    private let descriptor: FileDescriptor
+
+    init(_ path: FilePath) throws(FileError) {
+        self.path = path
+        guard let opened = try DurableFiles.openRegularFile(path, .writeOnly) else {
+            throw FileError("open", path, Errno.noSuchFileOrDirectory)
+        }
+        descriptor = opened
+    }
+
+    deinit {
+        try? descriptor.close()
+    }
+
+    /// Appends bytes.
+    ///
+    /// - Parameter written: Called with the length of every piece that was written, even if the rest does not fit.
+    func append(_ bytes: RawSpan, at offset: Int64, written: (Int) -> Void) throws(FileError) {
+        do {
+            try bytes.withUnsafeBytes { bytes in
+                var position = 0
+                while position < bytes.count {
+                    let count = try descriptor.write(
+                        toAbsoluteOffset: offset + Int64(position), UnsafeRawBufferPointer(rebasing: bytes[position...])
+                    )
+                    position += count
+                    written(count)
+                }
+            }
+        } catch {
+            throw FileError("write to", path, error)
+        }
+    }
+
+    /// The length of the file in bytes.
+    func size() throws(FileError) -> Int64 {
+        do {
+            return try descriptor.stat().size
+        } catch {
+            throw FileError("look at", path, error)
+        }
+    }
+
+    /// Removes all but the first bytes.
+    func cut(to length: Int64) throws(FileError) {
+        do {
+            try descriptor.resize(to: length)
+        } catch {
+            throw FileError("shorten", path, error)
+        }
+    }
+
+    /// Waits until the bytes are on the disk.
+    func synchronize() throws(FileError) {
+        try DurableFiles.synchronize(descriptor, path)
+    }
+}

@@ -1,0 +1,218 @@
+import Crypto
+package import NIOCore
+import PostcardForm
+public import PostcardFoundation
+
+extension UploadRecord {
+    /// The record as JSON in UTF-8.
+    public func json() -> Data {
+        var text = JSONText<Never>()
+        write(to: &text)
+        return Data(text.bytes)
+    }
+
+    /// The same bytes as ``json()``, without a copy.
+    package func jsonBuffer() -> ByteBuffer {
+        var buffer = ByteBuffer()
+        buffer.reserveCapacity(expectedBytes)
+        _ = writeJSON { buffer.writeBytes($0) }
+        return buffer
+    }
+
+    /// Writes the record's JSON piece by piece, so that it is never in memory whole: with control characters alone it
+    /// has six times the bytes of the form's text.
+    ///
+    /// - Returns: Where the objects of the files begin, and last where the one after them would.
+    func writeJSON<Failure: Error>(_ write: @escaping ([UInt8]) throws(Failure) -> Void) throws(Failure) -> [Int64] {
+        var text = JSONText(passing: write)
+        let offsets = try self.write(to: &text)
+        try text.finish()
+        return offsets
+    }
+
+    /// The SHA-256 of the JSON, in lower-case hexadecimal.
+    package var digest: String {
+        var hash = SHA256()
+        _ = writeJSON { hash.update(data: $0) }
+        return hash.finalize().hexadecimal
+    }
+
+    @discardableResult
+    private func write<Failure>(to text: inout JSONText<Failure>) throws(Failure) -> [Int64] {
+        // Without JSONEncoder, which would take longer for a small record than parsing the form does.
+        try text.append(Self.beginning)
+        var separator = ""
+        for field in fields {
+            try text.append(separator)
+            try text.append("{")
+            if let bytes = field.bytes {
+                try text.append(#""base64":"#, base64: bytes)
+                try text.append(",")
+            }
+            try text.append(#""name":"#, string: field.name)
+            try text.append(#","value":"#, string: field.value)
+            try text.append("}")
+            separator = ","
+        }
+        try text.append(#"],"files":["#)
+        var offsets: [Int64] = []
+        separator = ""
+        for file in files {
+            try text.append(separator)
+            offsets.append(text.count)
+            try text.append(file.isChosen ? "{" : #"{"chosen":false,"#)
+            try text.append(#""contentType":"#, string: file.contentType)
+            if let damage = file.damage { try text.append(#","damage":"#, string: damage) }
+            if let type = file.detectedType { try text.append(#","detectedType":"#, string: type) }
+            try text.append(#","filename":"#, string: file.filename)
+            try text.append(#","name":"#, string: file.name)
+            if let filename = file.sentFilename { try text.append(#","sentFilename":"#, string: filename) }
+            try text.append(#","sha256":"#, string: file.sha256)
+            try text.append(#","size":\#(file.size),"url":"#, string: file.url)
+            try text.append("}")
+            separator = ","
+        }
+        offsets.append(text.count + 1)
+        try text.append(#"],"parts":["#)
+        separator = ""
+        for part in parts {
+            try text.append(separator)
+            switch part {
+            case .field(let index):
+                try text.append(#"{"field":"#)
+                try text.append(String(index))
+            case .file(let index):
+                try text.append(#"{"file":"#)
+                try text.append(String(index))
+            }
+            try text.append("}")
+            separator = ","
+        }
+        try text.append(Self.ending(of: id))
+        try text.append(Self.timeStyle.format(received))
+        try text.append(#""}"#)
+        return offsets
+    }
+
+    /// Made once: a style looks for its calendar and time zone.
+    private static let timeStyle = Date.ISO8601FormatStyle()
+
+    /// The text before the fields.
+    static let beginning = #"{"fields":["#
+
+    /// The text behind the parts, up to the time.
+    static func ending(of id: UploadID) -> String { #"],"id":"\#(id)","received":""# }
+
+    /// A time, to know how long all of them are.
+    static let exampleTime = "2026-11-22T12:00:00Z"
+
+    /// Decodes a record.
+    ///
+    /// - Throws: `DecodingError` if the bytes are not the JSON of a record.
+    public init(json: Data) throws {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        self = try decoder.decode(UploadRecord.self, from: json)
+    }
+}
+
+/// JSON as it is being written (RFC 8259), passed on in pieces or gathered.
+private struct JSONText<Failure: Error> {
+    private(set) var bytes: [UInt8] = []
+    private var passedCount: Int64 = 0
+    private let pass: (([UInt8]) throws(Failure) -> Void)?
+
+    /// Long enough to be worth a write.
+    private static var pieceBytes: Int { 64 << 10 }
+
+    init(passing pass: @escaping ([UInt8]) throws(Failure) -> Void) {
+        self.pass = pass
+    }
+
+    /// The number of bytes written, including those that were passed on already.
+    var count: Int64 { passedCount + Int64(bytes.count) }
+
+    mutating func append(_ text: String) throws(Failure) {
+        bytes.append(contentsOf: text.utf8)
+        try passLong()
+    }
+
+    mutating func append(_ text: String, string: String) throws(Failure) {
+        try append(text)
+        bytes.append(UInt8(ascii: "\""))
+        var string = string
+        var position = 0
+        let end = string.utf8.count
+        while position < end {
+            position = string.withUTF8 { escape($0, from: position) }
+            try passLong()
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Appends bytes in base64, piece by piece.
+    mutating func append(_ text: String, base64 content: Data) throws(Failure) {
+        try append(text + "\"")
+        var rest = content[...]
+        while !rest.isEmpty {
+            // A multiple of three, so that only the last piece is padded.
+            let piece = rest.prefix(Self.pieceBytes / 4 * 3)
+            try append(piece.base64EncodedString())
+            rest = rest.dropFirst(piece.count)
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Passes on what is left.
+    mutating func finish() throws(Failure) {
+        try pass?(bytes)
+        bytes.removeAll()
+    }
+
+    private mutating func passLong() throws(Failure) {
+        guard let pass, bytes.count >= Self.pieceBytes else { return }
+        try pass(bytes)
+        passedCount += Int64(bytes.count)
+        bytes.removeAll(keepingCapacity: true)
+    }
+
+    /// Writes a piece of a string (RFC 8259 §7): what is the same in JSON run by run, and the rest escaped.
+    ///
+    /// - Returns: The index of the next piece.
+    private mutating func escape(_ text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        let end = min(text.count, start + Self.pieceBytes)
+        var run = start
+        for index in start..<end {
+            let byte = text[index]
+            guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
+            bytes.append(contentsOf: text[run..<index])
+            run = index + 1
+            bytes.append(UInt8(ascii: "\\"))
+            switch byte {
+            case 0x08: bytes.append(UInt8(ascii: "b"))
+            case 0x09: bytes.append(UInt8(ascii: "t"))
+            case 0x0A: bytes.append(UInt8(ascii: "n"))
+            case 0x0C: bytes.append(UInt8(ascii: "f"))
+            case 0x0D: bytes.append(UInt8(ascii: "r"))
+            case 0..<0x20:
+                bytes.append(contentsOf: "u00".utf8)
+                bytes.append(UInt8(ascii: "0") + byte >> 4)
+                bytes.append(Self.hexadecimalDigit(byte & 15))
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(contentsOf: text[run..<end])
+        return end
+    }
+
+    private static func hexadecimalDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + (value - 10)
+    }
+}
+
+extension JSONText where Failure == Never {
+    /// Gathers everything.
+    init() {
+        pass = nil
+    }
+}

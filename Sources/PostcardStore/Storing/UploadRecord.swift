@@ -1,0 +1,251 @@
+public import PostcardFoundation
+
+/// A stored upload: its text fields and its files. Its JSON is the response to `GET /uploads/ID`.
+public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
+    /// A text field.
+    public struct Field: Sendable, Hashable, Codable {
+        /// The field's name, unescaped.
+        public let name: String
+        /// The text. If it was not sent in UTF-8, it is decoded from the charset that the part names, otherwise from the
+        /// one that the form's field `_charset_` names (RFC 7578 §4.6), and with U+FFFD for each faulty byte if neither
+        /// is known. It may have any number of combining marks in a row, with which a comparison takes time by the
+        /// square of their number: compare its `utf8`.
+        public let value: String
+        /// The bytes that were sent, if they are not those of ``value`` in UTF-8; else `nil`. In JSON they are `base64`.
+        public let bytes: Data?
+
+        private enum CodingKeys: String, CodingKey {
+            case name, value
+            case bytes = "base64"
+        }
+
+        /// Describes a field, for your own store.
+        ///
+        /// - Parameters:
+        ///   - name: The name of the field.
+        ///   - value: The text.
+        ///   - bytes: The bytes that were sent, if they are not those of the value in UTF-8.
+        public init(name: String, value: String, bytes: Data? = nil) {
+            self.name = name
+            self.value = value
+            self.bytes = bytes
+        }
+
+        /// The content as it was sent.
+        public var content: Data { bytes ?? Data(value.utf8) }
+    }
+
+    /// A file.
+    public struct File: Sendable, Hashable, Codable {
+        /// The name of the form's field, unescaped.
+        public let name: String
+        /// The client's name for the file, without directories. Anyone can choose it: never use it as a path.
+        public let filename: String
+        /// The client's name for the file with the path that was sent before it, such as `trip/day1/a.jpg`; `nil` if there
+        /// was none. Never use it as a path.
+        public let sentFilename: String?
+        /// The media type that the client sent. Defaults to `application/octet-stream`.
+        public let contentType: String
+        /// The media type that the first bytes show, if it contradicts the client's; else `nil`.
+        public let detectedType: String?
+        /// The code of what the first bytes show was done to the file before it was sent, such as
+        /// `file-decoded-as-text`; `nil` if they show nothing. `postcard explain` says what each code means.
+        public let damage: String?
+        /// The size of the content in bytes.
+        public let size: Int64
+        /// The SHA-256 of the content, in lower-case hexadecimal.
+        public let sha256: String
+        /// The path to fetch the content from, such as `/uploads/ID/files/0`.
+        public let url: String
+        /// `false` if no file was chosen; else `nil`, which is not in the JSON.
+        private let chosen: Bool?
+
+        /// Describes a file, for your own store.
+        public init(
+            name: String, filename: String, contentType: String, detectedType: String? = nil,
+            damage: String? = nil, sentFilename: String? = nil, size: Int64, sha256: String, url: String
+        ) {
+            self.name = name
+            self.filename = filename
+            self.contentType = contentType
+            self.detectedType = detectedType
+            self.damage = damage
+            self.sentFilename = sentFilename
+            self.size = size
+            self.sha256 = sha256
+            self.url = url
+            chosen = size > 0 || !filename.isEmpty || sentFilename != nil ? nil : false
+        }
+
+        /// Describes a file whose content is complete, for your own store.
+        ///
+        /// - Parameters:
+        ///   - header: The names and the type of the file.
+        ///   - size: The number of bytes.
+        ///   - sha256: The SHA-256 digest of the content, in hexadecimal digits.
+        ///   - index: The file's place among the files of the upload, from 0.
+        ///   - id: The upload.
+        public init(_ header: FileHeader, size: Int64, sha256: String, at index: Int, of id: UploadID) {
+            self.init(
+                name: header.name, filename: header.filename, contentType: header.contentType,
+                detectedType: header.detectedType, damage: header.damage, sentFilename: header.sentFilename,
+                size: size, sha256: sha256, url: UploadRecord.url(ofFile: index, of: id))
+        }
+
+        /// Whether someone chose the file. Browsers send an empty file without a name for an input in which no file was
+        /// chosen; its JSON has `"chosen": false`.
+        public var isChosen: Bool { chosen ?? true }
+    }
+
+    /// What is known about a file before its content has arrived.
+    public struct FileHeader: Sendable, Hashable {
+        /// The name of the form's field, unescaped.
+        public let name: String
+        /// The client's name for the file, without directories.
+        public let filename: String
+        /// The client's name for the file with the path that was sent before it; `nil` if there was none.
+        public let sentFilename: String?
+        /// The media type that the client sent.
+        public package(set) var contentType: String
+        /// The media type that the first bytes show, if it contradicts the client's; else `nil`.
+        public package(set) var detectedType: String?
+        /// The code of what the first bytes show was done to the file before it was sent; else `nil`.
+        public package(set) var damage: String?
+
+        /// Describes a file.
+        public init(
+            name: String, filename: String, sentFilename: String? = nil, contentType: String,
+            detectedType: String? = nil, damage: String? = nil
+        ) {
+            self.name = name
+            self.filename = filename
+            self.sentFilename = sentFilename
+            self.contentType = contentType
+            self.detectedType = detectedType
+            self.damage = damage
+        }
+    }
+
+    /// A part of the form.
+    public enum Part: Sendable, Hashable {
+        /// A text field, by its index in ``UploadRecord/fields``.
+        case field(Int)
+        /// A file, by its index in ``UploadRecord/files``.
+        case file(Int)
+
+        fileprivate var field: Int? { if case .field(let index) = self { index } else { nil } }
+        fileprivate var file: Int? { if case .file(let index) = self { index } else { nil } }
+    }
+
+    /// Identifies the upload.
+    public let id: UploadID
+    /// When the upload was complete, to the second.
+    public let received: Date
+    /// The text fields, in the order of the form.
+    public let fields: [Field]
+    /// The files, in the order of the form.
+    public let files: [File]
+    /// The fields and files together, in the order of the form.
+    public let parts: [Part]
+
+    /// Makes a record, for your own store.
+    ///
+    /// - Parameters:
+    ///   - id: The identifier.
+    ///   - received: When the form was received.
+    ///   - fields: The text fields, in the order of the form.
+    ///   - files: The files, in the order of the form.
+    ///   - parts: The fields and files together, in the order of the form. Defaults to the fields before the files.
+    public init(id: UploadID, received: Date, fields: [Field], files: [File], parts: [Part]? = nil) {
+        self.id = id
+        self.received = received
+        self.fields = fields
+        self.files = files
+        self.parts = parts ?? fields.indices.map(Part.field) + files.indices.map(Part.file)
+    }
+
+    private enum CodingKeys: CodingKey {
+        case id, received, fields, files, parts
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            id: try members.decode(UploadID.self, forKey: .id),
+            received: try members.decode(Date.self, forKey: .received),
+            fields: try members.decode([Field].self, forKey: .fields),
+            files: try members.decode([File].self, forKey: .files),
+            parts: try members.decodeIfPresent([Part].self, forKey: .parts))
+        guard parts.compactMap(\.field).elementsEqual(fields.indices),
+            parts.compactMap(\.file).elementsEqual(files.indices)
+        else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .parts, in: members,
+                debugDescription: "The parts do not name each field and each file once, in their order.")
+        }
+    }
+
+    /// The approximate length of the JSON in bytes, if nothing in it is escaped.
+    package var expectedBytes: Int {
+        var bytes = 0
+        for field in fields {
+            bytes += field.name.utf8.count + field.value.utf8.count + (field.bytes?.count ?? 0) * 4 / 3 + 64
+        }
+        for file in files {
+            bytes += file.name.utf8.count + file.filename.utf8.count + file.contentType.utf8.count + 320
+            bytes += (file.sentFilename?.utf8.count ?? 0) + (file.damage?.utf8.count ?? 0)
+        }
+        return bytes
+    }
+
+    /// How many bytes the upload takes in a store: the record and the files, each in whole blocks, and a block for what
+    /// they are listed in.
+    package func storedBytes(inBlocksOf block: Int64) -> Int64 {
+        var recordBytes: Int64 = 0
+        _ = writeJSON { recordBytes += Int64($0.count) }
+        return files.reduce(block + Self.roundedUp(recordBytes, to: block)) { sum, file in
+            let (bytes, isTooMuch) = sum.addingReportingOverflow(Self.roundedUp(file.size, to: block))
+            return isTooMuch ? .max : bytes
+        }
+    }
+
+    /// The size of a file in whole blocks.
+    static func roundedUp(_ bytes: Int64, to block: Int64) -> Int64 {
+        let (whole, isOver) = bytes.addingReportingOverflow(block - 1)
+        return isOver ? .max : whole / block * block
+    }
+
+    /// The path to fetch the record from, such as `/uploads/ID`.
+    public var url: String { Self.url(of: id) }
+
+    package static func url(of id: UploadID) -> String { "\(readingPath)/\(id)" }
+
+    /// The path to fetch a file from, such as `/uploads/ID/files/0`. A store of your own gives it to the record's files.
+    public static func url(ofFile index: Int, of id: UploadID) -> String { "\(url(of: id))/files/\(index)" }
+
+    /// The path of records and files, wherever forms are posted.
+    package static let readingPath = "/uploads"
+}
+
+extension UploadRecord.Part: Codable {
+    private enum CodingKeys: CodingKey {
+        case field, file
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        if let index = try members.decodeIfPresent(Int.self, forKey: .field) {
+            self = .field(index)
+        } else {
+            self = .file(try members.decode(Int.self, forKey: .file))
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        switch self {
+        case .field(let index): try members.encode(index, forKey: .field)
+        case .file(let index): try members.encode(index, forKey: .file)
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import Synchronization
+
+/// Lets one request at a time change an unfinished upload.
+///
+/// A request that wants the lock ends those before it: a client never sends two requests for an upload at once, so its
+/// earlier ones have failed, and the server has not noticed yet (§4.6 of the draft, "Concurrency").
+public final class UploadLock: Sendable {
+    private struct State {
+        var holder: Holder?
+        var waiting: [(holder: Holder, continuation: CheckedContinuation<Void, Never>)] = []
+        /// Whether the request that creates the upload has not released the lock yet.
+        var isReserved: Bool
+        var isIdle: Bool { holder == nil && !isReserved }
+    }
+
+    private let state: Mutex<State>
+
+    /// Makes the lock of an upload.
+    ///
+    /// - Parameter isReserved: Whether the request that creates the upload is about to take the lock. `false` for an
+    ///   upload from before a restart.
+    public init(isReserved: Bool) {
+        state = Mutex(State(isReserved: isReserved))
+    }
+
+    /// Whether no request holds the lock or is about to take it.
+    public var isIdle: Bool { state.withLock { $0.isIdle } }
+
+    /// Runs the body if no request holds the lock.
+    ///
+    /// - Returns: `nil` if one does.
+    public func withLockIfIdle<Value>(_ body: () async throws -> Value) async rethrows -> Value? {
+        let holder: Holder? = state.withLock { state in
+            guard state.isIdle else { return nil }
+            let holder = Holder(connection: nil)
+            state.holder = holder
+            return holder
+        }
+        guard let holder else { return nil }
+        defer { release(holder) }
+        return try await body()
+    }
+
+    /// Ends the request that holds the lock, waits for it, and runs the body.
+    public func withLock<Value>(_ body: () async throws -> Value) async rethrows -> Value {
+        try await withLock(on: nil) { _ in try await body() }
+    }
+
+    /// Runs the body as the only request at the upload.
+    ///
+    /// - Parameter connection: Told if another request wants the lock, so that the body stops waiting for bytes.
+    package func withLock<Value>(
+        on connection: (any HoldingConnection)?, _ body: (Holder) async throws -> Value
+    ) async rethrows -> Value {
+        let holder = await take(on: connection)
+        defer { release(holder) }
+        return try await body(holder)
+    }
+
+    /// Whether the upload is becoming a record.
+    package var isFinishing: Bool { state.withLock { $0.holder }?.isFinishing ?? false }
+
+    private func take(on connection: (any HoldingConnection)?) async -> Holder {
+        let holder = Holder(connection: connection)
+        await withCheckedContinuation { continuation in
+            let earlier: [Holder]? = state.withLock { state in
+                guard let current = state.holder else {
+                    state.holder = holder
+                    return nil
+                }
+                let earlier = [current] + state.waiting.map(\.holder)
+                state.waiting.append((holder, continuation))
+                return earlier
+            }
+            guard let earlier else { return continuation.resume() }
+            for holder in earlier { holder.end() }
+        }
+        return holder
+    }
+
+    /// Passes the lock to the request that has waited longest.
+    private func release(_ holder: Holder) {
+        holder.release()
+        let next: CheckedContinuation<Void, Never>? = state.withLock { state in
+            state.isReserved = false
+            guard !state.waiting.isEmpty else {
+                state.holder = nil
+                return nil
+            }
+            let next = state.waiting.removeFirst()
+            state.holder = next.holder
+            return next.continuation
+        }
+        next?.resume()
+    }
+
+    /// A request that holds the lock.
+    package final class Holder: Sendable {
+        private enum Phase {
+            case open
+            /// Another request wants the lock. The holder accepts the bytes that are still there and releases it.
+            case ended
+            /// The upload is becoming a record, which is not interrupted.
+            case finishing
+            case released
+        }
+
+        /// The connection or stream that the bytes arrive on.
+        private let connection: (any HoldingConnection)?
+        private let phase = Mutex(Phase.open)
+
+        fileprivate init(connection: (any HoldingConnection)?) {
+            self.connection = connection
+        }
+
+        /// Ends the request once no more bytes arrive on its connection: the client need not send again what was in
+        /// flight when it gave up.
+        fileprivate func end() {
+            let ends = phase.withLock { phase in
+                guard case .open = phase else { return false }
+                phase = .ended
+                return true
+            }
+            if ends { connection?.closeWhenQuiet(while: { [self] in isEnded }) }
+        }
+
+        /// Whether another request wants the lock.
+        package var isEnded: Bool {
+            phase.withLock { phase in
+                if case .ended = phase { true } else { false }
+            }
+        }
+
+        fileprivate var isFinishing: Bool {
+            phase.withLock { phase in
+                if case .finishing = phase { true } else { false }
+            }
+        }
+
+        /// Keeps other requests from ending this one.
+        ///
+        /// - Returns: `false` if one has ended it already.
+        package func beginFinishing() -> Bool {
+            phase.withLock { phase in
+                guard case .open = phase else { return false }
+                phase = .finishing
+                return true
+            }
+        }
+
+        /// Leaves the connection to its next request, or closes it if this request was ended, because its client is
+        /// gone.
+        fileprivate func release() {
+            let wasEnded = phase.withLock { phase in
+                defer { phase = .released }
+                if case .ended = phase { return true }
+                return false
+            }
+            if wasEnded { connection?.close() }
+        }
+    }
+}
+
+/// The connection or stream of a request that holds an ``UploadLock``.
+package protocol HoldingConnection: Sendable {
+    /// Closes the connection as soon as no more bytes arrive on it, or after a short time.
+    ///
+    /// - Parameter isEnded: Returns `false` once the request has released the lock; the connection then stays open.
+    func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool)
+
+    /// Closes the connection at once.
+    func close()
+}

@@ -1,0 +1,137 @@
+public import HTTPTypes
+package import PostcardClient
+import PostcardFoundation
+
+/// How a ``TestServer`` answers a request.
+///
+/// ```swift
+/// let server = TestServer(.status(503), .responseLost, .created(["id": "7"]))
+/// ```
+public struct TestAnswer: Sendable {
+    package enum Kind: Sendable {
+        case response(UploadResponse)
+        case unencodable(String)
+        case connectionFails
+        case untrusted
+        case neverAnswers
+        /// The connection breaks after this many bytes of the form, or after all of them.
+        case breaks(after: Int64?)
+    }
+
+    package let kind: Kind
+    var bytesPerSecond: Int?
+
+    private init(_ kind: Kind) {
+        self.kind = kind
+    }
+
+    /// 201 (Created) with JSON, such as what the server stored.
+    ///
+    /// - Parameter value: The value that is encoded, with a `JSONEncoder` without changes.
+    public static func created(_ value: some Encodable) -> TestAnswer {
+        do {
+            let json = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
+            return .status(201, json: json)
+        } catch {
+            return TestAnswer(.unencodable("\(error)"))
+        }
+    }
+
+    /// 201 (Created) without a body.
+    public static let created = status(201)
+
+    /// A response.
+    ///
+    /// - Parameters:
+    ///   - code: The status, from 100 to 999.
+    ///   - json: The body. Defaults to none.
+    ///   - headerFields: Further header fields, such as `Retry-After`. A `Content-Type` among them replaces
+    ///     `application/json`.
+    public static func status(_ code: Int, json: String = "", headerFields: HTTPFields = [:]) -> TestAnswer {
+        var fields = headerFields
+        if !json.isEmpty, fields[.contentType] == nil { fields[.contentType] = "application/json" }
+        let status = HTTPResponse.Status(code: min(max(code, 0), 999))
+        return TestAnswer(.response(UploadResponse(status: status, headerFields: fields, body: Data(json.utf8))))
+    }
+
+    /// A refusal that says why, as `postcard serve` does (RFC 9457).
+    ///
+    /// ```swift
+    /// TestServer(.problem(413, code: "body-too-large", limit: 20_000), .created)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - status: The status, such as 413.
+    ///   - code: The kind of problem, such as `body-too-large`.
+    ///   - limit: The size that the form exceeds, in bytes; for the code `file-too-large` that of each file. Photos that
+    ///     follow the server's limit are then fitted to it and sent again. Defaults to `nil`, none.
+    public static func problem(_ status: Int, code: String, limit: Int64? = nil) -> TestAnswer {
+        let problem = Problem(
+            status: status, code: code,
+            limit: limit.map { bytes in
+                let name =
+                    switch code {
+                    case "file-too-large": "maximumFileBytes"
+                    case "files-too-large": "maximumBytesOfAllFiles"
+                    default: "maximumBodyBytes"
+                    }
+                return Problem.Limit(name: name, value: bytes)
+            })
+        let json = (try? JSONEncoder().encode(problem)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        return .status(status, json: json, headerFields: [.contentType: "application/problem+json"])
+    }
+
+    private struct Problem: Encodable {
+        struct Limit: Encodable {
+            let name: String
+            let value: Int64
+        }
+
+        let status: Int
+        let code: String
+        let limit: Limit?
+    }
+
+    /// No connection can be made: nothing was sent.
+    public static let connectionFails = TestAnswer(.connectionFails)
+
+    /// The server's certificate is not trusted: nothing was sent.
+    public static let untrusted = TestAnswer(.untrusted)
+
+    /// The server has the whole form, and its response is lost: only the `Idempotency-Key` can tell it that another
+    /// attempt is the same form.
+    public static let responseLost = TestAnswer(.breaks(after: nil))
+
+    /// The server has the whole form and does not respond. The attempt times out: at once, or when the test has advanced
+    /// the server's ``TestClock`` far enough.
+    public static let neverAnswers = TestAnswer(.neverAnswers)
+
+    /// The connection breaks while the form is sent.
+    ///
+    /// - Parameter bytes: How many bytes of the form the server has received by then.
+    public static func breaks(after bytes: Int64) -> TestAnswer { TestAnswer(.breaks(after: max(bytes, 0))) }
+
+    /// The same answer to a form that is received slowly, in steps of a tenth of a second by the server's clock. Without a
+    /// ``TestClock`` the time passes by itself.
+    ///
+    /// - Parameter bytesPerSecond: How many bytes of the form arrive in a second; at least 1.
+    public func slowly(bytesPerSecond: Int) -> TestAnswer {
+        var answer = self
+        answer.bytesPerSecond = max(bytesPerSecond, 1)
+        return answer
+    }
+}
+
+extension TestAnswer: CustomStringConvertible {
+    public var description: String {
+        switch kind {
+        case .response(let response): "\(response.status.code)"
+        case .unencodable: "created"
+        case .connectionFails: "connectionFails"
+        case .untrusted: "untrusted"
+        case .neverAnswers: "neverAnswers"
+        case .breaks(nil): "responseLost"
+        case .breaks(let bytes?): "breaks(after: \(bytes))"
+        }
+    }
+}

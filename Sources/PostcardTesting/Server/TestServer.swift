@@ -1,0 +1,255 @@
+import HTTPTypes
+public import PostcardClient
+import PostcardFoundation
+import Synchronization
+
+/// A server for an app's tests, without a network: it answers as the test says, and keeps what was sent.
+///
+/// ```swift
+/// @Test func `adding a pet sends its name and two photos`() async throws {
+///     let server = TestServer(.created(["id": "7"]))
+///     let api = PetAPI(UploadClient(transport: server))
+///     let pet = try await api.add("초코", photos: [cat, dog])
+///     #expect(pet.id == "7")
+///     let sent = try server.upload()
+///     sent.expectText("name", "초코")
+///     sent.expectFile("petImage", at: 1, type: .jpeg, bytes: 1...20_000, hasLocation: false)
+///     sent.expectNothingElse()
+/// }
+/// ```
+///
+/// The server is the transport of the app's own client, which does the rest: interceptors, retries, progress, redirects
+/// and errors. No socket is opened. Delays and progress take no real time; with a ``TestClock`` they follow that. A client
+/// whose transport wraps the server waits by the system's clock.
+///
+/// A request more than the test has answers fails the test. So do answers that are left when the last reference to the
+/// server is gone, and uploads that the test has not looked at. An OPTIONS or a DELETE without a form takes no answer:
+/// the server responds that it has no limits, and that the upload is deleted.
+public final class TestServer: UploadTransport {
+    private enum Answers {
+        case inOrder([TestAnswer])
+        case made(@Sendable (SentUpload) async throws -> TestAnswer)
+        /// The test expects no request.
+        case none
+    }
+
+    private struct State {
+        var answers: Answers
+        var uploads: [SentUpload] = []
+        var isLookedAt = false
+        /// Whether a request had no answer, which was reported.
+        var hasFailed = false
+    }
+
+    private let state: Mutex<State>
+    private let clock: TestClock
+    private let reporter = TestReporter()
+    private let location: TestLocation
+    package let time: UploadTime
+
+    /// Makes a server that answers requests in this order.
+    ///
+    /// - Parameters:
+    ///   - answers: The answers.
+    ///   - clock: The clock that the client waits by. Defaults to `nil`: no wait takes time.
+    ///   - fileID: Where a failure is reported: the caller, unless you say otherwise.
+    ///   - filePath: As `fileID`.
+    ///   - line: As `fileID`.
+    public convenience init(
+        _ answers: TestAnswer..., clock: TestClock? = nil,
+        fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line
+    ) {
+        self.init(
+            .inOrder(answers), clock: clock, at: TestLocation(fileID: fileID, filePath: filePath, line: line))
+    }
+
+    /// Makes a server whose answer depends on what was sent.
+    ///
+    /// ```swift
+    /// let server = TestServer { upload in
+    ///     upload.parts(named: "petImage").isEmpty ? .problem(422, code: "missing-file") : .created(["id": "7"])
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - clock: The clock that the client waits by. Defaults to `nil`: no wait takes time.
+    ///   - answer: Called for each request, also for several at a time. An error that it throws is the upload's.
+    ///   - fileID: Where a failure is reported: the caller, unless you say otherwise.
+    ///   - filePath: As `fileID`.
+    ///   - line: As `fileID`.
+    public convenience init(
+        clock: TestClock? = nil,
+        fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
+        answering answer: @escaping @Sendable (SentUpload) async throws -> TestAnswer
+    ) {
+        self.init(.made(answer), clock: clock, at: TestLocation(fileID: fileID, filePath: filePath, line: line))
+    }
+
+    private init(_ answers: Answers, clock: TestClock?, at location: TestLocation) {
+        state = Mutex(State(answers: answers))
+        self.location = location
+        self.clock = clock ?? TestClock(isAutomatic: true, at: location)
+        time = UploadTime(self.clock)
+    }
+
+    /// A server to which nothing may be sent: any request fails the test that runs. Make it the default of the app's
+    /// dependencies in tests, so that no test uses the network by accident.
+    public static let none = TestServer(
+        .none, clock: nil, at: TestLocation(fileID: #fileID, filePath: #filePath, line: #line))
+
+    deinit {
+        let state = state.withLock { $0 }
+        if state.hasFailed { return }
+        let sent = Self.count(state.uploads.count, "request")
+        if case .inOrder(let answers) = state.answers, !answers.isEmpty {
+            let left = answers.map(\.description).joined(separator: ", ")
+            reporter.fail(
+                "The test ended with \(Self.count(answers.count, "answer")) left: \(left). The app sent \(sent).",
+                at: location)
+        } else if !state.uploads.isEmpty, !state.isLookedAt {
+            reporter.fail(
+                "The app sent \(sent), and the test looked at none. Call server.upload() or server.uploads.",
+                at: location)
+        }
+    }
+
+    private static func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
+
+    /// What was sent, each attempt by itself, in the order in which the requests began.
+    public var uploads: [SentUpload] {
+        state.withLock { state in
+            state.isLookedAt = true
+            return state.uploads
+        }
+    }
+
+    /// The only request that was sent.
+    ///
+    /// - Throws: An error that says what was sent, if that is not one request.
+    public func upload() throws -> SentUpload {
+        let uploads = uploads
+        guard uploads.count == 1, let upload = uploads.first else {
+            let list = uploads.map { "\n- \($0)" }.joined()
+            throw TestFailure(
+                description: "The app sent \(Self.count(uploads.count, "request")), and the test expects one."
+                    + (uploads.isEmpty ? " Await what sends it before." : " Use server.uploads for several.\(list)"))
+        }
+        return upload
+    }
+}
+
+// MARK: - The transport
+
+extension TestServer: TimedTransport {
+    public func send(
+        _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
+    ) async throws -> UploadResponse {
+        if request.body == nil, request.method == .options { return Self.response(.methodNotAllowed) }
+        if request.body == nil, request.method == .delete { return Self.response(.noContent) }
+        var body: [UInt8] = []
+        try await request.body?.readAll { body += $0 }
+        let upload = SentUpload(request, body, reportingTo: reporter)
+        let answer = try await answer(to: upload)
+        return try await answered(answer, request, upload, reporting: report)
+    }
+
+    private static func response(_ status: HTTPResponse.Status) -> UploadResponse {
+        UploadResponse(status: status, headerFields: [:], body: Data())
+    }
+
+    /// Keeps a request, and returns the answer to it.
+    private func answer(to upload: SentUpload) async throws -> TestAnswer {
+        let (upload, answer) = state.withLock { state -> (SentUpload, Answers?) in
+            var upload = upload
+            if let key = upload.idempotencyKey {
+                upload.attempt = 1 + state.uploads.count { $0.idempotencyKey == key }
+            }
+            state.uploads.append(upload)
+            switch state.answers {
+            case .inOrder(var answers):
+                guard !answers.isEmpty else { break }
+                let answer = answers.removeFirst()
+                state.answers = .inOrder(answers)
+                return (upload, .inOrder([answer]))
+            case .made: return (upload, state.answers)
+            case .none:
+                // It outlives the test.
+                state.uploads = []
+            }
+            state.hasFailed = true
+            return (upload, nil)
+        }
+        switch answer {
+        case .inOrder(let answers): if let answer = answers.first { return answer }
+        case .made(let make): return try await make(upload)
+        case .none?, nil: break
+        }
+        let failure = failure(of: upload)
+        reporter.fail(failure.description, at: failure.location)
+        throw TestFailure(description: failure.description)
+    }
+
+    private func failure(of upload: SentUpload) -> (description: String, location: TestLocation?) {
+        let (count, isNone) = state.withLock { state in
+            if case .none = state.answers { (0, true) } else { (state.uploads.count, false) }
+        }
+        if isNone {
+            return ("The app sent a request, and the test expects none: \(upload). Give its client a TestServer.", nil)
+        }
+        return (
+            "The app sent \(Self.count(count, "request")), and the test has \(Self.count(count - 1, "answer")). "
+                + "Without an answer is \(upload). Add one, or find out why the app sends it.", location
+        )
+    }
+
+    /// Receives the form at the speed of the answer, and answers.
+    private func answered(
+        _ answer: TestAnswer, _ request: UploadRequest, _ upload: SentUpload,
+        reporting report: @Sendable (TransportEvent) -> Void
+    ) async throws -> UploadResponse {
+        var end = upload.size
+        switch answer.kind {
+        case .connectionFails:
+            throw UploadError.connectionFailed(to: request.url, "the test's server accepts no connections")
+        case .untrusted:
+            throw UploadError.tls(with: request.url, "the certificate of the test's server is not trusted")
+        case .unencodable(let error):
+            reporter.fail("The value of TestAnswer.created cannot be encoded: \(error)", at: location)
+            throw TestFailure(description: error)
+        case .breaks(let bytes?): end = min(bytes, end)
+        case .breaks(nil), .neverAnswers, .response: break
+        }
+        if request.body != nil { try await receive(end, answer.bytesPerSecond, reporting: report) }
+        if end == upload.size { upload.arrived() }
+        switch answer.kind {
+        case .response(let response):
+            guard response.body.count <= request.maximumResponseBytes else {
+                throw UploadError.responseTooLarge(from: request.url, limit: request.maximumResponseBytes)
+            }
+            report(.received(bytes: response.body.count))
+            return response
+        case .neverAnswers where !clock.isAutomatic:
+            try await clock.sleepForever()
+            throw CancellationError()
+        case .neverAnswers:
+            throw UploadError.timedOut(request.url, .waiting, after: nil)
+        default:
+            throw UploadError.connectionLost(to: request.url, "the test's server closed it after \(end) bytes")
+        }
+    }
+
+    /// Reports bytes as sent, in steps that are always the same.
+    private func receive(
+        _ end: Int64, _ bytesPerSecond: Int?, reporting report: @Sendable (TransportEvent) -> Void
+    ) async throws {
+        let step = max(bytesPerSecond.map { Int64($0) / 10 } ?? end / 10, 1)
+        var position: Int64 = 0
+        report(.sent(bytes: 0))
+        while position < end {
+            try Task.checkCancellation()
+            if bytesPerSecond != nil { try await time.clock.sleep(until: time.clock.instant + .milliseconds(100)) }
+            position = min(position + step, end)
+            report(.sent(bytes: position))
+        }
+    }
+}
