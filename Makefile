@@ -159,7 +159,8 @@ build-tests:
 
 lint:
 	swift format lint --strict --parallel --recursive $(SOURCES)
-	Scripts/check-folders
+	Tests/Folders/check
+	Scripts/check-folders >/dev/null
 	Scripts/check-imports
 	Scripts/check-text
 	Scripts/check-embedded

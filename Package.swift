@@ -13,14 +13,93 @@ let settings: [SwiftSetting] = [
 /// A package that only some traits need is not fetched if they are off. The program needs all of them. Its trait does
 /// not enable the others: each enabled trait is an option of the compiler, and SwiftPM 6.3 writes several of them in a
 /// new order each time it runs, after which every module is compiled again.
-let forAsyncHTTP: TargetDependencyCondition? = .when(traits: ["AsyncHTTP", "CommandLine"])
-let forStore: TargetDependencyCondition? = .when(traits: ["Store", "Server", "S3", "CommandLine"])
-let forServer: TargetDependencyCondition? = .when(traits: ["Server", "CommandLine"])
-let forS3: TargetDependencyCondition? = .when(traits: ["S3", "CommandLine"])
-let forTLS: TargetDependencyCondition? = .when(traits: ["TLS", "CommandLine"])
-let forQueue: TargetDependencyCondition? = .when(traits: ["Queue", "CommandLine"])
-let forTracing: TargetDependencyCondition? = .when(traits: ["Tracing", "CommandLine"])
-let forCommandLine: TargetDependencyCondition? = .when(traits: ["CommandLine"])
+let asyncHTTP = TargetDependencyCondition.when(traits: ["AsyncHTTP", "CommandLine"])
+let store = TargetDependencyCondition.when(traits: ["Store", "Server", "S3", "CommandLine"])
+let server = TargetDependencyCondition.when(traits: ["Server", "CommandLine"])
+let s3 = TargetDependencyCondition.when(traits: ["S3", "CommandLine"])
+let tls = TargetDependencyCondition.when(traits: ["TLS", "CommandLine"])
+let queue = TargetDependencyCondition.when(traits: ["Queue", "CommandLine"])
+let tracing = TargetDependencyCondition.when(traits: ["Tracing", "CommandLine"])
+let commandLine = TargetDependencyCondition.when(traits: ["CommandLine"])
+
+/// What the modules use of other packages, by package.
+let packages = [
+    "GRDB.swift": ["GRDB", "GRDBSQLite"],
+    "async-http-client": ["AsyncHTTPClient"],
+    "hummingbird": ["Hummingbird", "HummingbirdCore", "HummingbirdHTTP2"],
+    "swift-argument-parser": ["ArgumentParser"],
+    "swift-configuration": ["Configuration"],
+    "swift-crypto": ["Crypto"],
+    "swift-distributed-tracing": ["Tracing"],
+    "swift-http-types": ["HTTPTypes"],
+    "swift-log": ["Logging"],
+    "swift-metrics": ["CoreMetrics", "MetricsTestKit"],
+    "swift-nio": ["NIOCore", "NIOEmbedded", "NIOHTTP1", "NIOPosix", "NIOTLS"],
+    "swift-nio-extras": ["NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOHTTPTypesHTTP2", "NIOResumableUpload"],
+    "swift-nio-http2": ["NIOHTTP2"],
+    "swift-nio-ssl": ["NIOSSL"],
+    "swift-service-lifecycle": ["ServiceLifecycle", "UnixSignals"],
+    "swift-system": ["SystemPackage"],
+]
+
+/// Products of other packages, which are fetched under a condition, or always.
+func products(_ names: String..., when condition: TargetDependencyCondition? = nil) -> [Target.Dependency] {
+    names.map { name in
+        let package = packages.first { $0.value.contains(name) }?.key ?? "packages lacks \(name)"
+        return .product(name: name, package: package, condition: condition)
+    }
+}
+
+/// The folders of Sources and of Tests. A module uses modules of its own wing and of those above it in this list, and
+/// Sending and Receiving do not know each other.
+enum Wing: String {
+    case common = "Common"
+    case forms = "Forms"
+    case sending = "Sending"
+    case receiving = "Receiving"
+    case program = "Program"
+}
+
+extension Target {
+    static func module(
+        _ name: String, in wing: Wing, uses modules: [Dependency] = [], products: [Dependency] = [],
+        exclude: [String] = [], resources: [Resource] = []
+    ) -> Target {
+        .target(
+            name: name, dependencies: modules + products, path: "Sources/\(wing.rawValue)/\(name)", exclude: exclude,
+            resources: resources, swiftSettings: settings)
+    }
+
+    static func program(
+        _ name: String, in wing: Wing, uses modules: [Dependency], products: [Dependency] = []
+    ) -> Target {
+        .program(name, at: "Sources/\(wing.rawValue)/\(name)", uses: modules, products: products)
+    }
+
+    static func tests(_ name: String, in wing: Wing, uses modules: [Dependency], products: [Dependency] = []) -> Target
+    {
+        .testTarget(
+            name: name, dependencies: modules + products, path: "Tests/\(wing.rawValue)/\(name)",
+            swiftSettings: settings)
+    }
+
+    /// What several tests share.
+    static func module(
+        _ name: String, at path: String, uses modules: [Dependency] = [], products: [Dependency] = [],
+        exclude: [String] = []
+    ) -> Target {
+        .target(
+            name: name, dependencies: modules + products, path: path, exclude: exclude, swiftSettings: settings)
+    }
+
+    static func program(
+        _ name: String, at path: String, uses modules: [Dependency], products: [Dependency] = [],
+        exclude: [String] = []
+    ) -> Target {
+        .executableTarget(
+            name: name, dependencies: modules + products, path: path, exclude: exclude, swiftSettings: settings)
+    }
+}
 
 /// A package that depends on this one gets what an app needs, if it names no traits. A clone of the repository builds
 /// everything, which is the only place for the program and the tests. SwiftPM reads the manifest of a dependency from its
@@ -109,233 +188,125 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
     targets: [
+        // MARK: Common: what the other wings stand on
         // The C library of each platform. No user needs it.
-        .target(name: "PostcardCLibrary", swiftSettings: settings),
-        // FoundationEssentials, or Foundation where that does not exist. No user needs it.
-        .target(name: "PostcardFoundation", swiftSettings: settings),
+        .module("PostcardCLibrary", in: .common),
+        // FoundationEssentials, or Foundation where that does not exist, and what every module stands on. No user needs it.
+        .module("PostcardFoundation", in: .common),
+        // What both ends of an upload agree on. No user needs it.
+        .module("PostcardWire", in: .common, uses: ["PostcardFoundation"], products: products("HTTPTypes")),
+        // Durable writes and locks. No user needs it.
+        .module(
+            "PostcardFiles", in: .common, uses: ["PostcardCLibrary"], products: products("SystemPackage"),
+            exclude: leftOut, resources: forApps("PrivacyInfo.xcprivacy")),
         // What several modules know about the files of pictures. No user needs it.
-        .target(name: "PostcardPictureFormats", swiftSettings: settings),
-        .target(
-            name: "PostcardForm",
-            dependencies: [
-                "PostcardCLibrary", "PostcardFoundation", "PostcardPictureFormats",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "SystemPackage", package: "swift-system"),
-            ],
-            exclude: leftOut, resources: forApps("PrivacyInfo.xcprivacy"), swiftSettings: settings),
-        .target(
-            name: "PostcardFiles",
-            dependencies: ["PostcardCLibrary", .product(name: "SystemPackage", package: "swift-system")],
-            exclude: leftOut, resources: forApps("PrivacyInfo.xcprivacy"), swiftSettings: settings),
-        .target(
-            name: "PostcardDoctor",
-            dependencies: [
-                "PostcardForm", "PostcardFoundation", "PostcardPictureFormats",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            swiftSettings: settings),
-        .target(
-            name: "PostcardWire",
-            dependencies: ["PostcardFoundation", .product(name: "HTTPTypes", package: "swift-http-types")],
-            swiftSettings: settings),
-        .target(
-            name: "PostcardClient",
-            dependencies: [
-                "PostcardForm", "PostcardFoundation", "PostcardWire",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "SystemPackage", package: "swift-system"),
-                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forTracing),
-            ],
-            exclude: leftOut, resources: forApps("Localizable.xcstrings"), swiftSettings: settings),
-        .target(
-            name: "PostcardAsyncHTTP",
-            dependencies: [
-                "PostcardCLibrary", "PostcardClient", "PostcardForm", "PostcardFoundation",
-                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: forAsyncHTTP),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forAsyncHTTP),
-            ],
-            swiftSettings: settings),
-        // For the tests of apps: it imports XCTest and Testing where they are.
-        .target(
-            name: "PostcardTesting",
-            dependencies: [
-                "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardFoundation", "PostcardWire",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            swiftSettings: settings),
-        .target(
-            name: "PostcardQueue",
-            dependencies: [
-                "PostcardClient", "PostcardFiles", "PostcardForm", "PostcardFoundation", "PostcardWire",
-                .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
-                .product(name: "GRDBSQLite", package: "GRDB.swift", condition: forQueue),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "SystemPackage", package: "swift-system"),
-            ],
-            exclude: leftOut, resources: forApps("Localizable.xcstrings", "PrivacyInfo.xcprivacy"),
-            swiftSettings: settings),
-        .target(
-            name: "PostcardQueueTesting",
-            dependencies: [
-                "PostcardClient", "PostcardFoundation", "PostcardQueue", "PostcardTesting",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            swiftSettings: settings),
-        // URLSession on Linux is made of libcurl, which the program loads when it is used.
-        .target(name: "CCurlLoader"),
+        .module("PostcardPictureFormats", in: .common),
+        // MARK: Forms: the format, and what is wrong with a request
+        .module(
+            "PostcardForm", in: .forms, uses: ["PostcardCLibrary", "PostcardFoundation", "PostcardPictureFormats"],
+            products: products("HTTPTypes", "SystemPackage"), exclude: leftOut,
+            resources: forApps("PrivacyInfo.xcprivacy")),
+        .module(
+            "PostcardDoctor", in: .forms, uses: ["PostcardForm", "PostcardFoundation", "PostcardPictureFormats"],
+            products: products("Crypto", "HTTPTypes")),
+        // MARK: Sending
+        .module(
+            "PostcardClient", in: .sending, uses: ["PostcardForm", "PostcardFoundation", "PostcardWire"],
+            products: products("Crypto", "HTTPTypes", "Logging", "SystemPackage") + products("Tracing", when: tracing),
+            exclude: leftOut, resources: forApps("Localizable.xcstrings")),
+        .module(
+            "PostcardAsyncHTTP", in: .sending,
+            uses: ["PostcardCLibrary", "PostcardClient", "PostcardForm", "PostcardFoundation"],
+            products: products("HTTPTypes")
+                + products("AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOHTTP2", "NIOPosix", "NIOSSL", when: asyncHTTP)),
+        // For the tests of apps: these two import XCTest and Testing where they are.
+        .module(
+            "PostcardTesting", in: .sending,
+            uses: ["PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardFoundation", "PostcardWire"],
+            products: products("HTTPTypes")),
+        .module(
+            "PostcardQueue", in: .sending,
+            uses: ["PostcardClient", "PostcardFiles", "PostcardForm", "PostcardFoundation", "PostcardWire"],
+            products: products("HTTPTypes", "SystemPackage") + products("GRDB", "GRDBSQLite", when: queue),
+            exclude: leftOut, resources: forApps("Localizable.xcstrings", "PrivacyInfo.xcprivacy")),
+        .module(
+            "PostcardQueueTesting", in: .sending,
+            uses: ["PostcardClient", "PostcardFoundation", "PostcardQueue", "PostcardTesting"],
+            products: products("HTTPTypes")),
         // The libraries that decode and encode pictures on Linux, as far as their headers are installed.
-        .target(name: "CPictureCodecs"),
-        .target(
-            name: "PostcardPictures",
-            dependencies: [
+        .module("CPictureCodecs", in: .sending),
+        .module(
+            "PostcardPictures", in: .sending,
+            uses: [
                 "CPictureCodecs", "PostcardCLibrary", "PostcardForm", "PostcardFoundation", "PostcardPictureFormats",
-                .product(name: "SystemPackage", package: "swift-system"),
-            ],
-            exclude: leftOut, resources: forApps("Localizable.xcstrings"), swiftSettings: settings),
-        .target(
-            name: "PostcardStore",
-            dependencies: [
-                "PostcardFiles", "PostcardForm", "PostcardFoundation",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forStore),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forStore),
-                .product(name: "SystemPackage", package: "swift-system"),
-            ],
-            swiftSettings: settings),
-        .target(
-            name: "PostcardReception",
-            dependencies: [
-                "PostcardCLibrary", "PostcardForm", "PostcardFoundation", "PostcardStore", "PostcardWire",
-                .product(name: "CoreMetrics", package: "swift-metrics", condition: forStore),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forStore),
-            ],
-            swiftSettings: settings),
-        .target(
-            name: "PostcardServer",
-            dependencies: [
+            ], products: products("SystemPackage"), exclude: leftOut, resources: forApps("Localizable.xcstrings")),
+        // MARK: Receiving
+        .module(
+            "PostcardStore", in: .receiving, uses: ["PostcardFiles", "PostcardForm", "PostcardFoundation"],
+            products: products("Crypto", "HTTPTypes", "Logging", "SystemPackage")
+                + products("NIOCore", "NIOPosix", when: store)),
+        .module(
+            "PostcardReception", in: .receiving,
+            uses: ["PostcardCLibrary", "PostcardForm", "PostcardFoundation", "PostcardStore", "PostcardWire"],
+            products: products("Crypto", "HTTPTypes", "Logging") + products("CoreMetrics", "NIOCore", when: store)),
+        .module(
+            "PostcardServer", in: .receiving,
+            uses: [
                 "PostcardCLibrary", "PostcardFiles", "PostcardForm", "PostcardFoundation", "PostcardWire",
                 "PostcardReception", "PostcardStore",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
-                .product(name: "HummingbirdCore", package: "hummingbird", condition: forServer),
-                .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: forTLS),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forServer),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forServer),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: forTLS),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forServer),
-                .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras", condition: forTLS),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forTLS),
-                .product(name: "NIOTLS", package: "swift-nio", condition: forServer),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
-                .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: settings),
-        .target(
-            name: "PostcardS3",
-            dependencies: [
-                "PostcardForm", "PostcardFoundation", "PostcardStore",
-                .target(name: "PostcardServer", condition: forServer),
-                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forS3),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forS3),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forS3),
-                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forS3),
+            products: products("Crypto", "HTTPTypes", "Logging", "SystemPackage")
+                + products(
+                    "Hummingbird", "HummingbirdCore", "NIOCore", "NIOHTTP1", "NIOHTTPTypes", "NIOTLS",
+                    "ServiceLifecycle", when: server)
+                + products("HummingbirdHTTP2", "NIOHTTP2", "NIOHTTPTypesHTTP2", "NIOSSL", when: tls)),
+        .module(
+            "PostcardS3", in: .receiving,
+            uses: ["PostcardForm", "PostcardFoundation", "PostcardStore"] + [
+                .target(name: "PostcardReception", condition: server),
+                .target(name: "PostcardServer", condition: server),
             ],
-            swiftSettings: settings),
-        .target(
-            name: "PostcardReceiver",
-            dependencies: [
+            products: products("Crypto", "HTTPTypes", "Logging")
+                + products("AsyncHTTPClient", "NIOCore", "NIOHTTP1", "Tracing", when: s3)
+                + products("Hummingbird", when: server)),
+        .module(
+            "PostcardReceiver", in: .receiving,
+            uses: [
                 "PostcardCLibrary", "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardFoundation",
-                "PostcardServer",
-                .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
-                .product(name: "HummingbirdCore", package: "hummingbird", condition: forServer),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forServer),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forTLS),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
-                .product(name: "SystemPackage", package: "swift-system"),
-                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forServer),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: forServer),
+                "PostcardReception", "PostcardServer",
             ],
-            resources: pageFiles, swiftSettings: settings),
-        .target(
-            name: "PostcardServerTesting",
-            dependencies: [
-                "PostcardStore", .product(name: "NIOCore", package: "swift-nio", condition: forStore),
-            ],
-            swiftSettings: settings),
+            products: products("Crypto", "HTTPTypes", "Logging", "SystemPackage")
+                + products(
+                    "CoreMetrics", "Hummingbird", "HummingbirdCore", "NIOCore", "ServiceLifecycle", "Tracing",
+                    "UnixSignals", when: server) + products("NIOSSL", when: tls), resources: pageFiles),
+        .module(
+            "PostcardServerTesting", in: .receiving, uses: ["PostcardStore"], products: products("NIOCore", when: store)
+        ),
+        // MARK: Program
+        // URLSession on Linux is made of libcurl, which the program loads when it is used.
+        .module("CCurlLoader", in: .program),
         // What the program checks of other servers.
-        .target(
-            name: "PostcardConformance",
-            dependencies: [
-                "PostcardForm", "PostcardFoundation", "PostcardWire",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forCommandLine),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forCommandLine),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forCommandLine),
-            ],
-            swiftSettings: settings),
-        .executableTarget(
-            name: "postcard",
-            dependencies: [
+        .module(
+            "PostcardConformance", in: .program, uses: ["PostcardForm", "PostcardFoundation", "PostcardWire"],
+            products: products("Crypto", "HTTPTypes") + products("NIOCore", "NIOPosix", "NIOSSL", when: commandLine)),
+        .module(
+            "PostcardDemo", in: .program,
+            uses: ["PostcardClient", "PostcardForm", "PostcardSamples", "PostcardServer"],
+            products: products("Crypto", "Logging", "SystemPackage")
+                + products("Hummingbird", "ServiceLifecycle", when: server)),
+        .program("postcard-demo", in: .program, uses: ["PostcardDemo"]),
+        .program(
+            "postcard", in: .program,
+            uses: [
                 "CCurlLoader", "PostcardCLibrary", "PostcardConformance", "PostcardForm", "PostcardFoundation",
                 "PostcardDemo", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardFiles",
-                "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver", "PostcardS3",
-                "PostcardWire",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forCommandLine),
-                .product(name: "Configuration", package: "swift-configuration", condition: forCommandLine),
-                .product(name: "NIOCore", package: "swift-nio", condition: forCommandLine),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forCommandLine),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forCommandLine),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forCommandLine),
-                .product(name: "SystemPackage", package: "swift-system"),
-                .product(
-                    name: "ArgumentParser", package: "swift-argument-parser", condition: forCommandLine),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forCommandLine),
-                .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: forCommandLine),
+                "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver", "PostcardS3", "PostcardWire",
             ],
-            swiftSettings: settings),
-        .executableTarget(name: "postcard-demo", dependencies: ["PostcardDemo"], swiftSettings: settings),
-        .target(
-            name: "PostcardDemo",
-            dependencies: [
-                "PostcardClient", "PostcardForm", "PostcardSamples", "PostcardServer",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
-                .product(name: "Logging", package: "swift-log"),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
-                .product(name: "SystemPackage", package: "swift-system"),
-            ],
-            swiftSettings: settings),
+            products: products("Crypto", "HTTPTypes", "Logging", "SystemPackage")
+                + products(
+                    "ArgumentParser", "AsyncHTTPClient", "Configuration", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL",
+                    "ServiceLifecycle", "UnixSignals", when: commandLine)),
+        // MARK: Samples
         .target(
             name: "PostcardSamples", path: "Samples", exclude: ["PetDiary", "draw", "drawing"],
             resources: [.copy("Pictures")], swiftSettings: settings),
@@ -344,227 +315,125 @@ let package = Package(
             name: "DiaryKit", dependencies: ["PostcardForm", "PostcardQueue"],
             path: "Samples/PetDiary/Kit/Sources/DiaryKit", exclude: textsLeftOut, resources: texts,
             swiftSettings: settings),
-        .target(
-            name: "PostcardTestSupport",
-            dependencies: [
-                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forTracing),
-            ],
-            path: "Tests/Support", swiftSettings: settings),
-        .target(
-            name: "PostcardSendingSupport",
-            dependencies: ["PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardTestSupport"],
-            path: "Tests/SendingSupport", swiftSettings: settings),
-        .target(
-            name: "PostcardTransferDaemon",
-            dependencies: [
-                "PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardQueue", "PostcardTestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            path: "Tests/TransferDaemon",
-            exclude: ["README.md", "app.py", "carrying.py", "daemon.py", "seeds", "session.py"],
-            swiftSettings: settings),
-        .executableTarget(
-            name: "PostcardBackgroundApp",
-            dependencies: [
-                "PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardQueue", "PostcardTransferDaemon",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            path: "Tests/BackgroundApp", swiftSettings: settings),
-        .executableTarget(
-            name: "PostcardQueueVictim", dependencies: ["PostcardAsyncHTTP", "PostcardClient", "PostcardQueue"],
-            path: "Tests/QueueVictim", exclude: ["mutate.py", "mutations.py", "queues.py"],
-            swiftSettings: settings),
+        // MARK: Tests, and what several of them share
+        .module(
+            "PostcardTestSupport", at: "Tests/Support",
+            products: products("NIOCore", "NIOHTTP1", "NIOPosix", when: asyncHTTP) + products("Tracing", when: tracing)),
+        .module(
+            "PostcardSendingSupport", at: "Tests/SendingSupport",
+            uses: ["PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardTestSupport"]),
+        .module(
+            "PostcardTransferDaemon", at: "Tests/TransferDaemon",
+            uses: ["PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardQueue", "PostcardTestSupport"],
+            products: products("HTTPTypes"),
+            exclude: ["README.md", "app.py", "carrying.py", "daemon.py", "seeds", "session.py"]),
+        .program(
+            "PostcardBackgroundApp", at: "Tests/BackgroundApp",
+            uses: ["PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardQueue", "PostcardTransferDaemon"],
+            products: products("HTTPTypes")),
+        .program(
+            "PostcardQueueVictim", at: "Tests/QueueVictim",
+            uses: ["PostcardAsyncHTTP", "PostcardClient", "PostcardQueue"],
+            exclude: ["mutate.py", "mutations.py", "queues.py"]),
         // Receivers that share a bucket, on a simulated clock, network and object store.
-        .executableTarget(
-            name: "PostcardSimulator",
-            dependencies: [
-                "PostcardForm", "PostcardS3", "PostcardServer", "PostcardStore",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forS3),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forS3),
-            ],
-            path: "Tests/Simulator", exclude: ["simulate"], swiftSettings: settings),
-        .testTarget(name: "PostcardFoundationTests", dependencies: ["PostcardFoundation"], swiftSettings: settings),
-        .testTarget(
-            name: "PostcardPictureFormatsTests", dependencies: ["PostcardPictureFormats"], swiftSettings: settings),
-        .testTarget(
-            name: "PostcardFormTests",
-            dependencies: [
-                "PostcardForm", "PostcardPictureFormats", "PostcardTestSupport",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "SystemPackage", package: "swift-system"),
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "DiaryKitTests",
-            dependencies: [
-                "DiaryKit", "PostcardClient", "PostcardForm", "PostcardQueue", "PostcardQueueTesting",
-                "PostcardTestSupport",
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardFilesTests",
-            dependencies: [
-                "PostcardFiles", "PostcardTestSupport", .product(name: "SystemPackage", package: "swift-system"),
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardWireTests",
-            dependencies: ["PostcardWire", .product(name: "HTTPTypes", package: "swift-http-types")],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardConformanceTests",
-            dependencies: [
-                "PostcardConformance", "PostcardWire", "PostcardTestSupport", "postcard",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forAsyncHTTP),
-                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: forAsyncHTTP),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: forAsyncHTTP),
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardDoctorTests", dependencies: ["PostcardDoctor", "PostcardForm", "PostcardTestSupport"],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardCommandTests",
-            dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardPictures",
-                "PostcardQueue", "PostcardReceiver", "PostcardReception", "PostcardS3", "PostcardSamples",
-                "PostcardServer",
-                "PostcardStore", "PostcardTestSupport", "postcard",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forServer),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
-                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forTracing),
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardClientTests",
-            dependencies: [
+        .program(
+            "PostcardSimulator", at: "Tests/Simulator",
+            uses: ["PostcardForm", "PostcardS3", "PostcardServer", "PostcardStore"],
+            products: products("Crypto", "Logging") + products("NIOCore", "NIOHTTP1", when: s3), exclude: ["simulate"]),
+        .tests("PostcardFoundationTests", in: .common, uses: ["PostcardFoundation"]),
+        .tests("PostcardWireTests", in: .common, uses: ["PostcardWire"], products: products("HTTPTypes")),
+        .tests(
+            "PostcardFilesTests", in: .common, uses: ["PostcardFiles", "PostcardTestSupport"],
+            products: products("SystemPackage")),
+        .tests("PostcardPictureFormatsTests", in: .common, uses: ["PostcardPictureFormats"]),
+        .tests(
+            "PostcardFormTests", in: .forms, uses: ["PostcardForm", "PostcardPictureFormats", "PostcardTestSupport"],
+            products: products("HTTPTypes", "SystemPackage")),
+        .tests("PostcardDoctorTests", in: .forms, uses: ["PostcardDoctor", "PostcardForm", "PostcardTestSupport"]),
+        .tests(
+            "PostcardClientTests", in: .sending,
+            uses: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardWire",
                 "PostcardSendingSupport", "PostcardTestSupport", "PostcardTesting",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forAsyncHTTP),
-                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: forAsyncHTTP),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: forAsyncHTTP),
-                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forTracing),
             ],
-            swiftSettings: settings),
-        // What the client's tests do without: the program, and with it all other modules.
-        .testTarget(
-            name: "PostcardEndToEndTests",
-            dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardSendingSupport", "PostcardTestSupport",
-                "postcard",
-                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forAsyncHTTP),
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardAsyncHTTPTests",
-            dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm",
-                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
-                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardQueueTests",
-            dependencies: [
+            products: products("Crypto", "HTTPTypes", "Logging")
+                + products(
+                    "NIOCore", "NIOHTTP1", "NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOPosix", "NIOResumableUpload",
+                    when: asyncHTTP) + products("Tracing", when: tracing)),
+        .tests(
+            "PostcardAsyncHTTPTests", in: .sending, uses: ["PostcardAsyncHTTP", "PostcardClient", "PostcardForm"],
+            products: products("AsyncHTTPClient", "NIOCore", "NIOHTTP1", "NIOPosix", when: asyncHTTP)),
+        .tests(
+            "PostcardTestingTests", in: .sending, uses: ["PostcardClient", "PostcardForm", "PostcardTesting"],
+            products: products("HTTPTypes")),
+        .tests(
+            "PostcardQueueTests", in: .sending,
+            uses: [
                 "PostcardAsyncHTTP", "PostcardBackgroundApp", "PostcardClient", "PostcardForm", "PostcardFoundation",
                 "PostcardQueue", "PostcardQueueVictim", "PostcardTestSupport", "PostcardTransferDaemon", "postcard",
-                .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardTestingTests",
-            dependencies: [
-                "PostcardClient", "PostcardForm", "PostcardTesting",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardQueueTestingTests",
-            dependencies: [
+            ], products: products("HTTPTypes") + products("GRDB", when: queue)),
+        .tests(
+            "PostcardQueueTestingTests", in: .sending,
+            uses: [
                 "PostcardClient", "PostcardForm", "PostcardFoundation", "PostcardQueue", "PostcardQueueTesting",
                 "PostcardTestSupport", "PostcardTesting", "PostcardTransferDaemon",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
-            ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardPicturesTests",
-            dependencies: [
+            ], products: products("HTTPTypes") + products("NIOCore", "NIOHTTP1", "NIOPosix", when: asyncHTTP)),
+        .tests(
+            "PostcardPicturesTests", in: .sending,
+            uses: [
                 "PostcardForm", "PostcardFoundation", "PostcardPictureFormats", "PostcardPictures",
                 "PostcardTestSupport",
+            ]),
+        .tests(
+            "DiaryKitTests", in: .sending,
+            uses: [
+                "DiaryKit", "PostcardClient", "PostcardForm", "PostcardQueue", "PostcardQueueTesting",
+                "PostcardTestSupport",
+            ]),
+        .tests(
+            "PostcardServerTests", in: .receiving,
+            uses: [
+                "PostcardFiles", "PostcardForm", "PostcardReceiver", "PostcardReception", "PostcardServer",
+                "PostcardWire", "PostcardServerTesting", "PostcardStore", "PostcardTestSupport", "postcard",
             ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardS3Tests",
-            dependencies: [
+            products: products("Crypto", "HTTPTypes", "Logging", "SystemPackage")
+                + products(
+                    "CoreMetrics", "Hummingbird", "MetricsTestKit", "NIOCore", "NIOEmbedded", "NIOHTTP1",
+                    "NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOPosix", "ServiceLifecycle", "Tracing", when: server)
+                + products("NIOSSL", when: tls)),
+        .tests(
+            "PostcardS3Tests", in: .receiving,
+            uses: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardReceiver", "PostcardS3",
                 "PostcardServer", "PostcardServerTesting", "PostcardSimulator", "PostcardStore", "PostcardTestSupport",
                 "postcard",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio", condition: forS3),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forS3),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
-                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forS3),
             ],
-            swiftSettings: settings),
-        .testTarget(
-            name: "PostcardServerTests",
-            dependencies: [
-                "PostcardFiles", "PostcardForm", "PostcardReceiver", "PostcardReception", "PostcardServer",
-                "PostcardWire",
-                "PostcardServerTesting", "PostcardStore", "PostcardTestSupport", "postcard",
-                .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "MetricsTestKit", package: "swift-metrics", condition: forServer),
-                .product(name: "NIOCore", package: "swift-nio", condition: forServer),
-                .product(name: "NIOEmbedded", package: "swift-nio", condition: forServer),
-                .product(name: "NIOHTTP1", package: "swift-nio", condition: forServer),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forServer),
-                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: forServer),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forTLS),
-                .product(
-                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
-                .product(name: "SystemPackage", package: "swift-system"),
-                .product(name: "Tracing", package: "swift-distributed-tracing", condition: forServer),
+            products: products("Crypto", "HTTPTypes", "Logging") + products("NIOCore", "NIOHTTP1", "Tracing", when: s3)
+                + products("Hummingbird", "ServiceLifecycle", when: server)),
+        .tests(
+            "PostcardConformanceTests", in: .program,
+            uses: ["PostcardConformance", "PostcardWire", "PostcardTestSupport", "postcard"],
+            products: products("Crypto", "HTTPTypes")
+                + products(
+                    "NIOCore", "NIOHTTP1", "NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOPosix", "NIOResumableUpload",
+                    when: asyncHTTP)),
+        .tests(
+            "PostcardCommandTests", in: .program,
+            uses: [
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardPictures",
+                "PostcardQueue", "PostcardReceiver", "PostcardReception", "PostcardS3", "PostcardSamples",
+                "PostcardServer", "PostcardStore", "PostcardTestSupport", "postcard",
             ],
-            swiftSettings: settings),
+            products: products("Crypto", "HTTPTypes", "Logging")
+                + products("Hummingbird", "NIOCore", "ServiceLifecycle", when: server)
+                + products("Tracing", when: tracing)),
+        // What the client's tests do without: the program, and with it all other modules.
+        .tests(
+            "PostcardEndToEndTests", in: .program,
+            uses: [
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardSendingSupport", "PostcardTestSupport",
+                "postcard",
+            ], products: products("Crypto", "HTTPTypes") + products("AsyncHTTPClient", "NIOSSL", when: asyncHTTP)),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -13,7 +13,7 @@ from programs import Failed, Process, free_port, listens, wait_until
 from wire import CurlWire, PlainWire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PAGE = os.path.join(HERE, "../../Sources/PostcardServer/PostcardServer.docc/BehindAProxy.md")
+PAGE = os.path.join(HERE, "../../Sources/Receiving/PostcardServer/PostcardServer.docc/BehindAProxy.md")
 FOLDERS = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin"])
 
 # The smallest cap that a proxy has by default: that of nginx.

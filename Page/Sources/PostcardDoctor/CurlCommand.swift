@@ -1,1 +1,1 @@
-../../../Sources/PostcardDoctor/CurlCommand.swift
+../../../Sources/Forms/PostcardDoctor/CurlCommand.swift

@@ -1,1 +1,1 @@
-../../../Sources/PostcardDoctor/ShellWord.swift
+../../../Sources/Forms/PostcardDoctor/ShellWord.swift

@@ -1,1 +1,1 @@
-../../../Sources/PostcardFoundation/ASCIIReplacement.swift
+../../../Sources/Common/PostcardFoundation/ASCIIReplacement.swift

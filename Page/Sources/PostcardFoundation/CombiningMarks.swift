@@ -1,1 +1,1 @@
-../../../Sources/PostcardFoundation/CombiningMarks.swift
+../../../Sources/Common/PostcardFoundation/CombiningMarks.swift

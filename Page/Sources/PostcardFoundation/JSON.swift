@@ -1,1 +1,1 @@
-../../../Sources/PostcardFoundation/JSON.swift
+../../../Sources/Common/PostcardFoundation/JSON.swift

@@ -1,1 +1,1 @@
-../../../Sources/PostcardFoundation/PassingError.swift
+../../../Sources/Common/PostcardFoundation/PassingError.swift

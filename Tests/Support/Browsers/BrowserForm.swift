@@ -90,8 +90,7 @@ extension BrowserWriting: CustomTestStringConvertible {
 private enum BrowserForms {
     /// The cases in a file, one a line.
     static func lines<Case: Decodable>(of filename: String) throws -> [Case] {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../BrowserForms")
-            .standardized
+        let folder = Repository.url("Tests/BrowserForms")
         let text = try Data(contentsOf: folder.appending(path: filename))
         return try text.split(separator: UInt8(ascii: "\n")).map { try JSONDecoder().decode(Case.self, from: $0) }
     }

@@ -19,7 +19,7 @@ package struct JournaledDisk: Sendable {
 
     private static let shim = Task {
         let folder = try TemporaryFolder()
-        let source = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../PowerCut/shim.c")
+        let source = Repository.url("Tests/PowerCut/shim.c")
         let library = folder.url.appending(path: "shim.so").path
         // Each toolchain for Swift has a clang, which need not be in the path.
         let command = """

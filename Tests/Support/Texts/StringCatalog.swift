@@ -17,14 +17,11 @@ package struct StringCatalog {
         let strings: [String: Entry]
     }
 
-    private static let sources = URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../../../Sources").standardizedFileURL
-
     private let file: File
 
     /// - Parameter module: The module's name, such as `PostcardClient`.
     package init(of module: String) throws {
-        let url = Self.sources.appending(path: "\(module)/Resources/Localizable.xcstrings")
+        let url = Repository.sources(of: module).appending(path: "Resources/Localizable.xcstrings")
         file = try JSONDecoder().decode(File.self, from: Data(contentsOf: url))
     }
 
@@ -36,9 +33,9 @@ package struct StringCatalog {
         file.strings[key]?.localizations[language]?.stringUnit.value
     }
 
-    /// The words of the codes that a source of the package declares.
-    package static func codes(in path: String) throws -> [String] {
-        try String(contentsOf: sources.appending(path: path), encoding: .utf8)
+    /// The words of the codes that a file of a module declares.
+    package static func codes(in file: String, of module: String) throws -> [String] {
+        try String(contentsOf: Repository.sources(of: module).appending(path: file), encoding: .utf8)
             .matches(of: /static let \w+ = (?:\w+\.)?Code\(rawValue: "([a-z-]+)"\)/).map { String($0.output.1) }
     }
 

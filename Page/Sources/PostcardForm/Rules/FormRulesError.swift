@@ -1,1 +1,1 @@
-../../../../Sources/PostcardForm/Rules/FormRulesError.swift
+../../../../Sources/Forms/PostcardForm/Rules/FormRulesError.swift

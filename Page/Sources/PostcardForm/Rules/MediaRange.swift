@@ -1,1 +1,1 @@
-../../../../Sources/PostcardForm/Rules/MediaRange.swift
+../../../../Sources/Forms/PostcardForm/Rules/MediaRange.swift

@@ -1,0 +1,34 @@
+import Foundation
+import PostcardDoctor
+import PostcardForm
+import PostcardTestSupport
+import Testing
+
+@Suite("The reference of problems")
+struct ReferencePageTests {
+    private static let file = Repository.sources(of: "PostcardDoctor")
+        .appending(path: "PostcardDoctor.docc/Problems.md")
+
+    @Test("matches the entries in the code")
+    func page() throws {
+        let page = ReferencePage().text
+        if ProcessInfo.processInfo.environment["POSTCARD_WRITE_REFERENCE"] == "1" {
+            try Data(page.utf8).write(to: Self.file)
+        }
+        let written = try String(contentsOf: Self.file, encoding: .utf8)
+        #expect(written == page, "Run `make reference` to update it.")
+    }
+
+    @Test("has a title, a cause, an example and a fix for every code", arguments: FormProblem.Code.explained)
+    func entry(code: FormProblem.Code) {
+        for text in [code.title, code.cause, code.example, code.fix] { #expect(!text.isEmpty) }
+        #expect(code.cause.hasSuffix(".") && code.fix.hasSuffix("."))
+    }
+
+    @Test("has each code once")
+    func unique() {
+        let codes = FormProblem.Code.explained.map(\.rawValue)
+        #expect(Set(codes).count == codes.count)
+        #expect(codes.count > 60)
+    }
+}

@@ -1,0 +1,20 @@
+import Foundation
+import PostcardReceiver
+import PostcardTestSupport
+import Testing
+
+/// What browsers really send. `Tests/Browser/forms.js` makes the forms and compares them.
+@Suite(.timeLimit(.minutes(10)))
+struct BrowserFormTests {
+    private static let script = Repository.url("Tests/Browser/check.py").path(
+        percentEncoded: false)
+
+    @Test("A thousand random forms that Chromium posts are read as they were meant")
+    func forms() async throws {
+        try Chromium.require()
+        try await withReceiver { receiver in
+            let result = try await Program.run(Chromium.python, [Self.script, "forms", receiver.url])
+            #expect(result.status == 0, "\(result.messages)")
+        }
+    }
+}
