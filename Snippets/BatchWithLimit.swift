@@ -12,7 +12,7 @@ guard let url = CommandLine.arguments.dropFirst().first.flatMap({ URL(string: $0
 let photos = CommandLine.arguments.dropFirst(2).map { URL(filePath: $0) }
 
 // snippet.show
-let batch = UploadClient().uploadEach(photos, to: url, concurrency: 3) { photo in
+let batch = UploadClient().uploadEach(photos, to: url, maximumConcurrentUploads: 3) { photo in
     var form = MultipartForm()
     form.append(fileAt: photo, named: "petImage")
     return form

@@ -9,7 +9,7 @@ actor Account {
 }
 
 let account = Account()
-var client = UploadClient(retry: RetryPolicy(maximumAttempts: 5, deadline: .seconds(120)))
+var client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 5, deadline: .seconds(120)))
 client.interceptors = [BearerTokenInterceptor { _ in try await account.freshToken() }]
 
 guard let url = URL(string: "http://127.0.0.1:8080/uploads") else { exit(64) }

@@ -8,7 +8,7 @@ import SwiftUI
 
 // snippet.show
 struct UploadsScreen: View {
-    @State private var uploads = UploadList(concurrency: 2)
+    @State private var uploads = UploadList(maximumConcurrentUploads: 2)
     let photos: [URL]
     let url: URL
 
@@ -50,7 +50,7 @@ guard let url = CommandLine.arguments.dropFirst().first.flatMap({ URL(string: $0
     print("Usage: UploadsOnAScreen URL PHOTO...")
     exit(64)
 }
-let uploads = UploadList(concurrency: 2)
+let uploads = UploadList(maximumConcurrentUploads: 2)
 for photo in CommandLine.arguments.dropFirst(2) {
     var form = MultipartForm()
     form.append(fileAt: URL(filePath: photo), named: "petImage")

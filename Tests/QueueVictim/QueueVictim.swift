@@ -7,7 +7,7 @@ import PostcardQueue
 /// then writes a line: PostcardQueueVictim.
 @main struct QueueVictim {
     private let client = UploadClient(
-        transport: AsyncHTTPTransport(), retry: .never, timeouts: UploadTimeouts(idle: .seconds(20)))
+        transport: AsyncHTTPTransport(), retryPolicy: .never, timeouts: UploadTimeouts(idle: .seconds(20)))
 
     static func main() async {
         say("ready")

@@ -220,7 +220,7 @@ final class SimulatedReceiver: @unchecked Sendable {
         var record: UploadID?
         if case .created(let made) = response { record = made.id }
         // If it cannot be stored, the key leads to the same record.
-        try? await upload.finish(with: FinalResponse(json: record, length: length), options: ResumptionOptions())
+        try? await upload.finish(with: FinalResponse(json: record, length: length), options: UnfinishedUploadOptions())
         return response
     }
 }

@@ -17,7 +17,8 @@ package enum Repository {
     }()
 
     private static func names(in folder: String) -> [String] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: url(folder).path(percentEncoded: false))) ?? []
+        let names =
+            (try? FileManager.default.contentsOfDirectory(atPath: url(folder).path(percentEncoded: false))) ?? []
         return names.filter { !$0.hasPrefix(".") }
     }
 

@@ -38,7 +38,7 @@ public enum ResumableUploadStoreCheck: String, Sendable, CaseIterable {
     /// - Parameter open: Opens the store. It must be empty the first time it is opened. A check whose promise is about
     ///   a restart opens it again, once the store before is released.
     /// - Throws: ``UploadStoreViolation`` if a promise is not kept, and the errors of the store.
-    public func run<Store: ResumableUploadStore>(_ open: () async throws -> Store) async throws {
+    public func run<Store: ResumableUploadStore>(opening open: () async throws -> Store) async throws {
         let checks = UnfinishedUploadChecks(check: rawValue)
         switch self {
         case .factsSurviveReopening: try await checks.factsSurviveReopening(open)

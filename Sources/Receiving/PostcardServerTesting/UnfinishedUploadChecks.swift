@@ -208,7 +208,7 @@ struct UnfinishedUploadChecks {
         do {
             let upload = try await create(id, in: open())
             try await append(Self.bytes(1000), to: upload)
-            try await upload.finish(with: response, options: ResumptionOptions())
+            try await upload.finish(with: response, options: UnfinishedUploadOptions())
             try expect(
                 upload.progress == .finished(length: 1000, record: nil), "A finished upload is \(upload.progress).")
         }
@@ -224,7 +224,7 @@ struct UnfinishedUploadChecks {
         let record = try await pending.commit(fields: [], parts: []).record.id
         let upload = try await create(identifier(), in: store)
         try await append(Self.bytes(1000), to: upload)
-        try await upload.finish(with: response(record), options: ResumptionOptions())
+        try await upload.finish(with: response(record), options: UnfinishedUploadOptions())
         let progress = try await upload.durableProgress()
         try expect(progress == .finished(length: 1000, record: record), "A finished upload is \(progress).")
         _ = try await store.delete(record)
@@ -235,7 +235,7 @@ struct UnfinishedUploadChecks {
 
     func noResponseIsKeptIfNoneMayBe(_ store: some ResumableUploadStore) async throws {
         let upload = try await create(identifier(), in: store)
-        var options = ResumptionOptions()
+        var options = UnfinishedUploadOptions()
         options.maximumKeptResponses = 0
         try await upload.finish(with: response(nil), options: options)
         guard let found = try await store.unfinishedUpload(upload.id) else { return }

@@ -32,7 +32,7 @@ actor Account {
 private func show(_ shown: (any Sendable)?...) {}
 
 private func followed(_ form: MultipartForm, to url: URL, as account: Account) async throws -> Pet? {
-    var client = UploadClient(retry: RetryPolicy(maximumAttempts: 4))
+    var client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 4))
     client.interceptors = [BearerTokenInterceptor { _ in try await account.freshToken() }]
 
     for try await event in client.events(of: form, to: url) {
@@ -184,7 +184,7 @@ struct Transcription: UploadEndpoint {
 }
 
 func transcribed(_ recording: URL, by service: URL, of account: Account) async throws -> Transcription.Response {
-    var client = UploadClient(retry: RetryPolicy(maximumAttempts: 3))
+    var client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 3))
     client.interceptors = [BearerTokenInterceptor { _ in try await account.freshToken() }]
     client.rules = try Transcription.rules()
     let transcript = try await client.upload(Transcription(baseURL: service, recording: recording))

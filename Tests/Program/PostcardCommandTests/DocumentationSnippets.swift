@@ -131,7 +131,7 @@ private func patience(of client: inout UploadClient) {
     patient.maximumDelay = .seconds(300)
     patient.statuses.remove(500)
 
-    client.retry = patient
+    client.retryPolicy = patient
 }
 
 private func verified(_ form: MultipartForm, of original: URL, to url: URL, by sender: UploadClient) async throws {

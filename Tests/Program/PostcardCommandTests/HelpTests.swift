@@ -95,7 +95,7 @@ struct HelpTests {
         let values: [(command: String, option: String, value: Double)] = [
             ("send", "timeout", (timeouts.idle ?? .zero) / .seconds(1)), ("send", "retries", 0),
             ("queue run", "timeout", (timeouts.idle ?? .zero) / .seconds(1)),
-            ("queue run", "concurrency", Double(queue.concurrency)),
+            ("queue run", "concurrency", Double(queue.maximumConcurrentUploads)),
             ("queue run", "max-delay", queue.retryPolicy.maximumDelay / .seconds(1)),
             ("queue add", "priority", Double(UploadConditions().priority)),
         ]
@@ -130,10 +130,10 @@ struct HelpTests {
             ("--keep-alive-timeout", "\(Int(connections.keepAliveTimeout / .seconds(1)))"),
             ("--idle-timeout", "\(Int(connections.idleTimeout / .seconds(1)))"),
             ("--shutdown-timeout", "\(Int(connections.shutdownTimeout / .seconds(1)))"),
-            ("--upload-expiry", "\(Int(ResumptionOptions().lifetime / .seconds(1)))"),
-            ("--interim-responses", ResumptionOptions().interimResponses.rawValue),
+            ("--upload-expiry", "\(Int(UnfinishedUploadOptions().lifetime / .seconds(1)))"),
+            ("--interim-responses", UnfinishedUploadOptions().interimResponses.rawValue),
             ("--contradicted-types", uploads.contentTypePolicy.rawValue),
-            ("--screen-timeout", "\(Int(uploads.screeningTimeLimit / .seconds(1)))"),
+            ("--screen-timeout", "\(Int(uploads.screeningTimeout / .seconds(1)))"),
             ("--keep-for", "no limit"), ("--keep-at-most", "no limit"), ("--config", "POSTCARD_CONFIG"),
             ("--port", "8080"), ("--directory", "./received"), ("--path", uploads.path),
         ]

@@ -49,7 +49,7 @@ struct Measurement: Codable {
     ) async throws -> [ContinuousClock.Instant] {
         let (questions, asked) = AsyncStream.makeStream(of: ContinuousClock.Instant.self)
         let options = QueueOptions(
-            concurrency: concurrency, resumption: nil,
+            maximumConcurrentUploads: concurrency, resumption: nil,
             networkPath: {
                 asked.yield(.now)
                 return NetworkPath()

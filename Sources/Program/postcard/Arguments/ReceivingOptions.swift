@@ -4,7 +4,7 @@ import PostcardForm
 import PostcardReceiver
 public import PostcardServer
 
-extension ResumptionOptions.InterimResponses: ExpressibleByArgument {}
+extension UnfinishedUploadOptions.InterimResponses: ExpressibleByArgument {}
 
 /// What `serve` accepts of a form, and how fast.
 struct ReceivingOptions: ParsableArguments {
@@ -78,7 +78,7 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How long an interrupted upload is kept (\(Shown.seconds(ResumptionOptions().lifetime)), a day).",
+            "How long an interrupted upload is kept (\(Shown.seconds(UnfinishedUploadOptions().lifetime)), a day).",
             valueName: "seconds"))
     var uploadExpiry: Double?
 
@@ -87,7 +87,7 @@ struct ReceivingOptions: ParsableArguments {
             "Interim responses (104) to resumable uploads: auto, for clients that support them, or never, for proxies that "
                 + "take one for the final response (auto).",
             valueName: "auto|never"))
-    var interimResponses: ResumptionOptions.InterimResponses?
+    var interimResponses: UnfinishedUploadOptions.InterimResponses?
 
     @Option(
         help: ArgumentHelp(
@@ -137,7 +137,7 @@ struct ReceivingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "How long a screening command may take for a file, including the wait for its turn "
-                + "(\(Shown.seconds(UploadOptions().screeningTimeLimit))).",
+                + "(\(Shown.seconds(UploadOptions().screeningTimeout))).",
             valueName: "seconds"))
     var screenTimeout: Double?
 
@@ -218,7 +218,7 @@ struct ReceivingOptions: ParsableArguments {
             receiver.uploads.screen = { try await screening.screen($0) }
         }
         if let contradictedTypes { receiver.uploads.contentTypePolicy = contradictedTypes }
-        if let screenTimeout { receiver.uploads.screeningTimeLimit = .seconds(screenTimeout) }
+        if let screenTimeout { receiver.uploads.screeningTimeout = .seconds(screenTimeout) }
         if let maxScreenings { receiver.uploads.maximumConcurrentScreenings = maxScreenings }
     }
 

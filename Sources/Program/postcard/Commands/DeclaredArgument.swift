@@ -19,7 +19,8 @@ struct DeclaredArgument: Decodable {
 
     var isFlag: Bool { kind == "flag" }
 
-    /// The arguments of a command.
+    /// The arguments of a command. The argument parser has no public way to list them; it makes its own completions and
+    /// manual pages from this dump, whose format has a version.
     static func all(of command: any ParsableCommand.Type) throws -> [DeclaredArgument] {
         struct Dump: Decodable {
             struct Command: Decodable { let arguments: [DeclaredArgument]? }

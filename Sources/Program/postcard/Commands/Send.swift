@@ -202,7 +202,7 @@ struct Send: AsyncParsableCommand {
             let shown = ShownResponse(response)
             try shown.write()
             // On one terminal the reason was shown with the response.
-            throw shown.isRead ? CommandFailure(error, besides: response) : CommandFailure(error)
+            throw shown.isRead ? CommandFailure(besidesResponse: error) : CommandFailure(error)
         }
     }
 
@@ -223,7 +223,7 @@ struct Send: AsyncParsableCommand {
     private func client() throws -> UploadClient {
         var client = UploadClient(
             transport: try connection.make(for: URL(string: target.text)),
-            retry: RetryPolicy(maximumAttempts: retries + 1),
+            retryPolicy: RetryPolicy(maximumAttempts: retries + 1),
             timeouts: UploadTimeouts(idle: .seconds(timeout)))
         client.timeouts.total = totalTime.map { .seconds($0) }
         if let responseTimeout { client.timeouts.response = .seconds(responseTimeout) }

@@ -49,9 +49,7 @@ struct Serve: AsyncParsableCommand {
         help: ArgumentHelp("The log level: debug, info, notice, warning or error (warning).", valueName: "level"),
         transform: { text in
             guard let level = Logger.Level(rawValue: text) else {
-                throw ValidationError(
-                    "'\(text)' is not a log "
-                        + "level.")
+                throw ValidationError("'\(text)' is not a log level.")
             }
             return level
         })

@@ -50,25 +50,9 @@ struct CommandFailure: Error, CustomStringConvertible {
         }
     }
 
-    /// A refusal without what its response, which has been shown, says itself.
-    init(_ error: UploadError, besides response: UploadResponse) {
-        let failure = CommandFailure(error)
-        var description = failure.description
-        // The reason follows the status. Anywhere else the same words are others'.
-        let code = "\(response.status.code)"
-        let reason = response.reason ?? ""
-        // The title of a page often begins with the status, which the message has once.
-        let title = reason.hasPrefix("\(code) ") ? String(reason.dropFirst(code.count + 1)) : ""
-        for reason in [reason, title] where !reason.isEmpty {
-            if let status = description.range(of: "responded with \(code)"),
-                // By their scalars: a reason can begin with one that joins the character before it.
-                let shown = description[status.upperBound...].range(of: ": \(reason)", options: .literal),
-                !description[status.upperBound..<shown.lowerBound].contains(":")
-            {
-                description.removeSubrange(shown)
-            }
-        }
-        self.init(description: description, status: failure.status)
+    /// An error without what its response, which has been shown, says itself.
+    init(besidesResponse error: UploadError) {
+        self.init(description: error.messageBesidesResponse, status: ExitStatus.status(of: error))
     }
 
     init(description: String, status: ExitCode, code: String? = nil) {

@@ -9,7 +9,7 @@ import PostcardFoundation
 /// ```
 ///
 /// An upload that a client is downloading is removed too: a response that has begun is sent to its end. Unfinished
-/// uploads are not counted; see `ResumptionOptions.lifetime`.
+/// uploads are not counted; see `UnfinishedUploadOptions.lifetime`.
 public struct RetentionPolicy: Sendable, Hashable {
     /// How old uploads may become. Defaults to `nil`: no limit.
     ///

@@ -20,7 +20,7 @@ import SystemPackage
 /// may be tokens and secrets.
 ///
 /// `UploadOptions.maximumConcurrentScreenings` limits how many programs run at once, and
-/// `UploadOptions.screeningTimeLimit` how long one may take: then its process group is killed.
+/// `UploadOptions.screeningTimeout` how long one may take: then its process group is killed.
 ///
 /// The program leads its own process group. Processes of this group that are left when it ends are killed. A process
 /// that it moved to another group or session lives on and is not waited for. If the server is process 1 of a container,

@@ -54,7 +54,7 @@ public struct UploadOptions: Sendable {
 
     /// How long the check of a file may take, with the time in which it waits for its turn. Defaults to 60 seconds.
     /// Then the task of the check is cancelled, and the form is refused with 503.
-    public var screeningTimeLimit: Duration = .seconds(60)
+    public var screeningTimeout: Duration = .seconds(60)
 
     /// How many forms may be received at once. Defaults to 2,000, so that a thousand slow clients leave room for
     /// others.
@@ -71,7 +71,7 @@ public struct UploadOptions: Sendable {
 
     /// The share of what is free that the clients of one address can have: of ``maximumConcurrentUploads``,
     /// ``maximumConcurrentRequests``, ``maximumHeldBytes``, ``maximumHeldResponseBytes``,
-    /// `ResumptionOptions.maximumUnfinished` and `ResumptionOptions.maximumUnfinishedBytes`. Defaults to 0.25. An
+    /// `UnfinishedUploadOptions.maximumUnfinished` and `UnfinishedUploadOptions.maximumUnfinishedBytes`. Defaults to 0.25. An
     /// address that has one item alone can have half, because one upload may be large. An IPv6 network of 64 bits
     /// counts as one address.
     ///
@@ -92,7 +92,7 @@ public struct UploadOptions: Sendable {
 
     /// How unfinished uploads are kept, so that clients can resume them. `nil` switches resumption off: every form must
     /// arrive in one request. It needs a store that is a `ResumableUploadStore`, as `LocalUploadStore` is.
-    public var resumption: ResumptionOptions? = ResumptionOptions()
+    public var resumption: UnfinishedUploadOptions? = UnfinishedUploadOptions()
 
     /// What clients may do with stored uploads. Defaults to ``Access/none``: forms are only received. The routes ask
     /// for no password: everyone who reaches them may do what this allows.

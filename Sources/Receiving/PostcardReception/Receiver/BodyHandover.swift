@@ -25,7 +25,7 @@ final class BodyHandover: Sendable {
     }
 
     private let progress: Mutex<Progress>
-    private let limits: FormReceiver.TimeLimits
+    private let limits: FormReceiver.Timeouts
 
     /// The length that the head of the request says; `nil` if it says none.
     private let announced: Int64?
@@ -33,7 +33,7 @@ final class BodyHandover: Sendable {
     /// How many bytes are passed at once: a server may hand over a whole body.
     private static let pieceBytes = 256 << 10
 
-    init(announced: Int64?, limits: FormReceiver.TimeLimits) {
+    init(announced: Int64?, limits: FormReceiver.Timeouts) {
         self.announced = announced
         self.limits = limits
         var rate = TransferRate(
@@ -216,7 +216,7 @@ extension BodyHandover.Progress {
 
     /// - Returns: When to check again, and why the form is interrupted if it is.
     fileprivate mutating func check(
-        _ limits: FormReceiver.TimeLimits, at now: NIODeadline
+        _ limits: FormReceiver.Timeouts, at now: NIODeadline
     ) -> (rest: Duration, interruption: RequestInterruption?) {
         let idle = quietSince.map { limits.idleTimeout - $0.duration(to: now) } ?? limits.idleTimeout
         if idle <= .zero { return (.zero, .tooSlow(limits.idleTimeout)) }

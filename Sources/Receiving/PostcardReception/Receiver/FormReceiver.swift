@@ -25,7 +25,7 @@ public import PostcardStore
 /// a body after a refusal. Share one value among all requests: it counts what each client holds.
 public struct FormReceiver: Sendable {
     /// How slow a client may be.
-    public struct TimeLimits: Sendable, Hashable {
+    public struct Timeouts: Sendable, Hashable {
         /// How long a client may send nothing while the form waits for bytes. Defaults to 30 seconds.
         public var idleTimeout: Duration = .seconds(30)
         /// The minimum rate at which a body must arrive, in bytes per second; 0 means no minimum. Defaults to 500.
@@ -53,7 +53,7 @@ public struct FormReceiver: Sendable {
     private typealias Resumption = @Sendable (String, IncomingRequest, ClientConnection) async throws -> FormResponse
 
     /// How slow a client may be.
-    public var timeLimits = TimeLimits()
+    public var timeouts = Timeouts()
 
     /// The tokens of which each request needs one. Defaults to `nil`: no request needs any.
     public var tokens: BearerTokens?
@@ -96,7 +96,8 @@ public struct FormReceiver: Sendable {
     }
 
     private static func resuming(
-        _ uploads: some ResumableUploadStore, _ reception: Reception<some UploadStore>, _ options: ResumptionOptions,
+        _ uploads: some ResumableUploadStore, _ reception: Reception<some UploadStore>,
+        _ options: UnfinishedUploadOptions,
         _ logger: Logger
     ) -> (post: Work<FormResponse>, resume: Resumption, offer: Work<FormResponse>) {
         let resumption = ResumableReception(uploads: uploads, reception: reception, options: options)
@@ -230,7 +231,7 @@ public struct FormReceiver: Sendable {
         inform: (@Sendable (HTTPResponse) async throws -> Void)?,
         _ work: @Sendable (IncomingRequest, ClientConnection) async throws(Failure) -> Value
     ) async throws(Failure) -> Value where Body.Element: FormChunk {
-        let handover = BodyHandover(announced: head.announcedLength, limits: timeLimits)
+        let handover = BodyHandover(announced: head.announcedLength, limits: timeouts)
         let connection = ClientConnection(from: address, handover, inform: inform)
         let result = await withTaskGroup(of: Void.self, returning: Result<Value, Failure>.self) { group in
             group.addTask { await handover.pump(body) }

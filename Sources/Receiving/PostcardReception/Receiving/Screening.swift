@@ -22,7 +22,7 @@ package struct Screening: Sendable {
     /// - Returns: `nil` if the options ask for none.
     init?(_ options: UploadOptions, _ shares: ShareAccount) {
         guard let screen = options.screen else { return nil }
-        self.init(timeLimit: options.screeningTimeLimit, shares, screen: screen)
+        self.init(timeLimit: options.screeningTimeout, shares, screen: screen)
     }
 
     /// Screens files one after the other.

@@ -26,7 +26,7 @@ struct InterimReports {
     ///   - options: Which interim responses clients get, and when.
     init(
         to location: String?, _ limits: UploadLimits, _ append: AppendRequest, on connection: (any RequestConnection)?,
-        _ options: ResumptionOptions
+        _ options: UnfinishedUploadOptions
     ) {
         let isAllowed =
             options.interimResponses == .auto && append.version.interopNumber != nil && append.contentLength != 0

@@ -9,9 +9,9 @@ package import PostcardStore
 package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Sendable {
     let uploads: UnfinishedUploads<Uploads>
     package private(set) var reception: Reception<Store>
-    let options: ResumptionOptions
+    let options: UnfinishedUploadOptions
 
-    package init(uploads: Uploads, reception: Reception<Store>, options: ResumptionOptions) {
+    package init(uploads: Uploads, reception: Reception<Store>, options: UnfinishedUploadOptions) {
         self.uploads = UnfinishedUploads(store: uploads, shares: reception.shares, options: options)
         self.reception = reception
         self.options = options

@@ -58,13 +58,13 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
 
     private let store: Store
     private let shares: ShareAccount
-    private let options: ResumptionOptions
+    private let options: UnfinishedUploadOptions
     private let table = Mutex(Table())
 
     private static var lookInterval: Duration { .seconds(10) }
     private static var maximumLooks: Int { 200 }
 
-    init(store: Store, shares: ShareAccount, options: ResumptionOptions) {
+    init(store: Store, shares: ShareAccount, options: UnfinishedUploadOptions) {
         self.store = store
         self.shares = shares
         self.options = options

@@ -43,7 +43,7 @@ public struct PresignedFormOptions: Sendable {
 
     /// How long the check of a file may take, with the time in which it waits for its turn. Defaults to 60 seconds. Then
     /// the task of the check is cancelled, and the report is refused with 503.
-    public var screeningTimeLimit: Duration = .seconds(60)
+    public var screeningTimeout: Duration = .seconds(60)
 
     /// How a file is sent.
     public enum Method: Sendable, Hashable {

@@ -39,7 +39,7 @@ public struct PresignedForms: Sendable {
         screening = options.screen.map { screen in
             var limits = ShareLimits(clientShare: 1)
             limits[.screenings] = options.maximumConcurrentScreenings
-            return Screening(timeLimit: options.screeningTimeLimit, ShareAccount(limits), screen: screen)
+            return Screening(timeLimit: options.screeningTimeout, ShareAccount(limits), screen: screen)
         }
         // The same rules as for the bucket's own prefix.
         if !options.keyPrefix.isEmpty { _ = try S3Bucket("s3://bucket/\(options.keyPrefix)") }

@@ -23,7 +23,7 @@ public struct S3Bucket: Sendable {
     public var requestTimeout: Duration = .seconds(60)
     /// How long a failed request is retried, with growing pauses. A request in progress is not cut off when this
     /// time is over. Defaults to 15 seconds.
-    public var retryTime: Duration = .seconds(15)
+    public var retryTimeout: Duration = .seconds(15)
 
     /// Tells the time, for signatures and identifiers.
     package var clock: @Sendable () -> Date = { Date() }

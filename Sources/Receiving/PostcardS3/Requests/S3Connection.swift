@@ -131,7 +131,7 @@ final class S3Connection: Sendable {
         let surroundings = bucket.surroundings
         var random = surroundings.generator
         let start = surroundings.now()
-        let retryTime = request.limit.map { min($0, bucket.retryTime) } ?? bucket.retryTime
+        let retryTimeout = request.limit.map { min($0, bucket.retryTimeout) } ?? bucket.retryTimeout
         var pause = Duration.milliseconds(50)
         var newCredentials: S3Credentials?
         while true {
@@ -151,7 +151,7 @@ final class S3Connection: Sendable {
                 logger.notice("The object store refused the credentials; there are new ones")
             } catch let error as S3Error where error.isTransient {
                 let delay = pause * Double.random(in: 0.5...1.5, using: &random)
-                guard start.duration(to: surroundings.now()) + delay < retryTime else { throw error }
+                guard start.duration(to: surroundings.now()) + delay < retryTimeout else { throw error }
                 logger.debug("Making a request again", metadata: ["error": "\(error)"])
                 try await surroundings.sleep(delay)
                 pause = min(pause * 3, .seconds(5))

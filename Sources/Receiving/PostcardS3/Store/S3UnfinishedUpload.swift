@@ -118,7 +118,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     ///   - response: What a client that asks again gets.
     ///   - options: If they keep no responses, the upload is discarded. Another maximum is not honored, because no
     ///     receiver counts the responses of all.
-    public func finish(with response: FinalResponse, options: ResumptionOptions) async throws {
+    public func finish(with response: FinalResponse, options: UnfinishedUploadOptions) async throws {
         guard options.maximumKeptResponses > 0 else { return try await discard() }
         try await storing { try await objects.finish(response, store.logger) }
         state.withLock { $0.progress = .finished(length: response.length, record: response.record) }

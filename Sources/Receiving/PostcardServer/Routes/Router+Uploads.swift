@@ -170,7 +170,7 @@ extension Routes {
 
     private mutating func addForms(
         resumedIn uploads: some ResumableUploadStore, _ reception: Reception<some UploadStore>,
-        _ options: ResumptionOptions, _ budget: ResponseBudget, _ stored: StoredFormHandler<Context>?
+        _ options: UnfinishedUploadOptions, _ budget: ResponseBudget, _ stored: StoredFormHandler<Context>?
     ) {
         let resumption = ResumableReception(uploads: uploads, reception: reception, options: options)
         addUnfinishedUploads(of: resumption, below: reception.options.path, budget, stored)

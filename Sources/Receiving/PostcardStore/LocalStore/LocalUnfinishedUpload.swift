@@ -149,7 +149,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         }
     }
 
-    public func finish(with response: FinalResponse, options: ResumptionOptions) async throws {
+    public func finish(with response: FinalResponse, options: UnfinishedUploadOptions) async throws {
         try await uploads.finish(self, with: response, options: options)
     }
 

@@ -142,7 +142,7 @@ final class LocalUnfinishedUploads: Sendable {
     /// Replaces the bytes of an upload by its response. A response that shows a record which was deleted in the
     /// meantime is not kept.
     func finish(
-        _ upload: LocalUnfinishedUpload, with response: FinalResponse, options: ResumptionOptions
+        _ upload: LocalUnfinishedUpload, with response: FinalResponse, options: UnfinishedUploadOptions
     ) async throws {
         try await upload.store(response)
         let surplus = table.withLock { table in

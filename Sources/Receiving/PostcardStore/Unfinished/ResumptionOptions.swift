@@ -1,5 +1,5 @@
 /// How unfinished uploads are kept, so that clients can resume them (draft-ietf-httpbis-resumable-upload).
-public struct ResumptionOptions: Sendable, Hashable {
+public struct UnfinishedUploadOptions: Sendable, Hashable {
     /// How long an upload can be resumed, and its response requested again, counted from its creation. Defaults to one
     /// day. Its bytes and its response are then removed.
     public var lifetime: Duration = .seconds(24 * 60 * 60)
@@ -46,7 +46,7 @@ public struct ResumptionOptions: Sendable, Hashable {
     /// Clients that create an upload with an empty request need no interim response.
     public enum InterimResponses: String, Sendable, Hashable, CaseIterable {
         /// Only to requests with `Upload-Draft-Interop-Version`, whose body takes longer than
-        /// ``ResumptionOptions/announcementDelay``. A connection of HTTP/1.1 is closed after the final response, so
+        /// ``UnfinishedUploadOptions/announcementDelay``. A connection of HTTP/1.1 is closed after the final response, so
         /// that a proxy that took the interim one for final sees an end.
         case auto
         /// None.

@@ -43,7 +43,7 @@ public protocol UnfinishedUpload: Sendable {
     /// Replaces the bytes by the response. The options limit how many responses are kept.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
-    func finish(with response: FinalResponse, options: ResumptionOptions) async throws
+    func finish(with response: FinalResponse, options: UnfinishedUploadOptions) async throws
 
     /// The response that ``finish(with:options:)`` stored.
     ///

@@ -41,12 +41,12 @@ final class BatchRun: Sendable {
 
     /// - Parameters:
     ///   - items: What the uploads are made from, taken one by one when there is room.
-    ///   - concurrency: The maximum number of uploads at a time.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time.
     ///   - stopsAtFirstFailure: Whether one failure cancels the others.
     ///   - report: Called with the progress.
     ///   - events: Makes the upload of an item.
     init<Items: Sequence & Sendable>(
-        _ items: Items, concurrency: Int, stopsAtFirstFailure: Bool,
+        _ items: Items, maximumConcurrentUploads: Int, stopsAtFirstFailure: Bool,
         reportingTo report: (@Sendable (UploadBatchProgress) -> Void)?,
         events: @escaping @Sendable (Items.Element) async throws -> UploadEvents
     ) where Items.Element: Sendable {
@@ -56,7 +56,7 @@ final class BatchRun: Sendable {
         state = Mutex(State(progress: UploadBatchProgress(count: (items as? any RandomAccessCollection)?.count)))
         work = { run in
             var iterator = items.makeIterator()
-            await run.run(concurrency: max(concurrency, 1)) {
+            await run.run(maximumConcurrentUploads: max(maximumConcurrentUploads, 1)) {
                 iterator.next().map { item in { @Sendable () async throws -> UploadEvents in try await events(item) } }
             }
         }
@@ -119,12 +119,12 @@ extension BatchRun {
     private typealias MakeEvents = @Sendable () async throws -> UploadEvents
 
     /// Runs the uploads, starting the next one when there is room.
-    private func run(concurrency: Int, taking next: () -> MakeEvents?) async {
+    private func run(maximumConcurrentUploads: Int, taking next: () -> MakeEvents?) async {
         await withTaskGroup(of: UploadOutcome.self) { group in
             var index = 0
             var running = 0
             while true {
-                while running < concurrency, !state.withLock({ $0.isStopped }), let events = next() {
+                while running < maximumConcurrentUploads, !state.withLock({ $0.isStopped }), let events = next() {
                     group.addTask { [index] in await self.upload(index, events) }
                     index += 1
                     running += 1

@@ -5,7 +5,7 @@ public import PostcardFoundation
 /// Many uploads, a few at a time. Their outcomes are delivered in the order in which they end.
 ///
 /// ```swift
-/// let batch = client.uploadEach(photos, to: url, concurrency: 3) { photo in
+/// let batch = client.uploadEach(photos, to: url, maximumConcurrentUploads: 3) { photo in
 ///     var form = MultipartForm()
 ///     form.append(fileAt: photo, named: "petImage")
 ///     return form
@@ -93,7 +93,7 @@ extension UploadClient {
     ///   - url: The URL that the forms are sent to, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
-    ///   - concurrency: The maximum number of uploads at a time. Defaults to 4; servers seldom allow a client many
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4; servers seldom allow a client many
     ///     more.
     ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
     ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should
@@ -103,12 +103,13 @@ extension UploadClient {
     ///   requested.
     public func uploadEach<Items: Sequence & Sendable>(
         _ items: Items, to url: URL, method: HTTPRequest.Method = .post, headerFields: HTTPFields = HTTPFields(),
-        concurrency: Int = 4, stopsAtFirstFailure: Bool = false,
+        maximumConcurrentUploads: Int = 4, stopsAtFirstFailure: Bool = false,
         progress: (@Sendable (UploadBatchProgress) -> Void)? = nil,
         form: @escaping @Sendable (Items.Element) async throws -> MultipartForm
     ) -> UploadBatch where Items.Element: Sendable {
         let run = BatchRun(
-            items, concurrency: concurrency, stopsAtFirstFailure: stopsAtFirstFailure, reportingTo: progress
+            items, maximumConcurrentUploads: maximumConcurrentUploads, stopsAtFirstFailure: stopsAtFirstFailure,
+            reportingTo: progress
         ) { item in
             events(of: try await form(item), to: url, method: method, headerFields: headerFields)
         }
@@ -122,7 +123,7 @@ extension UploadClient {
     ///   - url: The URL that the forms are sent to, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
-    ///   - concurrency: The maximum number of uploads at a time. Defaults to 4.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4.
     ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
     ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should
     ///     return at once.
@@ -130,11 +131,12 @@ extension UploadClient {
     ///   requested.
     public func uploadEach(
         _ forms: some Sequence<MultipartForm> & Sendable, to url: URL, method: HTTPRequest.Method = .post,
-        headerFields: HTTPFields = HTTPFields(), concurrency: Int = 4, stopsAtFirstFailure: Bool = false,
+        headerFields: HTTPFields = HTTPFields(), maximumConcurrentUploads: Int = 4, stopsAtFirstFailure: Bool = false,
         progress: (@Sendable (UploadBatchProgress) -> Void)? = nil
     ) -> UploadBatch {
         uploadEach(
-            forms, to: url, method: method, headerFields: headerFields, concurrency: concurrency,
+            forms, to: url, method: method, headerFields: headerFields,
+            maximumConcurrentUploads: maximumConcurrentUploads,
             stopsAtFirstFailure: stopsAtFirstFailure, progress: progress
         ) { $0 }
     }
@@ -150,18 +152,19 @@ extension UploadClient {
     ///
     /// - Parameters:
     ///   - endpoints: The endpoints; each makes its form when there is room for it.
-    ///   - concurrency: The maximum number of uploads at a time. Defaults to 4.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4.
     ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
     ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should
     ///     return at once.
     /// - Returns: The outcomes, in the order in which the uploads end, with responses to decode with
     ///   ``UploadEndpoint/decode(_:)``. Nothing is sent before the first one is requested.
     public func uploadEach<Endpoints: Sequence & Sendable>(
-        _ endpoints: Endpoints, concurrency: Int = 4, stopsAtFirstFailure: Bool = false,
+        _ endpoints: Endpoints, maximumConcurrentUploads: Int = 4, stopsAtFirstFailure: Bool = false,
         progress: (@Sendable (UploadBatchProgress) -> Void)? = nil
     ) -> UploadBatch where Endpoints.Element: UploadEndpoint {
         let run = BatchRun(
-            endpoints, concurrency: concurrency, stopsAtFirstFailure: stopsAtFirstFailure, reportingTo: progress
+            endpoints, maximumConcurrentUploads: maximumConcurrentUploads, stopsAtFirstFailure: stopsAtFirstFailure,
+            reportingTo: progress
         ) { events(of: $0) }
         return UploadBatch(run)
     }

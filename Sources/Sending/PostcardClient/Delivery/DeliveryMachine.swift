@@ -53,9 +53,9 @@ struct DeliveryMachine: Sendable {
         ///
         /// - Parameters:
         ///   - accepting: The statuses of success; all others are redirects or refusals.
-        ///   - acceptsEarlyResponses: Whether a success counts if it comes before the whole request was sent.
+        ///   - acceptsEarly: Whether a success counts if it comes before the whole request was sent.
         ///   - isSecret: Whether the path of its URL gives access to the upload, and must not be logged.
-        case send(UploadRequest, accepting: Set<Int>, acceptsEarlyResponses: Bool, isSecret: Bool)
+        case send(UploadRequest, accepting: Set<Int>, acceptsEarly: Bool, isSecret: Bool)
         /// Compare the response with the form of the request.
         case verify(UploadResponse, UploadRequest)
         /// Ask the interceptors what to do after a failure.
@@ -69,10 +69,10 @@ struct DeliveryMachine: Sendable {
     /// The settings that decide.
     struct Rules: Sendable {
         let url: URL
-        var retry: RetryPolicy
+        var retryPolicy: RetryPolicy
         var hasInterceptors = false
         var acceptedStatuses = Set(200..<300)
-        var acceptsEarlyResponses = false
+        var acceptsEarly = false
         /// Whether responses are compared with the form.
         var verifies = false
         /// How long the upload may take as a whole; `nil` means no limit.
@@ -147,7 +147,9 @@ struct DeliveryMachine: Sendable {
         self.rules = rules
         self.resumption = resumption
         // However the form is sent, it is not sent twice.
-        if let resumption, !resumption.policy.retry.repeatsUnclear { self.rules.retry.repeatsUnclear = false }
+        if let resumption, !resumption.policy.retryPolicy.repeatsUnclear {
+            self.rules.retryPolicy.repeatsUnclear = false
+        }
         limits = rules.limits
         history = RetrySchedule.History(after: rules.delivery)
     }
@@ -242,7 +244,7 @@ extension DeliveryMachine {
     }
 
     /// Whether a server may have the form, and it is not sent again then.
-    private var isUnclear: Bool { !rules.retry.repeatsUnclear && history.delivery.mayHaveArrived }
+    private var isUnclear: Bool { !rules.retryPolicy.repeatsUnclear && history.delivery.mayHaveArrived }
 
     private mutating func sendWhole(_ attempt: UploadAttempt) -> Action {
         state = .sending(attempt, nil)
@@ -253,7 +255,7 @@ extension DeliveryMachine {
         // A server that has the form from an earlier attempt may know it by its key, and respond without reading it.
         .send(
             request, accepting: statuses,
-            acceptsEarlyResponses: rules.acceptsEarlyResponses || history.delivery.mayHaveArrived, isSecret: isSecret)
+            acceptsEarly: rules.acceptsEarly || history.delivery.mayHaveArrived, isSecret: isSecret)
     }
 
     /// Decides after an event of an attempt.
@@ -283,6 +285,9 @@ extension DeliveryMachine {
             carryOut($0, of: attempt, upload, resumption, elapsed: elapsed, using: &generator)
         }
     }
+
+    /// What ``handle(_:elapsed:using:)`` returned `nil` for.
+    func impossible(_ event: Event) -> ImpossibleEvent { ImpossibleEvent(event, in: state) }
 
     private mutating func carryOut(
         _ action: ResumableUpload.Action, of attempt: UploadAttempt, _ upload: ResumableUpload,
@@ -337,16 +342,16 @@ extension DeliveryMachine {
         reason.error.delivery = history.delivery.summary
         guard var resumption, resumption.isInProgress || hasTriedPieces && mayResumeLater else {
             return Failure(
-                attempt: attempt, reason: reason, schedule: rules.schedule(rules.retry), history: history)
+                attempt: attempt, reason: reason, schedule: rules.schedule(rules.retryPolicy), history: history)
         }
         // The failure counts against the policy of the resumption alone.
         history.failures -= 1
         let isFirst = resumption.noteFailure()
         if isFirst { history.interceptorRetries = 0 }
         self.resumption = resumption
-        var policy = resumption.policy.retry
-        policy.maximumInterceptorRetries = rules.retry.maximumInterceptorRetries
-        policy.repeatsUnclear = rules.retry.repeatsUnclear
+        var policy = resumption.policy.retryPolicy
+        policy.maximumInterceptorRetries = rules.retryPolicy.maximumInterceptorRetries
+        policy.repeatsUnclear = rules.retryPolicy.repeatsUnclear
         var counted = history
         counted.failures = resumption.failures
         return Failure(attempt: attempt, reason: reason, schedule: rules.schedule(policy), history: counted)
@@ -387,7 +392,8 @@ extension DeliveryMachine {
     /// Prepares the form for the limit that a refusal reports, if there is still time, or fails.
     private mutating func fail(_ error: UploadError, elapsed: Duration) -> Action {
         guard rules.followsServerLimit, preparations < Self.maximumPreparations, error.code == .refused,
-            error.delivery == .refused, rules.schedule(rules.retry).expiry(after: error, startingAt: elapsed) == nil,
+            error.delivery == .refused,
+            rules.schedule(rules.retryPolicy).expiry(after: error, startingAt: elapsed) == nil,
             let layout = request?.body?.layout, layout.isReplayable,
             let exceeded = error.limits(exceededBy: layout)
         else {

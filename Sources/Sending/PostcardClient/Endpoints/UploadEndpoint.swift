@@ -57,7 +57,7 @@ public protocol UploadEndpoint: Sendable {
 
     /// Whether a response counts that arrives before the whole form was sent, see ``ResponseOptions/acceptsEarly``.
     /// Defaults to `nil`: as set on the client.
-    var acceptsEarlyResponses: Bool? { get }
+    var acceptsEarly: Bool? { get }
 
     /// The decoder of the response, with the formats of dates and keys. Defaults to `nil`: the client's, see
     /// ``ResponseOptions/decoder``.
@@ -86,7 +86,7 @@ extension UploadEndpoint {
 
     public var acceptedStatuses: Set<Int>? { nil }
 
-    public var acceptsEarlyResponses: Bool? { nil }
+    public var acceptsEarly: Bool? { nil }
 
     public var decoder: JSONDecoder? { nil }
 
@@ -179,6 +179,6 @@ extension UploadJob {
             .form(try endpoint.form()), url: try endpoint.url(), method: endpoint.method,
             headerFields: endpoint.headerFields)
         acceptedStatuses = endpoint.acceptedStatuses
-        acceptsEarlyResponses = endpoint.acceptsEarlyResponses
+        acceptsEarly = endpoint.acceptsEarly
     }
 }

@@ -162,12 +162,10 @@ extension UploadError {
 
     /// The server refused a request. If the request had the form, see ``refusedForm(_:by:)``.
     package static func refused(_ response: UploadResponse, by url: URL) -> UploadError {
-        var message = "\(url.address) responded with \(response.statusText)"
+        var error = UploadError(
+            .refused, "\(url.address) responded with \(response.statusText)", response: response)
         let proxy = KnownProxy(respondingWith: response)
-        if let reason = proxy == nil ? response.reason : response.titleBesidesStatus {
-            message += ": \(reason)"
-        }
-        let error = UploadError(.refused, message, response: response)
+        if let reason = proxy == nil ? response.reason : response.titleBesidesStatus { error = error.citing(reason) }
         return proxy.map { error.adding($0.explanation(of: response.status)) } ?? error
     }
 

@@ -87,6 +87,9 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// What happened, where, and what to do, in a sentence or two.
     public internal(set) var message: String
 
+    /// The message without what the response says itself, for someone who has seen the response.
+    package private(set) var messageBesidesResponse: String
+
     /// The server's response, if there is one.
     public let response: UploadResponse?
 
@@ -121,6 +124,7 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     ) {
         self.code = code
         self.message = message
+        messageBesidesResponse = message
         self.response = response
         self.phase = phase
         self.underlyingError = underlyingError
@@ -158,7 +162,16 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// The same error with another sentence in its message.
     package func adding(_ sentence: String) -> UploadError {
         var error = self
-        error.message += message.last == "." ? " \(sentence)" : ". \(sentence)"
+        for path in [\UploadError.message, \.messageBesidesResponse] {
+            error[keyPath: path] += self[keyPath: path].last == "." ? " \(sentence)" : ". \(sentence)"
+        }
+        return error
+    }
+
+    /// The same error with what its response says.
+    func citing(_ reason: String) -> UploadError {
+        var error = self
+        error.message += ": \(reason)"
         return error
     }
 }

@@ -114,7 +114,7 @@ public final class UploadItem: Identifiable {
     }
 
     /// Whether the upload has ended, successfully or not.
-    public var isOver: Bool {
+    public var isEnded: Bool {
         switch state {
         case .done, .failed, .cancelled: true
         case .waiting, .preparing, .waitingForNetwork, .sending, .awaitingResponse, .retrying: false
@@ -182,7 +182,7 @@ public final class UploadItem: Identifiable {
         task = nil
         if let error {
             state = error is CancellationError ? .cancelled : .failed(error)
-        } else if !isOver {
+        } else if !isEnded {
             state = .cancelled
         }
         list?.fill()

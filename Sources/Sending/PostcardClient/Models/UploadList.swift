@@ -23,20 +23,20 @@ public final class UploadList {
     public let client: UploadClient
 
     /// The maximum number of uploads at a time.
-    public let concurrency: Int
+    public let maximumConcurrentUploads: Int
 
     /// Makes an empty list.
     ///
     /// - Parameters:
     ///   - client: The client that sends the forms.
-    ///   - concurrency: The maximum number of uploads at a time. Defaults to 3; on a phone's network more are seldom
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 3; on a phone's network more are seldom
     ///     faster.
-    public init(client: UploadClient = UploadClient(), concurrency: Int = 3) {
+    public init(client: UploadClient = UploadClient(), maximumConcurrentUploads: Int = 3) {
         self.client = client
-        self.concurrency = max(concurrency, 1)
+        self.maximumConcurrentUploads = max(maximumConcurrentUploads, 1)
     }
 
-    /// Adds an upload, which starts when fewer than ``concurrency`` are running.
+    /// Adds an upload, which starts when fewer than ``maximumConcurrentUploads`` are running.
     ///
     /// - Parameters:
     ///   - form: The form.
@@ -73,8 +73,8 @@ public final class UploadList {
         for item in items { item.cancel() }
     }
 
-    /// Sends failed forms again, but not cancelled ones.
-    public func retryFailed() {
+    /// Sends every failed form again, but not cancelled ones.
+    public func retryAll() {
         for item in items {
             if case .failed = item.state { item.retry() }
         }
@@ -90,7 +90,7 @@ public final class UploadList {
     }
 
     /// Removes the uploads that the server has accepted.
-    public func removeDone() {
+    public func clear() {
         items.removeAll { if case .done = $0.state { true } else { false } }
     }
 
@@ -103,9 +103,9 @@ public final class UploadList {
         }
     }
 
-    /// Starts waiting uploads, up to ``concurrency``.
+    /// Starts waiting uploads, up to ``maximumConcurrentUploads``.
     func fill() {
-        var room = concurrency - items.count(where: \.isRunning)
+        var room = maximumConcurrentUploads - items.count(where: \.isRunning)
         for item in items where room > 0 && !item.isRunning {
             item.start()
             if item.isRunning { room -= 1 }

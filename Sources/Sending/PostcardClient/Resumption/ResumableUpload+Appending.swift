@@ -106,7 +106,7 @@ extension ResumableUpload {
         if extent.isComplete {
             // The server was asked to complete the upload once more: it has done so, the upload is complete, or it is
             // busy.
-            let mayPass = resumption.policy.retry.statuses.contains(status) && !offer.isFinal(response)
+            let mayPass = resumption.policy.retryPolicy.statuses.contains(status) && !offer.isFinal(response)
             if mayPass { return .fail(error) }
             return settle(finalRefusal: error, response, offer, resource, &resumption)
         }
@@ -186,7 +186,7 @@ extension ResumableUpload {
             return .fail(
                 error.adding("It has rejected the bytes that it asked for \(resumption.rejections) times in a row."))
         }
-        return resumption.failures >= resumption.policy.retry.maximumAttempts ? .fail(error) : nil
+        return resumption.failures >= resumption.policy.retryPolicy.maximumAttempts ? .fail(error) : nil
     }
 
     /// The error for limits in a response within which the rest of the form cannot be sent.

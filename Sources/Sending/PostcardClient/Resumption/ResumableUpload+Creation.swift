@@ -114,7 +114,8 @@ extension ResumableUpload {
         guard let resource = announcedResource(in: error.announcement) else { return .fail(error) }
         let isEnd = error.response.map { response in
             let completeness = response.headerFields.uploadCompleteness(in: offer.version)
-            return completeness ?? (response.status.kind == .clientError && !resumption.policy.retry.mayPass(error))
+            return completeness
+                ?? (response.status.kind == .clientError && !resumption.policy.retryPolicy.mayPass(error))
         }
         if isEnd ?? false { return .fail(error) }
         resumption.create(resource, offer)
@@ -195,7 +196,7 @@ extension ResumableUpload {
             _ = resumption.noteRefusal(of: version)
         }
         if error.response?.status == .badRequest, error.announcement?.location == nil, completeness != true,
-            !resumption.policy.retry.mayPass(error)
+            !resumption.policy.retryPolicy.mayPass(error)
         {
             // It may be the version that is refused, or the draft's fields, and not the form.
             return completeness == nil ? sendWhole(&resumption) : invite(in: next, &resumption)

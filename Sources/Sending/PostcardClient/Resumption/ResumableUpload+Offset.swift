@@ -176,7 +176,7 @@ extension ResumableUpload {
     func fail(
         afterFetching error: UploadError, otherwise lost: UploadError, _ resumption: inout Resumption
     ) -> Action {
-        guard !resumption.policy.retry.mayPass(error) else { return .fail(error.afterLostResponse) }
+        guard !resumption.policy.retryPolicy.mayPass(error) else { return .fail(error.afterLostResponse) }
         resumption.end()
         return .fail(lost)
     }

@@ -258,7 +258,7 @@ extension ResumableUpload {
         if resumption.policy.saysNothing(response) {
             // A busy proxy or an expired token is no reason to give up what is on the server already, or to send a form
             // whole that is too large for a proxy.
-            let isBusy = resumption.policy.retry.statuses.contains(response.status.code)
+            let isBusy = resumption.policy.retryPolicy.statuses.contains(response.status.code)
             guard resumption.resource == nil, !(isBusy && isTooLarge(resumption)) else {
                 return .fail(refusal(response, by: url))
             }

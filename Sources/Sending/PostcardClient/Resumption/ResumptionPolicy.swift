@@ -19,7 +19,7 @@ package import PostcardWire
 public struct ResumptionPolicy: Sendable {
     /// When and how often an interrupted upload resumes. It replaces the client's own policy once the server is known
     /// to support resumption, and counts only attempts in a row that made no progress.
-    public var retry: RetryPolicy
+    public var retryPolicy: RetryPolicy
 
     /// The smallest body, in bytes, that is worth the two further requests. Defaults to 1 MiB. Smaller ones are
     /// ordinary uploads, unless an earlier upload has shown that the address accepts only smaller requests.
@@ -59,7 +59,7 @@ public struct ResumptionPolicy: Sendable {
     /// Whether a response says nothing about what the server supports: it or a proxy is busy, or the client must
     /// authenticate.
     func saysNothing(_ response: UploadResponse) -> Bool {
-        retry.statuses.union([401, 403]).contains(response.status.code)
+        retryPolicy.statuses.union([401, 403]).contains(response.status.code)
     }
 
     /// What servers have offered; copies of the policy share it.
@@ -68,15 +68,15 @@ public struct ResumptionPolicy: Sendable {
     /// Makes a policy.
     ///
     /// - Parameters:
-    ///   - retry: When and how often an interrupted upload resumes. Defaults to up to ten attempts in a row without
+    ///   - retryPolicy: When and how often an interrupted upload resumes. Defaults to up to ten attempts in a row without
     ///     progress.
     ///   - minimumBytes: The smallest body that is resumed, in bytes. Defaults to 1 MiB.
     ///   - deletesCancelledUploads: Whether the server is asked to delete a cancelled upload. Defaults to `false`.
     public init(
-        retry: RetryPolicy = RetryPolicy(maximumAttempts: 10), minimumBytes: Int64 = 1 << 20,
+        retryPolicy: RetryPolicy = RetryPolicy(maximumAttempts: 10), minimumBytes: Int64 = 1 << 20,
         deletesCancelledUploads: Bool = false
     ) {
-        self.retry = retry
+        self.retryPolicy = retryPolicy
         self.minimumBytes = minimumBytes
         self.deletesCancelledUploads = deletesCancelledUploads
     }

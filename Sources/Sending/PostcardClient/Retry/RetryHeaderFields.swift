@@ -41,15 +41,19 @@ extension UploadResponse {
         if !value.isEmpty, value.utf8.allSatisfy(\.isDigit) {
             return .seconds(min(Int64(value) ?? .max, Self.longestRetryAfter))
         }
-        guard let date = Date(httpDate: value) else { return nil }
-        let sent = headerFields[.date].flatMap(Date.init(httpDate:)) ?? now
+        guard let date = Date(httpDate: value, now: now) else { return nil }
+        let sent = headerFields[.date].flatMap { Date(httpDate: $0, now: now) } ?? now
         return .seconds(max(0, date.timeIntervalSince(sent)))
     }
 }
 
 extension Date {
     /// Reads an HTTP-date in any of the three formats that RFC 9110 §5.6.7 requires recipients to accept.
-    init?(httpDate text: String) {
+    ///
+    /// - Parameters:
+    ///   - text: The date.
+    ///   - now: The time by this machine's clock, for years of two digits.
+    init?(httpDate text: String, now: Date) {
         let words = text.split { " ,:-".contains($0) }
         guard words.count >= 7 else { return nil }
         let isAsctime = Int(words[1]) == nil
@@ -61,10 +65,15 @@ extension Date {
             let month = Date.months.firstIndex(of: String(month)), (1...31).contains(day),
             (0...23).contains(numbers[0]), (0...59).contains(numbers[1]), (0...60).contains(numbers[2])
         else { return nil }
-        // A year of two digits that is more than 50 years ahead belongs to the century before.
-        let fullYear = year.count == 2 ? writtenYear + (writtenYear >= 77 ? 1900 : 2000) : writtenYear
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt
+        var fullYear = writtenYear
+        if year.count == 2 {
+            // A year that would be more than 50 years ahead belongs to the century before (RFC 9110 §5.6.7).
+            let currentYear = calendar.component(.year, from: now)
+            fullYear += currentYear / 100 * 100
+            if fullYear > currentYear + 50 { fullYear -= 100 }
+        }
         let components = DateComponents(
             year: fullYear, month: month + 1, day: day, hour: numbers[0], minute: numbers[1], second: numbers[2])
         guard let date = calendar.date(from: components) else { return nil }

@@ -3,7 +3,7 @@ import HTTPTypes
 /// Whether and when a failed upload is tried again.
 ///
 /// ```swift
-/// let client = UploadClient(retry: RetryPolicy(maximumAttempts: 4))
+/// let client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 4))
 /// ```
 ///
 /// What is seldom changed is a property:

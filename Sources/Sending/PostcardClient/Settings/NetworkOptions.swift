@@ -28,7 +28,7 @@ public struct NetworkOptions: Sendable {
     /// Defaults to `false`: the system suspends the app after a few seconds, and the server loses the connection.
     ///
     /// The time includes the preparation of a form and the delays between attempts. What takes longer is suspended, and
-    /// its connection is lost when the app runs again: set ``UploadClient/retry`` too, or use a queue with a background
+    /// its connection is lost when the app runs again: set ``UploadClient/retryPolicy`` too, or use a queue with a background
     /// session, such as `UploadQueue` of `PostcardQueue`. It has no effect where the system suspends no apps, as on macOS
     /// and Linux.
     public var continuesInBackground = false

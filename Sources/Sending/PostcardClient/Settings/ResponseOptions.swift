@@ -36,7 +36,7 @@ public struct ResponseOptions: Sendable {
     /// The form is read once before it is sent. Its SHA-256 is sent with it as `Repr-Digest`, and that of each append of
     /// a resumable upload, which is read once more too, as `Content-Digest`. A server that knows them, as
     /// `postcard serve` does, refuses bytes that changed in transit before it stores anything. A resumable upload sends
-    /// them again; an ordinary one does if ``UploadClient/retry`` allows another attempt. ``UploadResponse/isVerified`` then says
+    /// them again; an ordinary one does if ``UploadClient/retryPolicy`` allows another attempt. ``UploadResponse/isVerified`` then says
     /// whether the server has reported the same digest.
     ///
     /// A form with a stream that can be read only once is sent without digests.

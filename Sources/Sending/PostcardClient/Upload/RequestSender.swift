@@ -9,7 +9,7 @@ struct RequestSender: Sendable {
     let client: UploadClient
     let limits: RequestTimeouts.Limits
     let attempt: Int
-    let acceptsEarlyResponses: Bool
+    let acceptsEarly: Bool
     let log: UploadLog
     let progress: ProgressReporter?
 
@@ -34,7 +34,7 @@ struct RequestSender: Sendable {
                 log.responded(response)
                 // A 303 does not send the form again: it says as much as a success.
                 let isSuccess = acceptedStatuses.contains(response.status.code) || response.status.code == 303
-                if isSuccess, response.isEarly, !acceptsEarlyResponses, !response.completesUpload(of: request) {
+                if isSuccess, response.isEarly, !acceptsEarly, !response.completesUpload(of: request) {
                     throw UploadError.earlyResponse(response, by: request.url, of: request.body?.contentLength)
                 }
                 bytesSent = max(bytesSent, response.bytesSent)

@@ -20,7 +20,7 @@ extension UploadClient {
         let limits = RequestTimeouts.Limits(
             idle: nil, connect: nil, total: (Self.deletionTimeout, .now.advanced(by: Self.deletionTimeout)))
         let sender = RequestSender(
-            client: self, limits: limits, attempt: 1, acceptsEarlyResponses: false,
+            client: self, limits: limits, attempt: 1, acceptsEarly: false,
             log: UploadLog(reporting.logger, id: UUID().uuidString), progress: nil)
         // A separate task, because this one may be cancelled.
         return await Task {

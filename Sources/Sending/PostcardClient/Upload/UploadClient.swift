@@ -30,7 +30,7 @@ public struct UploadClient: Sendable {
     public var timeouts: UploadTimeouts
 
     /// Whether and when a failed upload is tried again. Defaults to ``RetryPolicy/never``.
-    public var retry: RetryPolicy
+    public var retryPolicy: RetryPolicy
 
     /// Whether and how an interrupted upload resumes with servers that support it. Defaults to `nil`: an interrupted
     /// upload starts over, if it is tried again.
@@ -61,15 +61,15 @@ public struct UploadClient: Sendable {
     ///   - transport: The transport that sends the requests. Defaults to URLSession, which on Linux sends a form of
     ///     more than 1 MiB without its length: some servers refuse that, or read an empty form. Use
     ///     `AsyncHTTPTransport` there.
-    ///   - retry: Whether and when a failed upload is tried again. Defaults to never.
+    ///   - retryPolicy: Whether and when a failed upload is tried again. Defaults to never.
     ///   - timeouts: How long an upload may wait for what.
     public init(
-        transport: any UploadTransport = URLSessionTransport(), retry: RetryPolicy = .never,
+        transport: any UploadTransport = URLSessionTransport(), retryPolicy: RetryPolicy = .never,
         timeouts: UploadTimeouts = UploadTimeouts()
     ) {
         self.transport = transport
         time = UploadTime(of: transport)
-        self.retry = retry
+        self.retryPolicy = retryPolicy
         self.timeouts = timeouts
     }
 

@@ -11,7 +11,7 @@ struct UploadJob: Sendable {
     /// The statuses of success; `nil` means those of the client.
     var acceptedStatuses: Set<Int>?
     /// Whether early responses count; `nil` means as the client says.
-    var acceptsEarlyResponses: Bool?
+    var acceptsEarly: Bool?
     /// The signed form in which the form is sent to an object store, and the time by which it may have expired; `nil` for
     /// other servers.
     var presigned: (form: PresignedForm, now: Date?)?

@@ -104,7 +104,7 @@ final class UploadRun: Sendable {
         // The key of an object is one.
         let mayRepeat =
             !job.isForObjectStore
-            && (client.retry.isOn || client.resumption != nil || !client.interceptors.isEmpty
+            && (client.retryPolicy.isOn || client.resumption != nil || !client.interceptors.isEmpty
                 || job.content.followsServerLimit)
         if let key = key ?? (mayRepeat ? IdempotencyKey() : nil) { key.add(to: &fields) }
         if let name = client.reporting.requestIDField, !fields.contains(name) { fields[name] = id }
@@ -117,9 +117,9 @@ final class UploadRun: Sendable {
     private func machine(within limits: FormSizeLimits) -> DeliveryMachine {
         DeliveryMachine(
             DeliveryMachine.Rules(
-                url: job.url, retry: client.retry, hasInterceptors: !client.interceptors.isEmpty,
+                url: job.url, retryPolicy: client.retryPolicy, hasInterceptors: !client.interceptors.isEmpty,
                 acceptedStatuses: job.acceptedStatuses ?? client.responses.acceptedStatuses,
-                acceptsEarlyResponses: job.acceptsEarlyResponses ?? client.responses.acceptsEarly,
+                acceptsEarly: job.acceptsEarly ?? client.responses.acceptsEarly,
                 verifies: client.responses.verification != nil, totalTimeout: client.timeouts.total,
                 delivery: job.delivery, limits: limits,
                 followsServerLimit: job.content.followsServerLimit),
@@ -206,8 +206,8 @@ final class UploadRun: Sendable {
                         ?? KnownServer(support: .unlisted(inviting: nil)))
             case .check(let request, let readBytes):
                 event = try await Self.event { try await Self.check(request, readBytes: readBytes) }
-            case .send(let request, let statuses, let acceptsEarlyResponses, let isSecret):
-                let sender = sender(attempt.number, acceptsEarlyResponses: acceptsEarlyResponses)
+            case .send(let request, let statuses, let acceptsEarly, let isSecret):
+                let sender = sender(attempt.number, acceptsEarly: acceptsEarly)
                 event = try await Self.event {
                     let request = try await digested(request)
                     let answer = try await sender.response(to: request, accepting: statuses, isSecret: isSecret)
@@ -230,7 +230,7 @@ final class UploadRun: Sendable {
             case .fail(let error): throw error
             }
         }
-        throw CancellationError()
+        throw machine.impossible(event)
     }
 
     /// The event that some work leads to. The machine decides on the work's ``UploadError``; other errors end the
@@ -347,13 +347,13 @@ extension UploadRun {
     }
 
     /// Sends requests of an attempt.
-    private func sender(_ attempt: Int, acceptsEarlyResponses: Bool) -> RequestSender {
+    private func sender(_ attempt: Int, acceptsEarly: Bool) -> RequestSender {
         RequestSender(
             client: client,
             limits: RequestTimeouts.Limits(
                 idle: client.timeouts.idle, connect: client.timeouts.connect, response: client.timeouts.response,
                 total: client.timeouts.total.map { ($0, start.advanced(by: $0)) }),
-            attempt: attempt, acceptsEarlyResponses: acceptsEarlyResponses, log: log, progress: progress)
+            attempt: attempt, acceptsEarly: acceptsEarly, log: log, progress: progress)
     }
 
     /// Sends a request without the form, beside the attempts.
@@ -362,7 +362,7 @@ extension UploadRun {
             client: client,
             limits: RequestTimeouts.Limits(
                 idle: idle, connect: connect, total: (total, client.time.clock.instant.advanced(by: total))),
-            attempt: 1, acceptsEarlyResponses: false, log: log, progress: nil)
+            attempt: 1, acceptsEarly: false, log: log, progress: nil)
     }
 }
 

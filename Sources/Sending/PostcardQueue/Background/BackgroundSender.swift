@@ -415,7 +415,7 @@ final class BackgroundSender: Sendable {
                 session: session.identifier, retryPolicy: session.retryPolicy,
                 makesFields: session.headerFields != nil, makesForms: session.presignedForm != nil,
                 acceptedStatuses: session.acceptedStatuses,
-                concurrency: duty == .sending ? max(session.maximumOpenUploads, 1) : 0), store, time,
+                maximumConcurrentUploads: duty == .sending ? max(session.maximumOpenUploads, 1) : 0), store, time,
             BackgroundCarrier(sender: self, session: session, store: store, service: service, time: time))
     }
 

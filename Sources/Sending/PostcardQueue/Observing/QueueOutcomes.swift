@@ -16,7 +16,7 @@ public struct QueueOutcomes: AsyncSequence, Sendable {
     let queue: UploadQueue
 
     /// Reads the uploads that have ended, and waits for others.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    public struct Iterator: AsyncIteratorProtocol {
         private let queue: UploadQueue
         private var changes: AsyncStream<Void>.Iterator
         /// The number of the last end that was read.
@@ -45,7 +45,7 @@ public struct QueueOutcomes: AsyncSequence, Sendable {
         }
     }
 
-    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(queue) }
+    public func makeAsyncIterator() -> Iterator { Iterator(queue) }
 }
 
 extension UploadQueue {

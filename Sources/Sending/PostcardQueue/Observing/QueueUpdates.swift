@@ -17,7 +17,7 @@ public struct QueueUpdates: AsyncSequence, Sendable {
     var keepsNewest = false
 
     /// Waits for changes of the queue, and reads the uploads after each.
-    public struct AsyncIterator: AsyncIteratorProtocol {
+    public struct Iterator: AsyncIteratorProtocol {
         private let queue: UploadQueue
         private let limit: Int
         private let start: QueuedUpload.ID
@@ -56,8 +56,8 @@ public struct QueueUpdates: AsyncSequence, Sendable {
         }
     }
 
-    public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(self)
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(self)
     }
 }
 

@@ -12,7 +12,7 @@ extension UploadQueue {
     /// decode it with ``QueuedUpload/Response/decode(_:decoder:)``, or with an endpoint of the same type and its decoder.
     ///
     /// - Parameters:
-    ///   - endpoint: The endpoint. Its `acceptsEarlyResponses` is not used.
+    ///   - endpoint: The endpoint. Its `acceptsEarly` is not used.
     ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
     ///   - tag: A small value of the app's, as for ``enqueue(_:to:method:headerFields:conditions:tag:)``.
     /// - Returns: The upload's identifier.

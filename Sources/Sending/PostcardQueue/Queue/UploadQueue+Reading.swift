@@ -82,13 +82,6 @@ extension UploadQueue {
         }
         return (lines + ["", "In this process:"] + opening.log.lines).joined(separator: "\n") + "\n"
     }
-
-    /// Whether the body of an upload is still on disk.
-    package func bodyExists(_ id: QueuedUpload.ID) async throws(UploadQueueError) -> Bool {
-        try await work { store throws(UploadQueueError) in
-            try store.database.read { try $0.row(id) }.map(store.hasBody) ?? false
-        }
-    }
 }
 
 extension QueueStore {

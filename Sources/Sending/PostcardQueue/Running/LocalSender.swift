@@ -29,8 +29,8 @@ final class LocalSender: Sendable {
         self.time = time
         var client = client
         // Delays must outlive the process: the queue keeps them.
-        client.retry = options.retryPolicy
-        client.retry.maximumAttempts = 1
+        client.retryPolicy = options.retryPolicy
+        client.retryPolicy.maximumAttempts = 1
         client.resumption = options.resumption
         // What is stopped is often to continue later. What is cancelled is deleted here.
         client.resumption?.deletesCancelledUploads = false
@@ -39,7 +39,8 @@ final class LocalSender: Sendable {
 
     private var rules: QueueMachine.Rules {
         QueueMachine.Rules(
-            retryPolicy: options.retryPolicy, totalTimeout: client.timeouts.total, concurrency: options.concurrency,
+            retryPolicy: options.retryPolicy, totalTimeout: client.timeouts.total,
+            maximumConcurrentUploads: options.maximumConcurrentUploads,
             endsWhenEmpty: options.endsWhenEmpty, pollInterval: options.pollInterval)
     }
 

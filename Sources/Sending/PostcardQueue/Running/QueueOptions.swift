@@ -4,7 +4,7 @@ public import PostcardClient
 /// How ``UploadQueue/run(_:options:)`` sends uploads in this process.
 public struct QueueOptions: Sendable {
     /// The maximum number of uploads at a time. Defaults to 3.
-    public var concurrency: Int
+    public var maximumConcurrentUploads: Int
 
     /// Whether, when and how often a failed upload is sent again. Used instead of the client's policy, because the
     /// delays must outlive the process. Its deadline counts from the first attempt, also while no process is running.
@@ -42,18 +42,19 @@ public struct QueueOptions: Sendable {
     /// Defaults to `nil`: the client's accepted statuses decide.
     public var accepts: (@Sendable (QueuedUpload, QueuedUpload.Response) async throws -> Void)?
 
-    /// Makes the header fields of a background session where there is none. Called before each attempt.
-    var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
+    /// Makes header fields that only one attempt has, such as a token: see ``BackgroundSession/headerFields``. Called
+    /// before each attempt; the fields are not stored. Defaults to `nil`.
+    public var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
 
     /// Makes options. The parameters are documented with the properties of the same names.
     public init(
-        concurrency: Int = 3,
+        maximumConcurrentUploads: Int = 3,
         retryPolicy: RetryPolicy = .persistent,
-        resumption: ResumptionPolicy? = ResumptionPolicy(retry: RetryPolicy(maximumAttempts: 3)),
+        resumption: ResumptionPolicy? = ResumptionPolicy(retryPolicy: RetryPolicy(maximumAttempts: 3)),
         endsWhenEmpty: Bool = false, pollInterval: Duration? = .seconds(1),
         networkPath: (@Sendable () -> NetworkPath?)? = nil
     ) {
-        self.concurrency = max(concurrency, 1)
+        self.maximumConcurrentUploads = max(maximumConcurrentUploads, 1)
         self.retryPolicy = retryPolicy
         self.resumption = resumption
         self.endsWhenEmpty = endsWhenEmpty

@@ -76,6 +76,8 @@ extension QueueMachine {
         case rest(until: Date?)
         /// Report that the last action failed, or that the system carries nothing, and wait for news.
         case giveUp(SessionProblem?)
+        /// Report an event that cannot happen.
+        case fault(ImpossibleEvent)
         /// Nothing is left to do.
         case end
     }
@@ -105,7 +107,7 @@ extension QueueMachine {
         /// How long an upload may take as a whole; `nil` means no limit. The system applies its limit to each attempt.
         var totalTimeout: Duration?
         /// The maximum number of attempts that the carrier has at a time.
-        var concurrency: Int
+        var maximumConcurrentUploads: Int
         /// Whether the sender ends when no upload is left that can be sent.
         var endsWhenEmpty = false
         /// How long the sender waits for changes by other processes; `nil` means that there are none.

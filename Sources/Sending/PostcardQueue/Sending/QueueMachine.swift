@@ -122,8 +122,9 @@ struct QueueMachine: Sendable {
             state = .resting
             return action
         default:
+            let fault = ImpossibleEvent(event, in: state)
             state = .resting
-            return .rest(until: nil)
+            return .fault(fault)
         }
     }
 }
@@ -279,11 +280,12 @@ extension QueueMachine {
         let latest = now.addingTimeInterval(Rules.postponement)
         postponed = postponed.filter { $0.value > now && $0.value <= latest }
         round.nextDue = nil
-        guard open.count < rules.concurrency else { return finish(at: now) }
+        guard open.count < rules.maximumConcurrentUploads else { return finish(at: now) }
         state = .claiming
         return .claim(
             Claim(
-                count: min(rules.concurrency - open.count, Self.batch), later: rules.concurrency / 2,
+                count: min(rules.maximumConcurrentUploads - open.count, Self.batch),
+                later: rules.maximumConcurrentUploads / 2,
                 // Those whose attempts have not stopped yet may have been cancelled and retried since.
                 excluded: Set(postponed.keys).union(open.values.map(\.upload))))
     }

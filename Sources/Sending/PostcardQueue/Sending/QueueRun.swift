@@ -90,6 +90,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
             case .giveUp(let problem):
                 if let problem { throw UploadQueueError(problem) }
                 throw failure
+            case .fault(let fault): throw fault
             default: break
             }
             do {
@@ -141,7 +142,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
             let carried = try await carrier.attempts()
             return .listed(carried, events: carrier.takeEvents())
         case .callHandlers: carrier.callHandlers()
-        case .rest, .giveUp, .end: break
+        case .rest, .giveUp, .fault, .end: break
         }
         return .done
     }
@@ -163,7 +164,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
     /// Corrects the due dates that a wrong clock has set: at first, and after each time the clock was set back.
     private mutating func redateUploads(at now: Date) throws {
         // A sender that only stops uploads may have other rules than the sender of these.
-        if lastDate == nil || isSetBack(at: now), machine.rules.concurrency > 0 {
+        if lastDate == nil || isSetBack(at: now), machine.rules.maximumConcurrentUploads > 0 {
             let (session, latest) = (machine.rules.session, now.addingTimeInterval(machine.rules.longestDelay))
             // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
             if try store.database.read({ try $0.hasMisdatedUploads(at: now, after: latest, of: session) }) {

@@ -10,7 +10,7 @@ func addPet(_ name: String, photos: [URL], to url: URL) async throws -> Pet {
     form.append(name, named: "name")
     // For PHP it is "petImage[]": without the brackets PHP keeps only the last of several files.
     form.append(filesAt: photos, named: "petImage")
-    let client = UploadClient(retry: RetryPolicy(maximumAttempts: 4))
+    let client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 4))
     let response = try await client.upload(form, to: url) { progress in
         print(progress.fraction ?? 0)
     }

@@ -1,1 +1,1 @@
-../../../../Sources/Sending/PostcardQueue/PostcardQueue.docc/Tutorial/Steps/Diary8Uploads.swift
+../../ ../../ Sources / Sending / PostcardQueue / PostcardQueue.docc / Tutorial / Steps / Diary8Uploads.swift

@@ -5,7 +5,7 @@ import PostcardStore
 var bucket = try S3Bucket("s3://uploads/forms")
 bucket.endpoint = "http://127.0.0.1:1"
 bucket.credentials = .fixed(S3Credentials(accessKeyID: "key", secretAccessKey: "secret"))
-bucket.retryTime = .zero
+bucket.retryTimeout = .zero
 do {
     let store = try await S3UploadStore.open(bucket)
     print(try await store.identifiers(limit: 1, after: nil))

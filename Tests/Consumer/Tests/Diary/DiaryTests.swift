@@ -1,1 +1,1 @@
-../../../../Sources/Sending/PostcardQueue/PostcardQueue.docc/Tutorial/Tests/Diary9Tests.swift
+../../ ../../ Sources / Sending / PostcardQueue / PostcardQueue.docc / Tutorial / Tests / Diary9Tests.swift

@@ -62,9 +62,9 @@ import Testing
 
     @Test func `a busy server is asked again, an hour later`() async throws {
         let server = TestServer(.status(503), .responseLost, .created(["id": "7"]))
-        var client = UploadClient(transport: server, retry: RetryPolicy(maximumAttempts: 3))
-        client.retry.firstDelay = .seconds(3600)
-        client.retry.maximumDelay = .seconds(3600)
+        var client = UploadClient(transport: server, retryPolicy: RetryPolicy(maximumAttempts: 3))
+        client.retryPolicy.firstDelay = .seconds(3600)
+        client.retryPolicy.maximumDelay = .seconds(3600)
         let model = PetModel(PetAPI(client))
         await model.send("초코", photos: [cat])
         #expect(model.state == .done(PetAPI.Pet(id: "7")))

@@ -11,7 +11,7 @@ struct FlyingFoxReceiver {
         guard let settings = Settings(CommandLine.arguments) else { return print("PORT FOLDER NAME") }
         let store = try LocalUploadStore(directory: settings.folder)
         var receiver = FormReceiver(store: store, options: settings.options)
-        receiver.timeLimits = settings.timeLimits
+        receiver.timeouts = settings.timeouts
         receiver.tokens = settings.tokens.map { BearerTokens($0) }
         // FlyingFox reads the next request from where a body was left.
         receiver.maximumDiscardedBytes = .max

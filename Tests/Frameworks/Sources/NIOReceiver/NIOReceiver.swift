@@ -15,7 +15,7 @@ struct NIOReceiver {
         guard let settings = Settings(CommandLine.arguments) else { return print("PORT FOLDER NAME") }
         let store = try LocalUploadStore(directory: settings.folder)
         var receiver = FormReceiver(store: store, options: settings.options)
-        receiver.timeLimits = settings.timeLimits
+        receiver.timeouts = settings.timeouts
         receiver.tokens = settings.tokens.map { BearerTokens($0) }
         receiver.maximumDiscardedBytes = 8 << 20
         let server = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)

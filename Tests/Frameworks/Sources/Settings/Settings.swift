@@ -8,7 +8,7 @@ public struct Settings: Sendable {
     public var options = UploadOptions()
     /// The tokens of which a request needs one.
     public var tokens: Set<String>?
-    public var timeLimits = FormReceiver.TimeLimits()
+    public var timeouts = FormReceiver.Timeouts()
 
     public init?(_ arguments: [String]) {
         guard arguments.count == 4, let port = Int(arguments[1]), let name = Name(rawValue: arguments[3]) else {
@@ -33,9 +33,9 @@ public struct Settings: Sendable {
         case .any: options.acceptsAnyBody = true
         case .tokens: tokens = ["sesame"]
         case .slow:
-            timeLimits.idleTimeout = .seconds(1)
-            timeLimits.minimumBytesPerSecond = 20_000
-            timeLimits.gracePeriod = .seconds(2)
+            timeouts.idleTimeout = .seconds(1)
+            timeouts.minimumBytesPerSecond = 20_000
+            timeouts.gracePeriod = .seconds(2)
         case .whole: options.resumption = nil
         case .large:
             options.limits.maximumBodyBytes = 4 << 30

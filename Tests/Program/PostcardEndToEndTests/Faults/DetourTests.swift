@@ -11,9 +11,9 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct DetourTests {
     /// On Linux all sessions of URLSession share a queue, on which the forms of other tests may wait for their streams.
     /// A busy machine needs more than the idle timeout until a connection is made.
-    private static func client(_ carrier: Carrier, retry: RetryPolicy = .never) -> UploadClient {
+    private static func client(_ carrier: Carrier, retryPolicy: RetryPolicy = .never) -> UploadClient {
         UploadClient(
-            transport: carrier.transport(), retry: retry, timeouts: UploadTimeouts(connect: .seconds(300)))
+            transport: carrier.transport(), retryPolicy: retryPolicy, timeouts: UploadTimeouts(connect: .seconds(300)))
     }
 
     private static func pointing(_ status: Int, to place: String) -> Fault {
@@ -63,7 +63,7 @@ import Testing
         let form = try FaultTests.form(in: folder, size: 300_000)
         let receiver = try await ReceivingServer()
         let proxy = try await FaultProxy.run([Self.pointing(status, to: "/uploads")], before: receiver.url) { proxy in
-            let client = Self.client(carrier, retry: .withoutDelays(maximumAttempts: 3))
+            let client = Self.client(carrier, retryPolicy: .withoutDelays(maximumAttempts: 3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(form, to: proxy.uploads)
             }

@@ -144,7 +144,7 @@ import Testing
         let stalls = fault.faults.contains { if case .stall = $0 { true } else { false } }
         var client = UploadClient(
             transport: carrier.transport(),
-            retry: .withoutDelays(maximumAttempts: fault.retries + 1),
+            retryPolicy: .withoutDelays(maximumAttempts: fault.retries + 1),
             timeouts: UploadTimeouts(idle: .seconds(stalls ? 30 : 60)))
         client.timeouts.connect = .seconds(100)
         let (witness, gone) = Witness.make()

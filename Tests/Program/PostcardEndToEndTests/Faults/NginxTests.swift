@@ -74,7 +74,7 @@ import Testing
         let folder = try TemporaryFolder()
         let front = try await Front()
         let client = UploadClient(
-            transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
+            transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 3))
         let url = try front.url(path)
         let error = try await #require(throws: UploadError.self) {
             try await client.upload(Self.form(in: folder), to: url)

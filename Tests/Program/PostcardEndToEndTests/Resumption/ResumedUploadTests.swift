@@ -31,9 +31,9 @@ import Testing
 
     private static func client(_ carrier: Carrier) -> UploadClient {
         var client = UploadClient(transport: carrier.transport())
-        client.resumption = ResumptionPolicy(retry: RetryPolicy(maximumAttempts: 1000))
-        client.resumption?.retry.firstDelay = .milliseconds(10)
-        client.resumption?.retry.maximumDelay = .milliseconds(100)
+        client.resumption = ResumptionPolicy(retryPolicy: RetryPolicy(maximumAttempts: 1000))
+        client.resumption?.retryPolicy.firstDelay = .milliseconds(10)
+        client.resumption?.retryPolicy.maximumDelay = .milliseconds(100)
         return client
     }
 

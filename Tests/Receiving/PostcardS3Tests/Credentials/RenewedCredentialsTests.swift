@@ -65,7 +65,7 @@ struct RenewedCredentialsTests {
         var bucket = try S3Bucket("s3://bucket")
         bucket.endpoint = "http://127.0.0.1:1"
         bucket.credentials = .automatic(environment: environment)
-        bucket.retryTime = .zero
+        bucket.retryTimeout = .zero
         let objects = try ObjectStore(bucket, logger: Logger(label: "test"))
         let error = await #expect(throws: S3Error.self) { try await objects.list("") }
         #expect(error?.message.contains("does not answer") == true, "\(String(describing: error))")

@@ -41,7 +41,7 @@ struct UnusualAnswerTests {
         bucket.endpoint = "http://127.0.0.1:1"
         bucket.region = "us-east-1"
         bucket.credentials = .fixed(S3Credentials(accessKeyID: "key", secretAccessKey: "secret"))
-        bucket.retryTime = .zero
+        bucket.retryTimeout = .zero
         bucket.surroundings = Surroundings(
             exchange: { request, _, _ in
                 try Task.checkCancellation()

@@ -311,7 +311,7 @@ struct PresignedReportTests {
     ) async throws {
         let isBroken = Mutex(true)
         var options = PresignedFormOptions()
-        options.screeningTimeLimit = isSlow ? .seconds(3) : .seconds(60)
+        options.screeningTimeout = isSlow ? .seconds(3) : .seconds(60)
         options.screen = { file in
             guard file.content.size == 3, isBroken.withLock({ $0 }) else { return .accepted }
             if isSlow { try await Task.sleep(for: .seconds(3600)) }

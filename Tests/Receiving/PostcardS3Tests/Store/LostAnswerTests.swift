@@ -59,7 +59,7 @@ struct LostAnswerTests {
         } while: { proxy in
             var bucket = bucket
             bucket.endpoint = "http://127.0.0.1:\(proxy.port)"
-            bucket.retryTime = retrying
+            bucket.retryTimeout = retrying
             try await body(S3UploadStore.open(bucket))
         }
         return hits.load(ordering: .relaxed)

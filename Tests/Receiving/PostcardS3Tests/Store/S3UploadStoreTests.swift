@@ -180,7 +180,7 @@ struct S3UploadStoreTests {
         await expect("clock-skew", opening: late)
         var down = bucket
         down.endpoint = "http://127.0.0.1:1"
-        down.retryTime = .milliseconds(200)
+        down.retryTimeout = .milliseconds(200)
         await expect("unreachable", opening: down)
         guard ObjectStores.isReal(address) else { return }
         var late16 = bucket

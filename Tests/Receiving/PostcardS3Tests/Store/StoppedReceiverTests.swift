@@ -50,7 +50,7 @@ struct StoppedReceiverTests {
             } while: { proxy in
                 var bucket = bucket
                 bucket.endpoint = "http://127.0.0.1:\(proxy.port)"
-                bucket.retryTime = .zero
+                bucket.retryTimeout = .zero
                 let store = try await S3UploadStore.open(bucket)
                 left.store(count, ordering: .relaxed)
                 try? await work(store) { value in noted.withLock { $0 = value } }
@@ -174,7 +174,8 @@ struct StoppedReceiverTests {
         let record = try await Self.upload([bytes], to: store).record
         let response = #"{"status":201,"fields":[],"length":\#(whole.readableBytes),"record":"\#(record.id)"}"#
         try await upload.finish(
-            with: JSONDecoder().decode(FinalResponse.self, from: Data(response.utf8)), options: ResumptionOptions())
+            with: JSONDecoder().decode(FinalResponse.self, from: Data(response.utf8)),
+            options: UnfinishedUploadOptions())
         return record
     }
 

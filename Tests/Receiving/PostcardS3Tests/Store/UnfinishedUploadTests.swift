@@ -114,7 +114,7 @@ struct UnfinishedUploadTests {
         #expect(try await first.durableProgress() == .unfinished(offset: 2000))
         #expect(first.form.length == 2000)
         #expect(try await Self.content(of: first) == Self.bytes(2000))
-        try await second.finish(with: Self.response(2000), options: ResumptionOptions())
+        try await second.finish(with: Self.response(2000), options: UnfinishedUploadOptions())
         #expect(try await first.durableProgress() == .finished(length: 2000, record: nil))
         #expect(try await first.response() == Self.response(2000))
         #expect(try await Self.names(in: stores[0]) == ["end", "form", "length/00000000000000002000"])
@@ -139,7 +139,7 @@ struct UnfinishedUploadTests {
             }
         }()
         for _ in 0..<40 { try await Self.append(Self.bytes(10), to: upload) }
-        try await upload.finish(with: Self.response(400), options: ResumptionOptions())
+        try await upload.finish(with: Self.response(400), options: UnfinishedUploadOptions())
         let offsets = try await watching.map { progress -> Int64 in
             switch progress {
             case .unfinished(let offset): offset
@@ -171,7 +171,7 @@ struct UnfinishedUploadTests {
             try await Self.append(Self.bytes(10), to: upload)
             #expect(try await upload.durableProgress() == .unfinished(offset: 100_020))
             #expect(try await Self.content(of: upload) == Self.bytes(100_020))
-            try await upload.finish(with: Self.response(100_020), options: ResumptionOptions())
+            try await upload.finish(with: Self.response(100_020), options: UnfinishedUploadOptions())
             #expect(try await upload.response() == Self.response(100_020))
         }
         #expect(hits.load(ordering: .relaxed) > 2)
@@ -203,7 +203,7 @@ struct UnfinishedUploadTests {
         let late = try await Self.find(in: stores[1])
         _ = try await late.durableProgress()
         var appender = try await late.makeAppender(isRevertible: false)
-        try await upload.finish(with: Self.response(10), options: ResumptionOptions())
+        try await upload.finish(with: Self.response(10), options: UnfinishedUploadOptions())
         try await appender.append(Self.bytes(10))
         try await appender.finish()
         for upload in [upload, late] {

@@ -27,7 +27,7 @@ enum ObjectStores {
         bucket.region = "us-east-1"
         bucket.credentials = .fixed(
             S3Credentials(accessKeyID: url.user() ?? "", secretAccessKey: url.password() ?? ""))
-        bucket.retryTime = .seconds(30)
+        bucket.retryTimeout = .seconds(30)
         let connection = try S3Connection(bucket, logger: .init(label: "test"))
         _ = try await connection.response(to: S3Request(method: .PUT))
         return bucket

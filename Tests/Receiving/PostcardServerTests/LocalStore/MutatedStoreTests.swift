@@ -91,7 +91,7 @@ private struct StoreOriginal {
             _ = try await upload.durableProgress()
             if index > 1 {
                 let response = FinalResponse(UploadProblem.malformedKey, length: appender.offset)
-                try await upload.finish(with: response, options: ResumptionOptions())
+                try await upload.finish(with: response, options: UnfinishedUploadOptions())
             }
         }
     }

@@ -135,10 +135,10 @@ struct FormReceiverTests {
             var options = UploadOptions()
             options.acceptsAnyBody = row.anyBody
             var receiver = FormReceiver(store: store, options: options).patient
-            if row.code == "too-slow" { receiver.timeLimits.idleTimeout = .milliseconds(200) }
+            if row.code == "too-slow" { receiver.timeouts.idleTimeout = .milliseconds(200) }
             if row.code == "below-minimum-rate" {
-                receiver.timeLimits.minimumBytesPerSecond = 10_000_000
-                receiver.timeLimits.gracePeriod = .milliseconds(100)
+                receiver.timeouts.minimumBytesPerSecond = 10_000_000
+                receiver.timeouts.gracePeriod = .milliseconds(100)
             }
             let head = Self.head(
                 length: row.length, row.anyBody ? [.contentType: "application/octet-stream"] : [:])
@@ -284,7 +284,7 @@ struct FormReceiverTests {
     func `an append that breaks off keeps what has arrived`(ending: ServerBody<[UInt8]>.Ending) async throws {
         try await withStore { store, _ in
             var receiver = FormReceiver(store: store).patient
-            if case .silence = ending { receiver.timeLimits.idleTimeout = .seconds(5) }
+            if case .silence = ending { receiver.timeouts.idleTimeout = .seconds(5) }
             let bytes = Self.form.bytes
             let path = try Self.location(
                 await receiver.respond(
@@ -327,8 +327,8 @@ extension FormReceiver {
     /// The receiver with time for a machine that is busy with other tests.
     fileprivate var patient: FormReceiver {
         var receiver = self
-        receiver.timeLimits.idleTimeout = .seconds(600)
-        receiver.timeLimits.gracePeriod = .seconds(600)
+        receiver.timeouts.idleTimeout = .seconds(600)
+        receiver.timeouts.gracePeriod = .seconds(600)
         return receiver
     }
 }

@@ -57,7 +57,7 @@ private struct SharedUpload: UnfinishedUpload {
     }
 
     func openContent() async throws -> any StoredFile { try await base.openContent() }
-    func finish(with response: FinalResponse, options: ResumptionOptions) async throws {
+    func finish(with response: FinalResponse, options: UnfinishedUploadOptions) async throws {
         try await base.finish(with: response, options: options)
     }
     func response() async throws -> FinalResponse { try await base.response() }

@@ -16,7 +16,7 @@ struct InterimResponseTests {
         var line = "POST /uploads HTTP/1.1"
         var fields = [version, "Upload-Complete: ?1"]
         var length = form.bytes.count
-        var setting = ResumptionOptions.InterimResponses.auto
+        var setting = UnfinishedUploadOptions.InterimResponses.auto
         /// Whether the first response is an interim one.
         let isTold: Bool
     }

@@ -18,7 +18,7 @@ extension UnfinishedUploadTests {
         in store: LocalUploadStore, for client: PeerAddress? = nil, keeping maximum: Int = 10_000, now: Date = Date()
     ) async throws -> LocalUnfinishedUpload {
         let upload = try await create(in: store, bytes: "0123456789", for: client, now: now)
-        var options = ResumptionOptions()
+        var options = UnfinishedUploadOptions()
         options.maximumKeptResponses = maximum
         try await upload.finish(with: response(), options: options)
         return upload
@@ -147,7 +147,7 @@ extension UnfinishedUploadTests {
             let store = try LocalUploadStore(directory: directory)
             let upload = try await Self.create(in: store, bytes: "0123456789")
             let deleted = try #require(UploadID("01kz5dr1c10123456789abcdef"))
-            try await upload.finish(with: Self.response(showing: deleted), options: ResumptionOptions())
+            try await upload.finish(with: Self.response(showing: deleted), options: UnfinishedUploadOptions())
             #expect(upload.progress == .gone)
             #expect(try await store.unfinishedUpload(upload.id) == nil)
         }
@@ -162,7 +162,7 @@ extension UnfinishedUploadTests {
             for _ in 0..<2 {
                 let record = try await store.beginUpload().commit(fields: [], parts: []).record.id
                 let upload = try await Self.create(in: store, bytes: "0123456789")
-                try await upload.finish(with: Self.response(showing: record), options: ResumptionOptions())
+                try await upload.finish(with: Self.response(showing: record), options: UnfinishedUploadOptions())
                 finished.append(upload)
                 records.append(record)
             }

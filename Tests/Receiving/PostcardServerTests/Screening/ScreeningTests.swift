@@ -134,7 +134,7 @@ struct ScreeningTests {
                 return .accepted
             }
             $0.uploads.maximumConcurrentScreenings = 1
-            $0.uploads.screeningTimeLimit = .milliseconds(300)
+            $0.uploads.screeningTimeout = .milliseconds(300)
         } _: { receiver in
             let body = Form.request(body: Form.fileHeader + Form.end)
             async let first = receiver.exchange(body)
@@ -208,7 +208,7 @@ struct ScreeningTests {
     private static func screening(by command: CommandScreening, timeLimit: Duration) -> Screening? {
         var options = UploadOptions()
         options.screen = { try await command.screen($0) }
-        options.screeningTimeLimit = timeLimit
+        options.screeningTimeout = timeLimit
         return Screening(options, ShareAccount(ShareLimits(options, connections: 100)))
     }
 

@@ -62,7 +62,7 @@ import Testing
             let endpoints = (0..<5).map { AddNumber(number: $0, baseURL: server.url) }
             let client = UploadClient(transport: carrier.transport())
             var numbers: Set<Int> = []
-            for await outcome in client.uploadEach(endpoints, concurrency: 2) {
+            for await outcome in client.uploadEach(endpoints, maximumConcurrentUploads: 2) {
                 let endpoint = endpoints[outcome.index]
                 let number = try? endpoint.decode(outcome.result.get())
                 #expect(number == endpoint.number)
@@ -85,7 +85,8 @@ import Testing
         } while: { server in
             let client = UploadClient(transport: carrier.transport())
             var outcomes: [UploadOutcome] = []
-            for await outcome in client.uploadEach((0..<20).map(Self.form), to: server.url, concurrency: 3) {
+            for await outcome in client.uploadEach((0..<20).map(Self.form), to: server.url, maximumConcurrentUploads: 3)
+            {
                 outcomes.append(outcome)
             }
             #expect(server.requests.whole.compactMap(Self.number).sorted() == Array(0..<20))
@@ -107,7 +108,8 @@ import Testing
         } while: { server in
             let client = UploadClient(transport: carrier.transport())
             var indices: [Int] = []
-            for await outcome in client.uploadEach((0..<4).map(Self.form), to: server.url, concurrency: 2) {
+            for await outcome in client.uploadEach((0..<4).map(Self.form), to: server.url, maximumConcurrentUploads: 2)
+            {
                 indices.append(outcome.index)
                 if indices.count == 3 { gate.open() }
             }
@@ -121,7 +123,7 @@ import Testing
             while try await connection.readRequest() != nil { try await connection.respond("201 Created") }
         } while: { server in
             // Without end: nothing may go through it to the last.
-            let batch = UploadClient().uploadEach(Unending(), to: server.url, concurrency: 2) { number in
+            let batch = UploadClient().uploadEach(Unending(), to: server.url, maximumConcurrentUploads: 2) { number in
                 crowd.enter()
                 return Self.form(number)
             }
@@ -153,7 +155,7 @@ import Testing
             } while: { server in
                 let client = UploadClient(transport: carrier.transport())
                 let batch = client.uploadEach(
-                    (0..<6).map(Self.form), to: server.url, concurrency: 1, stopsAtFirstFailure: stops)
+                    (0..<6).map(Self.form), to: server.url, maximumConcurrentUploads: 1, stopsAtFirstFailure: stops)
                 var failed: [Int] = []
                 var succeeded: [Int] = []
                 for await outcome in batch {
@@ -186,7 +188,9 @@ import Testing
             try await connection.respond("201 Created")
         } while: { server in
             let client = UploadClient(transport: Carrier.asyncHTTP.transport())
-            for await outcome in client.uploadEach((0..<20).map(Self.form), to: server.url, concurrency: 20) {
+            for await outcome in client.uploadEach(
+                (0..<20).map(Self.form), to: server.url, maximumConcurrentUploads: 20)
+            {
                 #expect(throws: Never.self) { try outcome.result.get() }
             }
         }
@@ -225,7 +229,7 @@ import Testing
             }
         } while: { server in
             let client = UploadClient(transport: carrier.transport())
-            let batch = client.uploadEach((0..<4).map(Self.form), to: server.url, concurrency: 1)
+            let batch = client.uploadEach((0..<4).map(Self.form), to: server.url, maximumConcurrentUploads: 1)
             batch.cancel(2)
             let cancelling = Task {
                 await arrived.wait()
@@ -266,7 +270,7 @@ import Testing
             }
         } while: { server in
             let client = UploadClient(transport: carrier.transport())
-            let batch = client.uploadEach((0..<9).map(Self.form), to: server.url, concurrency: 2)
+            let batch = client.uploadEach((0..<9).map(Self.form), to: server.url, maximumConcurrentUploads: 2)
             let reading = Task {
                 var left = 0
                 for await outcome in batch {
@@ -298,7 +302,7 @@ import Testing
             while try await connection.readRequest() != nil { try await connection.respond("201 Created") }
         } while: { server in
             let client = UploadClient(transport: carrier.transport())
-            let batch = client.uploadEach(photos, to: server.url, concurrency: 2) { step in
+            let batch = client.uploadEach(photos, to: server.url, maximumConcurrentUploads: 2) { step in
                 steps.withLock { $0.append(step) }
             } form: { photo in
                 var form = MultipartForm()

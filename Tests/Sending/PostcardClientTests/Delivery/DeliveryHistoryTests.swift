@@ -38,11 +38,11 @@ import Testing
             if Bool.random(using: &chance) { policy.deadline = .seconds(Int.random(in: 1...100, using: &chance)) }
             self.seed = seed
             rules = DeliveryMachine.Rules(
-                url: url, retry: policy, hasInterceptors: Bool.random(using: &chance),
+                url: url, retryPolicy: policy, hasInterceptors: Bool.random(using: &chance),
                 verifies: Bool.random(using: &chance),
                 totalTimeout: Bool.random(using: &chance) ? .seconds(Int.random(in: 1...100, using: &chance)) : nil,
                 followsServerLimit: Bool.random(using: &chance))
-            let resumptionPolicy = ResumptionPolicy(retry: policy, minimumBytes: 0)
+            let resumptionPolicy = ResumptionPolicy(retryPolicy: policy, minimumBytes: 0)
             let isResumable = Bool.random(using: &chance)
             let isInherited = Bool.random(using: &chance)
             resumption =
@@ -108,7 +108,7 @@ import Testing
         private mutating func begin(_ number: Int) {
             #expect(!history.isAccepted, "seed \(seed)")
             guard number > 1 else { return }
-            #expect(rules.retry.deadline.map { elapsed <= $0 } ?? true, "seed \(seed)")
+            #expect(rules.retryPolicy.deadline.map { elapsed <= $0 } ?? true, "seed \(seed)")
             #expect(rules.totalTimeout.map { elapsed < $0 } ?? true, "seed \(seed)")
         }
 
@@ -124,7 +124,7 @@ import Testing
                 // The server may know the form by its key, and respond without reading it.
                 #expect(acceptsEarly, "seed \(seed)")
                 // Only the resource that may have the form is asked for the response.
-                #expect(rules.retry.repeatsUnclear || request.url == storage, "seed \(seed)")
+                #expect(rules.retryPolicy.repeatsUnclear || request.url == storage, "seed \(seed)")
             }
             if odds(4) { return .failed(failure(of: request, isForm)) }
             let response = response(to: request)

@@ -257,7 +257,7 @@ extension DeliveryMachineTests {
     @Test(arguments: resumedSequences + limitedSequences + completedSequences + versionedSequences)
     func `each event of a resumable upload leads to the next action`(sequence: ResumedSequence) throws {
         var policy = ResumptionPolicy(
-            retry: .withoutDelays(maximumAttempts: 10), minimumBytes: sequence.minimumBytes)
+            retryPolicy: .withoutDelays(maximumAttempts: 10), minimumBytes: sequence.minimumBytes)
         policy.versions = sequence.versions ?? [.interop8, .interop6]
         policy.cautiousAppendBytes = sequence.cautiousAppendBytes
         var ordinary = RetryPolicy.withoutDelays(maximumAttempts: sequence.attempts)
@@ -273,7 +273,7 @@ extension DeliveryMachineTests {
     }
 
     @Test func `the address of an upload resource is a secret, and that of the server is none`() throws {
-        let policy = ResumptionPolicy(retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
+        let policy = ResumptionPolicy(retryPolicy: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
         var player = try Player(resuming: policy)
         var requests: [String] = []
         for step in Self.cut {
@@ -294,7 +294,7 @@ extension DeliveryMachineTests {
         var ordinary = RetryPolicy.withoutDelays(maximumAttempts: 3)
         ordinary.repeatsUnclear = repeats
         var player = try Player(
-            resuming: ResumptionPolicy(retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0),
+            resuming: ResumptionPolicy(retryPolicy: .withoutDelays(maximumAttempts: 10), minimumBytes: 0),
             URL(string: "http://example.org/uploads/1"),
             KnownServer(support: .offered(ResumptionOffer(version: .interop8, limits: limits))), ordinary: ordinary,
             after: .responseLost(resource: URL(string: "http://example.org/uploads/1")))
@@ -309,10 +309,10 @@ extension DeliveryMachineTests {
 
     /// A form of 100 bytes that is resumed, and prepared again for a limit that the server reports.
     private static func prepared(minimumBytes: Int64) throws -> Player {
-        var policy = ResumptionPolicy(retry: .withoutDelays(maximumAttempts: 10), minimumBytes: minimumBytes)
+        var policy = ResumptionPolicy(retryPolicy: .withoutDelays(maximumAttempts: 10), minimumBytes: minimumBytes)
         policy.cautiousAppendBytes = 10...60
         let request = try Player.request()
-        let rules = DeliveryMachine.Rules(url: request.url, retry: .never, followsServerLimit: true)
+        let rules = DeliveryMachine.Rules(url: request.url, retryPolicy: .never, followsServerLimit: true)
         return Player(DeliveryMachine(rules, resumption: Resumption(policy)), request)
     }
 
@@ -355,7 +355,7 @@ extension DeliveryMachineTests {
 
     @Test(arguments: ["/uploads/1", "/uploads/2"])
     func `only the upload resource that a form was sent to can say that it did not arrive`(second: String) throws {
-        let policy = ResumptionPolicy(retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
+        let policy = ResumptionPolicy(retryPolicy: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
         var player = try Player(resuming: policy)
         for step in Self.sending { player.play(step.event) }
         player.play(.failed(.connectionLost, .responseLost))

@@ -292,7 +292,7 @@ extension DeliveryMachineTests {
     func `only a response teaches in which version other forms invite the server`(
         event: Event, version: ResumptionVersion
     ) throws {
-        var policy = ResumptionPolicy(retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
+        var policy = ResumptionPolicy(retryPolicy: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
         policy.versions = [.interop9, .interop8, .interop6]
         var player = try Player(resuming: policy)
         for step in Self.invited { player.play(step.event) }

@@ -179,7 +179,7 @@ import Testing
         var player = Player(
             DeliveryMachine(
                 DeliveryMachine.Rules(
-                    url: url, retry: retry, hasInterceptors: sequence.interceptorRetries != nil,
+                    url: url, retryPolicy: retry, hasInterceptors: sequence.interceptorRetries != nil,
                     totalTimeout: sequence.totalTimeout, delivery: sequence.delivery)), request)
         for step in sequence.steps {
             #expect(player.play(step.event, elapsed: step.elapsed) == step.action)
@@ -188,7 +188,7 @@ import Testing
 
     @Test func `any status from 200 to 299 accepts an ordinary form, whose address is no secret`() throws {
         let request = try Player.request()
-        var player = Player(DeliveryMachine(DeliveryMachine.Rules(url: request.url, retry: .never)), request)
+        var player = Player(DeliveryMachine(DeliveryMachine.Rules(url: request.url, retryPolicy: .never)), request)
         for event in [Event.started, .prepared, .adapted] { player.play(event) }
         guard case .send(_, let statuses, _, let isSecret) = player.action else {
             Issue.record("Nothing is sent.")
@@ -204,7 +204,7 @@ import Testing
         let request = try Player.request()
         var player = Player(
             DeliveryMachine(
-                DeliveryMachine.Rules(url: url, retry: .never, followsServerLimit: true)), request)
+                DeliveryMachine.Rules(url: url, retryPolicy: .never, followsServerLimit: true)), request)
         player.play(.started)
         for preparation in 2...5 {
             player.play(.prepared)
@@ -222,7 +222,7 @@ import Testing
         let url = try #require(URL(string: "http://example.org/"))
         var player = Player(
             DeliveryMachine(
-                DeliveryMachine.Rules(url: url, retry: .never, followsServerLimit: true)), try Player.request())
+                DeliveryMachine.Rules(url: url, retryPolicy: .never, followsServerLimit: true)), try Player.request())
         for event in [Event.started, .prepared, .adapted] { player.play(event) }
         #expect(player.play(.tooLarge(limit: 100_000)) == "fail refused")
     }

@@ -54,7 +54,7 @@ import Testing
             }
         } while: { server in
             let client = UploadClient(
-                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 2))
+                transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 2))
             let endpoint = AddPet(baseURL: server.url, query: Query())
             let pet = try await client.upload(endpoint)
             #expect(pet == AddPet.Response(id: "7"))

@@ -39,7 +39,7 @@ import Testing
         }
         try await Responses.run([nil, ("503 Service Unavailable", [:])]) { server in
             let client = UploadClient(
-                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 2))
+                transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 2))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
             }
@@ -64,7 +64,7 @@ import Testing
     ) async throws {
         try await Responses.run([(status, [:]), ("413 Content Too Large", [:])]) { server in
             let client = UploadClient(
-                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 2))
+                transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 2))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
             }

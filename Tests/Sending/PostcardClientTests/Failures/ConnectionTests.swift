@@ -67,7 +67,7 @@ import Testing
         } while: { server in
             let url = try #require(URL(string: "https://127.0.0.1:\(server.url.port ?? 0)/uploads"))
             let client = UploadClient(
-                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
+                transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: url)
             }

@@ -49,7 +49,7 @@ import FoundationNetworking
         let length = try #require(try form.layout().contentLength)
         try await Self.hasty(early.status, ["Location": "/uploads/7"], body: early.body) { server in
             let client = UploadClient(
-                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
+                transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 3))
             let error = try await #require(throws: UploadError.self) { try await client.upload(form, to: server.url) }
             #expect(error.code == .earlyResponse, "\(error)")
             #expect(error.delivery == .neverArrived && error.attempts == 1)
@@ -79,7 +79,7 @@ import FoundationNetworking
             _ = try await connection.readToEnd()
         } while: { server in
             let client = UploadClient(
-                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
+                transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 3))
             let response = try await client.upload(form, to: server.url)
             #expect(response.text == "known")
             #expect(response.attempts == 2)
@@ -93,7 +93,7 @@ import FoundationNetworking
         let baseURL: URL
         let path = ""
         let sent: MultipartForm
-        let acceptsEarlyResponses: Bool?
+        let acceptsEarly: Bool?
         func form() -> MultipartForm { sent }
     }
 
@@ -105,14 +105,14 @@ import FoundationNetworking
         let form = try Self.form(in: folder)
         try await Self.hasty("200 OK", body: "thanks") { server in
             var client = UploadClient(transport: carrier.transport())
-            let endpoint = Hasty(baseURL: server.url, sent: form, acceptsEarlyResponses: true)
+            let endpoint = Hasty(baseURL: server.url, sent: form, acceptsEarly: true)
             try await client.upload(endpoint)
             client.responses.acceptsEarly = true
             let response = try await client.upload(form, to: server.url)
             #expect(response.isEarly && response.text == "thanks")
             let strict = client
             let error = try await #require(throws: UploadError.self) {
-                try await strict.upload(Hasty(baseURL: server.url, sent: form, acceptsEarlyResponses: false))
+                try await strict.upload(Hasty(baseURL: server.url, sent: form, acceptsEarly: false))
             }
             #expect(error.code == .earlyResponse)
         }

@@ -47,7 +47,7 @@ import Testing
             var client = Self.client(
                 carrier, Numbering(decision: .passOn), Numbering(decision: .giveUp),
                 Numbering(decision: .retry(after: .zero)))
-            client.retry = RetryPolicy.withoutDelays(maximumAttempts: 3)
+            client.retryPolicy = RetryPolicy.withoutDelays(maximumAttempts: 3)
             let impatient = client
             let error = try await #require(throws: UploadError.self) {
                 try await impatient.upload(MultipartForm(), to: server.url)
@@ -61,7 +61,7 @@ import Testing
     func `interceptors cannot have a form sent again without end`(carrier: Carrier) async throws {
         try await Responses.run(Array(repeating: ("401 Unauthorized", [:]), count: 99)) { server in
             var client = Self.client(carrier, Numbering(decision: .retry(after: .zero)))
-            client.retry.maximumInterceptorRetries = 3
+            client.retryPolicy.maximumInterceptorRetries = 3
             let stubborn = client
             let error = try await #require(throws: UploadError.self) {
                 try await stubborn.upload(MultipartForm(), to: server.url)

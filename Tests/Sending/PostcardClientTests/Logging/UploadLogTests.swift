@@ -49,7 +49,7 @@ import Testing
             }
         } while: { server in
             var client = UploadClient(
-                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 2))
+                transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 2))
             client.reporting.logger = Logger(label: "test") { _ in Handler(lines: lines) }
             client.reporting.requestIDField = HTTPField.Name("X-Request-ID")
             let port = server.url.port ?? 0

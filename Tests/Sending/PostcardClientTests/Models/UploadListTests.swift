@@ -72,7 +72,7 @@ import Testing
         #expect(observer.states.first == "waiting")
         #expect(zip(observer.fractions, observer.fractions.dropFirst()).allSatisfy { $0 <= $1 })
         #expect(observer.fractions.last == 1)
-        #expect(item.isOver)
+        #expect(item.isEnded)
         #expect(item.error == nil)
         #expect(item.progress?.parts.allSatisfy { $0.fraction == 1 } == true)
         guard case .done(let response) = item.state else {
@@ -132,7 +132,7 @@ import Testing
         #expect(item.name == "Choco")
         #expect(name(item.state) == "failed")
         #expect((item.error as? UploadError)?.response?.status.code == 503)
-        list.retryFailed()
+        list.retryAll()
         await list.finish()
         #expect(name(item.state) == "done")
         #expect(list.fraction == 1)
@@ -159,7 +159,7 @@ import Testing
         await list.finish()
         #expect((item.error as? UploadError)?.code == .altered)
         item.retry()
-        list.retryFailed()
+        list.retryAll()
         await list.finish()
         #expect(name(item.state) == "failed")
     }
@@ -174,13 +174,13 @@ import Testing
     }
 
     private static func fillAndFinish(_ carrier: Carrier, to url: URL) async throws {
-        let list = UploadList(client: UploadClient(transport: carrier.transport()), concurrency: 2)
+        let list = UploadList(client: UploadClient(transport: carrier.transport()), maximumConcurrentUploads: 2)
         for number in 0..<6 { list.add(form(number, size: 1_000), to: url) }
         #expect(
             list.items.map { name($0.state) } == ["preparing", "preparing"] + Array(repeating: "waiting", count: 4))
         await list.finish()
         #expect(list.items.allSatisfy { name($0.state) == "done" })
-        list.removeDone()
+        list.clear()
         #expect(list.items.isEmpty)
         #expect(list.fraction == 0)
     }
@@ -198,7 +198,7 @@ import Testing
     }
 
     private static func cancelAll(_ carrier: Carrier, _ server: RawServer, _ arrived: Gate) async {
-        let list = UploadList(client: UploadClient(transport: carrier.transport()), concurrency: 1)
+        let list = UploadList(client: UploadClient(transport: carrier.transport()), maximumConcurrentUploads: 1)
         for number in 0..<3 { list.add(form(number), to: server.url) }
         await arrived.wait()
         list.cancelAll()
@@ -234,7 +234,7 @@ import Testing
         #expect(item.name == "cat.jpg" && item.fraction == 0.25 && item.error == nil)
         #expect(item.bytesPerSecond == 500_000)
         let failed = UploadItem.preview(.failed(URLError(.timedOut)))
-        #expect(failed.isOver && (failed.error as? URLError)?.code == .timedOut)
+        #expect(failed.isEnded && (failed.error as? URLError)?.code == .timedOut)
         failed.retry()
         await failed.finish()
         #expect(Self.name(failed.state) == "cancelled")

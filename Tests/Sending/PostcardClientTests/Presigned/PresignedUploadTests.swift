@@ -43,7 +43,7 @@ import FoundationNetworking
                     body: "<PostResponse><Key>photos/1</Key><ETag>\"1f\"</ETag></PostResponse>")
             }
         } while: { server in
-            var client = UploadClient(transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
+            var client = UploadClient(transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 3))
             client.interceptors = [BearerTokenInterceptor(token: "secret") { _ in "secret" }]
             client.resumption = ResumptionPolicy()
             client.responses.sendsDigests = true
@@ -289,7 +289,7 @@ import FoundationNetworking
             }
         } while: { server in
             let client = UploadClient(
-                transport: Carrier.asyncHTTP.transport(), retry: .withoutDelays(maximumAttempts: 2))
+                transport: Carrier.asyncHTTP.transport(), retryPolicy: .withoutDelays(maximumAttempts: 2))
             let closed = try #require(URL(string: "http://127.0.0.1:1/"))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(Self.form(), with: Presigned.form(to: server.url)) {
@@ -350,7 +350,7 @@ import FoundationNetworking
         } while: { server in
             var policy = RetryPolicy.withoutDelays(maximumAttempts: 3)
             policy.deadline = .seconds(1)
-            let client = UploadClient(retry: policy)
+            let client = UploadClient(retryPolicy: policy)
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(Self.form(), with: Presigned.form(to: server.url)) {
                     try await Task.sleep(for: .seconds(1.1))
@@ -402,7 +402,7 @@ import FoundationNetworking
                 try await connection.respond(next?.0 ?? "204 No Content", body: next?.1 ?? "")
             }
         } while: { server in
-            let client = UploadClient(transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 4))
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 4))
             let object = try await client.upload(Self.form(), with: Presigned.form(to: server.url))
             #expect(object.response.attempts == 4)
             #expect(Set(server.requests.whole.map(\.body)).count == 1)

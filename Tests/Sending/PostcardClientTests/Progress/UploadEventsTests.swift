@@ -48,7 +48,7 @@ import Testing
             }
         } while: { server in
             let policy = RetryPolicy.withoutDelays(maximumAttempts: 2)
-            let client = UploadClient(transport: carrier.transport(), retry: policy)
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: policy)
             var received: [UploadEvent] = []
             for try await event in client.events(of: form, to: server.url) { received.append(event) }
             return received

@@ -92,7 +92,7 @@ import FoundationNetworking
             }
         } while: { server in
             var client = UploadClient(
-                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
+                transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 3))
             client.interceptors = [Stubborn()]
             let stubborn = client
             let error = try await #require(throws: UploadError.self) {
@@ -111,7 +111,7 @@ import FoundationNetworking
                 let secrets = ["X-Secret", "Upload-Token", "Content-Signature"]
                 let secretFields = secrets.compactMap { HTTPField.Name($0) }.map { HTTPField(name: $0, value: "c") }
                 let client = UploadClient(
-                    transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2))
+                    transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 2))
                 let openFields: HTTPFields = [
                     .authorization: "Bearer abc", .cookie: "a=b", .accept: "application/json",
                     .acceptLanguage: "ko", .userAgent: "Postcard", .contentLanguage: "ko",

@@ -22,7 +22,8 @@ struct RequestSpanTests {
         let tracer = RecordingTracer()
         try await Responses.run([("503 Service Unavailable", ["Retry-After": "0"]), ("201 Created", [:])]) { server in
             try await withTracer(tracer) {
-                let client = UploadClient(transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
+                let client = UploadClient(
+                    transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 3))
                 try await withSpan("a picture") { _ in
                     _ = try await client.upload(Self.form(), to: server.url)
                 }

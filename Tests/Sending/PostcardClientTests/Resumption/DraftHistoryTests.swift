@@ -280,7 +280,7 @@ import Testing
             try await script.serve(connection)
         } while: { server in
             var client = ResumptionTests.client(carrier, [.interop9])
-            client.retry = .withoutDelays(maximumAttempts: 1)
+            client.retryPolicy = .withoutDelays(maximumAttempts: 1)
             client.resumption?.cautiousAppendBytes = Self.cautiousBytes...Self.cautiousBytes
             let sending = client
             if let status = history.status {

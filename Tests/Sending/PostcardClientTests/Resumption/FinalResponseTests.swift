@@ -45,7 +45,7 @@ import Testing
             }
         } while: { server in
             var client = ResumptionTests.client(carrier)
-            client.retry = .withoutDelays(maximumAttempts: retries + 1)
+            client.retryPolicy = .withoutDelays(maximumAttempts: retries + 1)
             let sender = client
             let error = try await #require(throws: UploadError.self) {
                 try await sender.upload(form, to: server.url)

@@ -143,7 +143,7 @@ import Testing
         let folder = try TemporaryFolder()
         let (methods, log) = AsyncStream.makeStream(of: String.self)
         var client = UploadClient(transport: Simple(methods: log))
-        client.resumption = ResumptionPolicy(retry: .withoutDelays(maximumAttempts: 5), minimumBytes: 0)
+        client.resumption = ResumptionPolicy(retryPolicy: .withoutDelays(maximumAttempts: 5), minimumBytes: 0)
         try await client.upload(
             try Self.form(in: folder), to: try #require(URL(string: "http://example.org/uploads")))
         log.finish()

@@ -18,8 +18,8 @@ import Testing
         // The requests are counted, and a busy machine must not add some.
         var client = UploadClient(transport: carrier.transport(), timeouts: UploadTimeouts(idle: nil))
         var policy = ResumptionPolicy(
-            retry: RetryPolicy(maximumAttempts: 5), minimumBytes: 0, deletesCancelledUploads: deletes)
-        policy.retry.firstDelay = .milliseconds(1)
+            retryPolicy: RetryPolicy(maximumAttempts: 5), minimumBytes: 0, deletesCancelledUploads: deletes)
+        policy.retryPolicy.firstDelay = .milliseconds(1)
         policy.versions = versions
         client.resumption = policy
         client.reporting.progressInterval = .zero

@@ -16,7 +16,7 @@ import Testing
 
     private static func client(_ carrier: Carrier, attempts: Int = 1) -> UploadClient {
         var client = ResumptionTests.client(carrier, [.interop9, .interop8, .interop6])
-        client.retry = .withoutDelays(maximumAttempts: attempts)
+        client.retryPolicy = .withoutDelays(maximumAttempts: attempts)
         return client
     }
 

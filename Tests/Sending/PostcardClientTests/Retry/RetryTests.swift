@@ -28,7 +28,7 @@ import Testing
             ("503 Service Unavailable", ["Retry-After": "0"]), nil, ("429 Too Many Requests", [:]),
             ("201 Created", [:]),
         ]) { server in
-            let client = UploadClient(transport: carrier.transport(), retry: Self.policy(5))
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(5))
             let attempts = Mutex<[Int]>([])
             let response = try await client.upload(form, to: server.url) { progress in
                 attempts.withLock { if $0.last != progress.attempt { $0.append(progress.attempt) } }
@@ -48,7 +48,7 @@ import Testing
     @Test(arguments: Carrier.allCases)
     func `after the last attempt the last failure is thrown`(carrier: Carrier) async throws {
         try await Responses.run([nil, nil, ("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
-            let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
             }
@@ -61,7 +61,7 @@ import Testing
     @Test(arguments: Carrier.allCases, ["400 Bad Request", "401 Unauthorized", "413 Content Too Large", "501 No"])
     func `what will not pass is not tried again`(carrier: Carrier, status: String) async throws {
         try await Responses.run([(status, [:]), ("201 Created", [:])]) { server in
-            let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
             }
@@ -75,13 +75,13 @@ import Testing
         carrier: Carrier
     ) async throws {
         try await Responses.run([nil, ("409 Conflict", [:]), ("201 Created", [:])]) { server in
-            let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
             let response = try await client.upload(MultipartForm(), to: server.url)
             #expect(response.attempts == 3)
             #expect(Set(server.requests.heads.map { $0["Idempotency-Key"] }).count == 1)
         }
         try await Responses.run([("409 Conflict", [:]), ("201 Created", [:])]) { server in
-            let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
             }
@@ -109,7 +109,7 @@ import Testing
         form.append(FormStream(chunks), named: "log", filename: "log.txt")
         let sent = form
         try await Responses.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
-            let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(sent, to: server.url)
             }
@@ -124,7 +124,7 @@ import Testing
     func `a caller's own key is kept`(carrier: Carrier) async throws {
         try await Responses.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             let name = try #require(HTTPField.Name("Idempotency-Key"))
-            let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
             try await client.upload(MultipartForm(), to: server.url, headerFields: [name: "\"mine\""])
             #expect(server.requests.heads.map { $0["Idempotency-Key"] } == ["\"mine\"", "\"mine\""])
         }

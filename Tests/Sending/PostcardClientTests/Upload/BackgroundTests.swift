@@ -48,7 +48,7 @@ import Testing
             received()
             return upload.attempt <= refusals ? .status(503) : .created
         }
-        var client = UploadClient(transport: server, retry: .withoutDelays(maximumAttempts: 2))
+        var client = UploadClient(transport: server, retryPolicy: .withoutDelays(maximumAttempts: 2))
         client.network.continuesInBackground = continues
         client.network.activity = system.activity
         defer { #expect(!server.uploads.isEmpty) }

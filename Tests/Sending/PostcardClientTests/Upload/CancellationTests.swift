@@ -85,7 +85,7 @@ import Testing
     @Test(arguments: Carrier.allReaders)
     func `an upload that waits for its next attempt can be cancelled`(carrier: Carrier) async throws {
         try await Responses.run([("503 Service Unavailable", ["Retry-After": "100"]), ("201 Created", [:])]) { server in
-            let client = UploadClient(transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2))
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 2))
             let (waiting, wait) = AsyncStream.makeStream(of: Void.self)
             let upload = Task {
                 for try await event in client.events(of: MultipartForm(), to: server.url) {

@@ -22,7 +22,7 @@ import Testing
     func `the total timeout fails an upload with an error of its own`(carrier: Carrier) async throws {
         try await Self.silent { server in
             var client = UploadClient(
-                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 9))
+                transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 9))
             client.timeouts.total = .milliseconds(300)
             let hurried = client
             let error = try await #require(throws: UploadError.self) {
@@ -75,7 +75,7 @@ import Testing
     @Test(arguments: Carrier.allCases)
     func `an attempt that the total timeout does not allow is not waited for`(carrier: Carrier) async throws {
         try await Responses.run([("503 Service Unavailable", ["Retry-After": "100"]), ("201 Created", [:])]) { server in
-            var client = UploadClient(transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 9))
+            var client = UploadClient(transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 9))
             client.timeouts.total = .seconds(60)
             let hurried = client
             let error = try await #require(throws: UploadError.self) {
@@ -94,7 +94,7 @@ import Testing
     func `after the policy's deadline no attempt starts, and the last error is thrown`(carrier: Carrier) async throws {
         try await Responses.run([("503 Service Unavailable", ["Retry-After": "100"]), ("201 Created", [:])]) { server in
             let policy = RetryPolicy(maximumAttempts: 9, deadline: .seconds(60))
-            let client = UploadClient(transport: carrier.transport(), retry: policy)
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: policy)
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
             }
@@ -111,7 +111,7 @@ import Testing
         let longest = Duration.seconds(Int64.max)
         try await Responses.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             var client = UploadClient(
-                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 2),
+                transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 2),
                 timeouts: UploadTimeouts(idle: longest))
             client.timeouts.total = longest
             client.timeouts.connect = longest
@@ -174,7 +174,7 @@ import Testing
             }
         }
         var client = UploadClient(
-            transport: Losing(), retry: .withoutDelays(maximumAttempts: 2))
+            transport: Losing(), retryPolicy: .withoutDelays(maximumAttempts: 2))
         client.interceptors = [EndlessAfterFirst()]
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
         var total = Duration.milliseconds(500)

@@ -62,7 +62,7 @@ import Testing
 
     private static func client(_ carrier: Carrier) -> UploadClient {
         var client = UploadClient(
-            transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
+            transport: carrier.transport(), retryPolicy: .withoutDelays(maximumAttempts: 3))
         client.responses.verification = .record
         return client
     }

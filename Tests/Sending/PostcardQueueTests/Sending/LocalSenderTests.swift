@@ -42,7 +42,7 @@ import FoundationNetworking
         }
         try FileManager.default.removeItem(at: file)
         var options = QueueOptions.draining
-        options.concurrency = 1
+        options.maximumConcurrentUploads = 1
         try await queue.run(Self.client, options: options)
         let uploads = try await queue.uploads()
         for upload in uploads {
@@ -67,7 +67,7 @@ import FoundationNetworking
         try await queue.enqueue(QueuedForms.form("high"), to: server.uploads, conditions: UploadConditions(priority: 1))
         try await queue.enqueue(QueuedForms.form("b"), to: server.uploads)
         var options = QueueOptions.draining
-        options.concurrency = 1
+        options.maximumConcurrentUploads = 1
         try await queue.run(Self.client, options: options)
         #expect(try await Self.received(by: server) == ["high", "a", "g1", "g2", "b"])
     }
@@ -327,7 +327,7 @@ import FoundationNetworking
             client.interceptors = [Offline()]
             var options = QueueOptions.draining
             options.retryPolicy.maximumAttempts = 1
-            options.resumption?.retry.firstDelay = .milliseconds(1)
+            options.resumption?.retryPolicy.firstDelay = .milliseconds(1)
             try await queue.run(client, options: options)
             guard case .failed(let failure) = try await queue.upload(id)?.state else {
                 Issue.record("It has not failed.")

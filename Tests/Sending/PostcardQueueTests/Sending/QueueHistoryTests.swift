@@ -30,7 +30,7 @@ import Testing
         let isHere = Bool.random(using: &chance)
         let rules = QueueMachine.Rules(
             session: isHere ? nil : "session", retryPolicy: policy,
-            concurrency: Int.random(in: 1...(isHere ? 3 : 10), using: &chance))
+            maximumConcurrentUploads: Int.random(in: 1...(isHere ? 3 : 10), using: &chance))
         var world = QueueWorld(rules, chance: chance)
         var passed = 0
         for _ in 0..<20 {

@@ -57,7 +57,8 @@ import Testing
 
     /// The attempts take no time: each is cancelled at the moment at which the delay ends.
     @Test func `an upload that the system cancels as soon as it is due is delayed longer each time`() {
-        var world = QueueWorld(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 100))
+        var world = QueueWorld(
+            QueueMachine.Rules(session: "session", retryPolicy: .exact, maximumConcurrentUploads: 100))
         world.script = Array(repeating: .interrupted(.insufficientResources), count: 3)
         world.enqueue()
         world.rest()
@@ -95,7 +96,8 @@ import Testing
 
     /// A machine that compares its attempts with those of the system next.
     private static func connected() -> QueueMachine {
-        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 1))
+        var machine = QueueMachine(
+            QueueMachine.Rules(session: "session", retryPolicy: .exact, maximumConcurrentUploads: 1))
         _ = machine.handle(.woken(.init(hasChanges: true)), at: Date())
         _ = machine.handle(.done, at: Date())
         return machine

@@ -85,7 +85,7 @@ import Testing
     private static func rules(_ history: History, session: String?) -> QueueMachine.Rules {
         QueueMachine.Rules(
             session: session, retryPolicy: history.policy, totalTimeout: session == nil ? history.totalTimeout : nil,
-            concurrency: session == nil ? 3 : 100)
+            maximumConcurrentUploads: session == nil ? 3 : 100)
     }
 
     @Test(arguments: histories)
@@ -95,7 +95,7 @@ import Testing
             url: url, method: .post, headerFields: [:], body: UploadBody(try MultipartForm().layout()),
             maximumResponseBytes: 1)
         var machine = DeliveryMachine(
-            DeliveryMachine.Rules(url: url, retry: history.policy, totalTimeout: history.totalTimeout))
+            DeliveryMachine.Rules(url: url, retryPolicy: history.policy, totalTimeout: history.totalTimeout))
         var generator = SystemRandomNumberGenerator()
         var fates = history.fates[...]
         var elapsed = Duration.zero
@@ -153,7 +153,7 @@ import Testing
     func `an upload is handed over once more with fresh header fields if the server does not accept the old ones`(
         makesFields: Bool, statuses: [Int], begins: [Int], state: String
     ) {
-        var rules = QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 100)
+        var rules = QueueMachine.Rules(session: "session", retryPolicy: .exact, maximumConcurrentUploads: 100)
         rules.makesFields = makesFields
         var world = QueueWorld(rules)
         world.script = statuses.map { .refused($0) }
@@ -165,7 +165,7 @@ import Testing
 
     /// The app makes presigned forms, and this upload is not one of them.
     @Test func `an upload that is not presigned is retried by the policy, also if the app can make presigned forms`() {
-        var rules = QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 100)
+        var rules = QueueMachine.Rules(session: "session", retryPolicy: .exact, maximumConcurrentUploads: 100)
         rules.makesForms = true
         var world = QueueWorld(rules)
         world.script = [.refused(503), .refused(413)]
@@ -240,7 +240,7 @@ import Testing
     @Test func `an upload whose deadline passes while no process runs fails, and cannot have arrived`() {
         var policy = RetryPolicy.exact
         policy.deadline = .seconds(30)
-        var world = QueueWorld(QueueMachine.Rules(retryPolicy: policy, concurrency: 1))
+        var world = QueueWorld(QueueMachine.Rules(retryPolicy: policy, maximumConcurrentUploads: 1))
         world.script = [.cut]
         world.enqueue()
         world.wake()
@@ -258,7 +258,8 @@ import Testing
     @Test func `an upload that would begin after the deadline is not handed over`() {
         var policy = RetryPolicy.exact
         policy.deadline = .seconds(30)
-        var world = QueueWorld(QueueMachine.Rules(session: "session", retryPolicy: policy, concurrency: 100))
+        var world = QueueWorld(
+            QueueMachine.Rules(session: "session", retryPolicy: policy, maximumConcurrentUploads: 100))
         world.script = [.interrupted(.insufficientResources)]
         world.enqueue()
         world.rest()
@@ -312,7 +313,7 @@ import Testing
     }
 
     @Test func `an upload that could not be handed over leaves its place to the next one`() {
-        var world = QueueWorld(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 1))
+        var world = QueueWorld(QueueMachine.Rules(session: "session", retryPolicy: .exact, maximumConcurrentUploads: 1))
         world.script = [.refusedToBegin]
         for _ in 0..<2 { world.enqueue() }
         world.wake()
@@ -349,7 +350,7 @@ import Testing
     @Test func `an upload is sent although it could not be recorded that the one before it was too late`() {
         var policy = RetryPolicy.exact
         policy.deadline = .seconds(30)
-        var world = QueueWorld(QueueMachine.Rules(retryPolicy: policy, concurrency: 2))
+        var world = QueueWorld(QueueMachine.Rules(retryPolicy: policy, maximumConcurrentUploads: 2))
         for _ in 0..<2 { world.enqueue() }
         world.uploads[0].attempts = 1
         world.uploads[0].started = world.now - 60

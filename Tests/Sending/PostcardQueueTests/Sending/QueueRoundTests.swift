@@ -12,7 +12,8 @@ import Testing
         poll: Duration?, seconds: Double
     ) {
         var world = QueueWorld(
-            QueueMachine.Rules(retryPolicy: .never, concurrency: 1, endsWhenEmpty: true, pollInterval: poll))
+            QueueMachine.Rules(
+                retryPolicy: .never, maximumConcurrentUploads: 1, endsWhenEmpty: true, pollInterval: poll))
         world.enqueue(notBefore: 500)
         world.enqueue(notBefore: 9000)
         #expect(world.wake().seconds(after: world.now) == seconds)
@@ -22,7 +23,7 @@ import Testing
     }
 
     @Test func `no round is due for uploads that wait for others, or for a paused queue`() {
-        var world = QueueWorld(QueueMachine.Rules(retryPolicy: .never, concurrency: 1))
+        var world = QueueWorld(QueueMachine.Rules(retryPolicy: .never, maximumConcurrentUploads: 1))
         world.seconds = 10
         for _ in 0..<3 { world.enqueue() }
         #expect(world.wake() == .rest(until: nil) && world.begins == [0])
@@ -33,7 +34,7 @@ import Testing
 
     /// The app enqueues the second one while the attempts that the system has are listed.
     @Test func `no round is due for an upload that waits until another one is sent`() {
-        var world = QueueWorld(QueueMachine.Rules(session: "session", retryPolicy: .never, concurrency: 1))
+        var world = QueueWorld(QueueMachine.Rules(session: "session", retryPolicy: .never, maximumConcurrentUploads: 1))
         world.seconds = 10
         world.enqueue(notBefore: 500)
         #expect(world.wake().seconds(after: world.now) == 500.001)
@@ -44,13 +45,14 @@ import Testing
     }
 
     @Test func `no round is further away than a day, because the clock may be changed`() {
-        var world = QueueWorld(QueueMachine.Rules(retryPolicy: .never, concurrency: 1))
+        var world = QueueWorld(QueueMachine.Rules(retryPolicy: .never, maximumConcurrentUploads: 1))
         world.enqueue(notBefore: 1_000_000)
         #expect(world.wake().seconds(after: world.now) == 86_400.001)
     }
 
     @Test func `a run ends when no upload is left that can be sent`() {
-        var world = QueueWorld(QueueMachine.Rules(retryPolicy: .never, concurrency: 1, endsWhenEmpty: true))
+        var world = QueueWorld(
+            QueueMachine.Rules(retryPolicy: .never, maximumConcurrentUploads: 1, endsWhenEmpty: true))
         world.enqueue()
         world.enqueue()
         world.change(1, to: "pause")
@@ -133,7 +135,8 @@ import Testing
 
     @Test func `a queue is closed also if its session could not be compared`() {
         let now = Date(timeIntervalSince1970: 0)
-        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 4))
+        var machine = QueueMachine(
+            QueueMachine.Rules(session: "session", retryPolicy: .exact, maximumConcurrentUploads: 4))
         guard case .connect = machine.handle(.woken(QueueMachine.News()), at: now),
             case .compare = machine.handle(.done, at: now),
             case .callHandlers = machine.handle(.failed(mayPass: true), at: now),
@@ -164,7 +167,8 @@ import Testing
 
     /// A machine that rests while the system has an attempt.
     private func resting() -> QueueMachine {
-        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 2))
+        var machine = QueueMachine(
+            QueueMachine.Rules(session: "session", retryPolicy: .exact, maximumConcurrentUploads: 2))
         let actions = machine.play([
             .woken(.init(hasChanges: true)), .done, .compared(carried: [id: false], recorded: [id: 1], events: []),
             .recorded([id: 1]), .exhausted(nextDue: nil),
@@ -194,7 +198,8 @@ import Testing
     }
 
     @Test func `a write concerns at most 50 uploads, and the next one the others`() {
-        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 120))
+        var machine = QueueMachine(
+            QueueMachine.Rules(session: "session", retryPolicy: .exact, maximumConcurrentUploads: 120))
         #expect(machine.play([.woken(.init(hasChanges: true)), .done]) == ["connect", "compare"])
         var counts: [Int] = []
         var action = machine.handle(.compared(carried: [:], recorded: [:], events: []), at: QueueWorld.start)
@@ -252,7 +257,8 @@ import Testing
     }
 
     @Test func `a session that could not be compared stays connected, and what it reported is recorded at the end`() {
-        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 4))
+        var machine = QueueMachine(
+            QueueMachine.Rules(session: "session", retryPolicy: .exact, maximumConcurrentUploads: 4))
         let failures = machine.play([
             .woken(.init()), .done, .failed(mayPass: true), .done, .woken(.init()), .failed(mayPass: true), .done,
         ])

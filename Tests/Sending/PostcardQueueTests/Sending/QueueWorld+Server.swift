@@ -53,7 +53,7 @@ extension QueueWorld {
         if let deadline = rules.retryPolicy.deadline, row.upload.attempts > 1 {
             #expect(row.elapsed(at: begin) <= deadline, "It is too late: \(trace)")
         }
-        #expect(carried.count < rules.concurrency)
+        #expect(carried.count < rules.maximumConcurrentUploads)
         #expect(!carried.values.contains { $0.upload == upload.id }, "It is sent twice at a time: \(trace)")
         var fate = nextFate()
         if isHere, !upload.isStored, delivery.mayHaveArrived, case .early = fate { fate = .accepted }

@@ -102,7 +102,8 @@ struct QueueWorld {
     /// A world with an upload, whose attempts take 10 seconds.
     static func withUpload(session: String?) -> QueueWorld {
         var world = QueueWorld(
-            QueueMachine.Rules(session: session, retryPolicy: .exact, concurrency: session == nil ? 3 : 100))
+            QueueMachine.Rules(
+                session: session, retryPolicy: .exact, maximumConcurrentUploads: session == nil ? 3 : 100))
         world.seconds = 10
         world.enqueue()
         return world

@@ -64,3 +64,12 @@ extension RetryPolicy {
         return policy
     }()
 }
+
+extension UploadQueue {
+    /// Whether the body of an upload is still on disk.
+    func bodyExists(_ id: QueuedUpload.ID) async throws(UploadQueueError) -> Bool {
+        try await work { store throws(UploadQueueError) in
+            try store.database.read { try $0.row(id) }.map(store.hasBody) ?? false
+        }
+    }
+}

@@ -234,7 +234,7 @@ import Testing
         // As the queue's sender does it.
         options.maximumAttempts = 1
         let rules = QueueMachine.Rules(
-            retryPolicy: history.policy, totalTimeout: history.totalTimeout, concurrency: 1)
+            retryPolicy: history.policy, totalTimeout: history.totalTimeout, maximumConcurrentUploads: 1)
         var now = start
         var current: (row: UploadRow, run: Run)?
         var delays: [Int?] = []
@@ -264,7 +264,7 @@ import Testing
     func `an upload that the system sends is sent again at the same times`(history: History) async throws {
         let queue = try await queue()
         let session = "org.example.history"
-        let rules = QueueMachine.Rules(session: session, retryPolicy: history.policy, concurrency: 1)
+        let rules = QueueMachine.Rules(session: session, retryPolicy: history.policy, maximumConcurrentUploads: 1)
         var now = start
         var delays: [Int?] = []
         // An early success is one: the system may have sent the form before.
@@ -361,7 +361,7 @@ private struct Run {
             maximumResponseBytes: 1)
         machine = DeliveryMachine(
             DeliveryMachine.Rules(
-                url: url, retry: policy, hasInterceptors: true, totalTimeout: history.totalTimeout,
+                url: url, retryPolicy: policy, hasInterceptors: true, totalTimeout: history.totalTimeout,
                 delivery: delivery))
         _ = machine.handle(.started, elapsed: .zero, using: &generator)
         begin(.prepared(request), elapsed: .zero)

@@ -17,7 +17,7 @@ import Testing
     }()
 
     private static func world(_ session: String?, _ policy: RetryPolicy) -> QueueWorld {
-        var world = QueueWorld(QueueMachine.Rules(session: session, retryPolicy: policy, concurrency: 3))
+        var world = QueueWorld(QueueMachine.Rules(session: session, retryPolicy: policy, maximumConcurrentUploads: 3))
         world.seconds = 10
         world.enqueue()
         return world

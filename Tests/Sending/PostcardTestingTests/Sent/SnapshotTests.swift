@@ -14,7 +14,7 @@ import Testing
             form.append(PetAPI.photo, named: "petImage", filename: "cat.jpg", contentType: .jpeg)
             form.append(Data([0, 1, 2]), named: "raw", filename: "a.bin")
             let fields: HTTPFields = [.authorization: "Bearer secret", .accept: "application/json"]
-            try await UploadClient(transport: server, retry: RetryPolicy(maximumAttempts: 2))
+            try await UploadClient(transport: server, retryPolicy: RetryPolicy(maximumAttempts: 2))
                 .upload(form, to: url, method: .put, headerFields: fields)
         }
         let snapshots = server.uploads.map(\.snapshot)

@@ -34,9 +34,9 @@ import Testing
             .connectionFails, .breaks(after: 100), .responseLost, .neverAnswers,
             .status(503, headerFields: [.retryAfter: "100"]), .created(["id": "7"]))
         var api = PetAPI(server)
-        api.client.retry = RetryPolicy(maximumAttempts: 9)
-        api.client.retry.firstDelay = .seconds(3600)
-        api.client.retry.maximumDelay = .seconds(7200)
+        api.client.retryPolicy = RetryPolicy(maximumAttempts: 9)
+        api.client.retryPolicy.firstDelay = .seconds(3600)
+        api.client.retryPolicy.maximumDelay = .seconds(7200)
         let start = ContinuousClock.now
         try await api.add("초코", photos: [PetAPI.photo])
         #expect(ContinuousClock.now - start < .seconds(30))
@@ -94,7 +94,7 @@ import Testing
         let messages = await failures {
             let server = TestServer(.status(503))
             var api = PetAPI(server)
-            api.client.retry = RetryPolicy(maximumAttempts: 5)
+            api.client.retryPolicy = RetryPolicy(maximumAttempts: 5)
             try await api.add("초코", photos: [])
         }
         #expect(

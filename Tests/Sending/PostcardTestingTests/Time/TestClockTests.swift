@@ -63,9 +63,9 @@ import Testing
         let server = TestServer(.neverAnswers, .created(["id": "7"]), clock: clock)
         var api = PetAPI(server)
         api.client.timeouts.idle = .seconds(30)
-        api.client.retry = RetryPolicy(maximumAttempts: 2)
-        api.client.retry.firstDelay = .seconds(20)
-        api.client.retry.jitter = 0
+        api.client.retryPolicy = RetryPolicy(maximumAttempts: 2)
+        api.client.retryPolicy.firstDelay = .seconds(20)
+        api.client.retryPolicy.jitter = 0
         let model = Model(api)
         let sending = Task { await model.send() }
         await clock.advance(by: .seconds(29))

@@ -118,7 +118,7 @@ struct QueueRun: AsyncParsableCommand {
     private var queueOptions: QueueOptions {
         var policy = RetryPolicy(maximumAttempts: (retries ?? Self.usualRetries) + 1)
         policy.maximumDelay = .seconds(maxDelay)
-        var options = QueueOptions(concurrency: concurrency, retryPolicy: policy, endsWhenEmpty: drain)
+        var options = QueueOptions(maximumConcurrentUploads: concurrency, retryPolicy: policy, endsWhenEmpty: drain)
         options.awaitsRetries = retries != nil
         return options
     }

@@ -35,7 +35,7 @@ struct Diary: View {
             var form = MultipartForm()
             form.append(name, named: "name")
             for photo in picked { form.append(FormPart(picked: photo, named: "petImage")) }
-            let client = UploadClient(retry: RetryPolicy(maximumAttempts: 4))
+            let client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 4))
             let response = try await client.upload(form, to: url) { progress in
                 fraction = progress.fraction
             }
