@@ -1,4 +1,4 @@
-import PostcardForm
+public import PostcardForm
 import PostcardFoundation
 
 /// What is wrong with a form that is posted to an object store, by the policy in it.
@@ -69,4 +69,61 @@ struct PolicyCheck {
 
     /// Whether the value of the field was kept: it is short, and in UTF-8.
     private func isKnown(_ name: String) -> Bool { parts[part(named: name)].text != nil }
+}
+
+extension FormProblem.Code {
+    /// The Doctor's codes about the policy of a form that is posted to an object store, in the order of the
+    /// documentation's page.
+    static let ofPolicies: [Self] = [
+        .malformedPolicy, .expiredPolicy, .missingPolicyField, .policyMismatch, .fieldOutsidePolicy, .sizeOutsidePolicy,
+    ]
+
+    /// The field `policy` cannot be read.
+    public static let malformedPolicy = Self(
+        "malformed-policy", .whole, "The policy cannot be read",
+        cause: "An object store accepts a signed form only with a policy: JSON with an expiration and conditions, in "
+            + "Base64.",
+        example: #"name="policy"\r\n\r\n{"expiration": …}"#,
+        fix: "Send the policy in Base64, exactly as it was signed.")
+
+    /// The policy has ended by now.
+    public static let expiredPolicy = Self(
+        "expired-policy", severity: .warning, .whole, "The policy has expired",
+        cause:
+            "After its expiration an object store answers 403 AccessDenied. A recorded request may have been in time.",
+        example: #"{"expiration": "2015-12-30T12:00:00Z", …}"#,
+        fix: "Get a new form from the server that signed this one.",
+        swift: "try await client.upload(form, with: presigned) { try await api.newForm() }")
+
+    /// A condition of the policy is about a field that the form lacks.
+    public static let missingPolicyField = Self(
+        "missing-policy-field", .whole, "A field that the policy demands is missing",
+        cause:
+            "Each condition must be met, also one that accepts any value. Content-Type is often forgotten: the store "
+            + "wants it as a field, not in the file's header.",
+        example: #"["starts-with", "$Content-Type", "image/"], and no field Content-Type"#,
+        fix: "Send the field before the file.", swift: "try await client.upload(form, with: presigned)")
+
+    /// The value of a field breaks a condition of the policy.
+    public static let policyMismatch = Self(
+        "policy-mismatch", .whole, "A field breaks a condition of the policy",
+        cause: "An object store compares each field with the signed policy, and refuses the form if one differs.",
+        example: #"["starts-with", "$key", "photos/"], and the key cat.jpg"#,
+        fix: "Send another value, or have the server sign a policy that accepts this one.")
+
+    /// No condition of the policy names a field.
+    public static let fieldOutsidePolicy = Self(
+        "field-outside-policy", .whole, "No condition of the policy names a field",
+        cause: "Amazon S3 refuses fields that the policy does not name, except those that begin with x-ignore-.",
+        example: #"name="title", and no condition about $title"#,
+        fix: "Leave the field out, or add a condition for it to the policy.")
+
+    /// The file is smaller or larger than the policy accepts.
+    public static let sizeOutsidePolicy = Self(
+        "size-outside-policy", .whole, "The file's size is outside of the policy's range",
+        cause:
+            "The policy has a content-length-range, and the store refuses a file that is smaller or larger, after it "
+            + "was sent.",
+        example: #"["content-length-range", 1, 1048576], and a file of 3 MB"#,
+        fix: "Send a file of another size, or have the server sign another range.")
 }

@@ -1,3 +1,4 @@
+import PostcardForm
 public import PostcardFoundation
 
 /// Why no request can be read from an input.
@@ -87,5 +88,134 @@ extension InputError {
         InputError(
             .severalUploads, "The input has \(uploads.count) uploads.",
             advice: "Choose one by its number, with --entry N.", uploads: uploads)
+    }
+}
+
+/// What an input other than an HTTP request is, by its first bytes.
+enum ForeignInput: Sendable, Equatable {
+    case empty
+    /// The body of a form without its head.
+    case body(boundary: String)
+    case response
+    case verboseCurl
+    case tls
+    case http2
+    case json
+    case encodedForm
+    case utf16
+    case packetCapture
+    case executable
+    case media(MediaType)
+    case text
+    case binary
+
+    /// How many first bytes are checked.
+    static let startLength = 1024
+
+    /// `nil` if it may be a request, even a broken one.
+    init?(_ start: [UInt8]) {
+        if start.isEmpty {
+            self = .empty
+        } else if let known = Self.signatures.first(where: { start.starts(with: $0.bytes) }) {
+            self = known.input
+        } else if let type = MediaType.forFirstBytes(start) {
+            self = .media(type)
+        } else if let other = Self.text(start) {
+            self = other
+        } else {
+            return nil
+        }
+    }
+
+    private static let signatures: [(bytes: [UInt8], input: ForeignInput)] = [
+        (Array("PRI * HTTP/2.0".utf8), .http2),
+        (Array("HTTP/".utf8), .response),
+        ([0x16, 0x03], .tls),
+        ([0x7F, 0x45, 0x4C, 0x46], .executable),
+        ([0xCF, 0xFA, 0xED, 0xFE], .executable), ([0xCA, 0xFE, 0xBA, 0xBE], .executable),
+        ([0xFF, 0xFE], .utf16), ([0xFE, 0xFF], .utf16),
+        ([0x0A, 0x0D, 0x0D, 0x0A], .packetCapture), ([0xD4, 0xC3, 0xB2, 0xA1], .packetCapture),
+        ([0xA1, 0xB2, 0xC3, 0xD4], .packetCapture),
+    ]
+
+    private static func text(_ start: [UInt8]) -> ForeignInput? {
+        let lines = start.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
+            line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+        }
+        guard let first = lines.first(where: { !$0.isEmpty }) else { return .text }
+        if Self.isRequestLine(first) { return nil }
+        if let boundary = boundary(first, start) { return .body(boundary: boundary) }
+        if lines.contains(where: { $0.starts(with: "> ".utf8) }), lines.contains(where: { $0.starts(with: "* ".utf8) })
+        {
+            return .verboseCurl
+        }
+        if first.first == UInt8(ascii: "{") || first.first == UInt8(ascii: "[") { return .json }
+        // A byte that text does not have.
+        if start.contains(where: { $0 < 0x20 && !(0x08...0x0D).contains($0) && $0 != 0x1B }) { return .binary }
+        if lines.dropFirst().prefix(8).contains(where: isHeaderField) { return nil }
+        if lines.count <= 2, !first.contains(UInt8(ascii: " ")), first.contains(UInt8(ascii: "=")) {
+            return .encodedForm
+        }
+        // The last character may be cut.
+        let isText = (0...3).contains { String(validating: start.dropLast($0), as: UTF8.self) != nil }
+        return isText ? .text : .binary
+    }
+
+    /// Two words and a version, or at least a method and a path. The examination finds what is wrong with it.
+    private static func isRequestLine(_ line: ArraySlice<UInt8>) -> Bool {
+        let words = line.split(separator: UInt8(ascii: " "))
+        guard words.count >= 2, words[0].allSatisfy({ (0x41...0x5A).contains($0 & 0xDF) }) else { return false }
+        return words.last?.starts(with: "HTTP".utf8) == true || words[1].first == UInt8(ascii: "/")
+    }
+
+    private static func isHeaderField(_ line: ArraySlice<UInt8>) -> Bool {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else { return false }
+        return line[..<colon].allSatisfy { $0.isDigit || $0 == UInt8(ascii: "-") || (0x41...0x5A).contains($0 & 0xDF) }
+    }
+
+    /// The boundary, if the first line is a delimiter and a part's header follows.
+    private static func boundary(_ line: ArraySlice<UInt8>, _ start: [UInt8]) -> String? {
+        guard line.starts(with: "--".utf8), line.count > 2, line.count <= 72 else { return nil }
+        let text = String(streamSafe: start).lowercased()
+        guard text.contains("content-disposition") || text.contains("content-type") else { return nil }
+        return String(validating: line.dropFirst(2), as: UTF8.self)
+    }
+}
+
+extension ForeignInput {
+    /// What the input is, in a sentence.
+    var message: String {
+        switch self {
+        case .empty: "The input is empty."
+        case .body: "The input is a form's body alone: the head of its request is missing."
+        case .response: "The input is an HTTP response, not a request."
+        case .verboseCurl: "The input is what curl -v prints, which does not show the body."
+        case .tls: "The input is encrypted: it begins as a TLS connection does."
+        case .http2: "The input is raw HTTP/2, whose frames are not supported here."
+        case .json: "The input is JSON, not an HTTP request."
+        case .encodedForm: "The input is a form in application/x-www-form-urlencoded, without its request's head."
+        case .utf16: "The input is text in UTF-16, in which no request is sent."
+        case .packetCapture: "The input is a packet capture, not a request."
+        case .executable: "The input is a program, not an HTTP request."
+        case .media(let type): "The input is a file of type \(type), not an HTTP request."
+        case .text: "The input is text, not an HTTP request: it begins with no request line and no header fields."
+        case .binary: "The input is not an HTTP request: it begins with bytes that are not text."
+        }
+    }
+
+    /// What to pass instead, in a sentence.
+    var fix: String {
+        switch self {
+        case .body(let boundary):
+            "Add the Content-Type it was sent with: --content-type 'multipart/form-data; boundary=\(boundary)'."
+        case .verboseCurl: "Record the request with curl --trace FILE, which keeps every byte."
+        case .tls: "Send to http:// instead of https://, or record the request in the client or a proxy."
+        case .http2: "Record it with curl --trace or as a HAR, or send it over HTTP/1.1."
+        case .utf16: "Save it as it was sent; a shell that redirects text, such as PowerShell, changes the bytes."
+        case .packetCapture: "Follow the TCP stream and save the bytes that the client sent as raw."
+        case .empty, .response, .json, .encodedForm, .executable, .media, .text, .binary:
+            "Pass the request as it was sent, a curl trace or a HAR file, or a form's body with its Content-Type in "
+                + "--content-type."
+        }
     }
 }

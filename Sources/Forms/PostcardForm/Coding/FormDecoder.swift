@@ -1,4 +1,4 @@
-import PostcardFoundation
+public import PostcardFoundation
 
 /// Decodes a value from a received form, as from JSON.
 ///
@@ -67,6 +67,217 @@ public struct FormDecoder: Sendable {
             return try root.decode(type)
         } catch let error as DecodingError {
             throw FormDecodingError(error, in: fields)
+        }
+    }
+}
+
+/// Why a received form cannot be decoded: which field, why, and what to send instead.
+///
+/// ```swift
+/// do {
+///     pet = try FormDecoder().decode(Pet.self, from: form)
+/// } catch let error as FormDecodingError {
+///     respond(error.status, "\(error.message) \(error.advice)")
+/// }
+/// ```
+///
+/// What was sent is in ``value`` and in the debug description. ``description`` leaves it out, so that it can be logged.
+public struct FormDecodingError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+    /// What kind of error it is; stable across versions.
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        public let rawValue: String
+
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// No field of the name was sent.
+        public static let missing = Code(rawValue: "missing")
+        /// The field's text is not a value of the expected type.
+        public static let invalidValue = Code(rawValue: "invalid-value")
+        /// The field's text is a number that the type cannot hold.
+        public static let outOfRange = Code(rawValue: "out-of-range")
+        /// The bytes of a text field are not UTF-8.
+        public static let notUTF8 = Code(rawValue: "not-utf-8")
+        /// The field was sent more than once, but a single value is expected.
+        public static let repeated = Code(rawValue: "repeated")
+        /// A text was sent instead of a file, a single value instead of keys, and so on.
+        public static let wrongShape = Code(rawValue: "wrong-shape")
+        /// Fields contradict each other, such as `pet` and `pet[name]`.
+        public static let contradictoryShapes = Code(rawValue: "contradictory-shapes")
+        /// A name has more keys than ``FormDecoder/maximumDepth``.
+        public static let tooDeep = Code(rawValue: "too-deep")
+        /// The names have more keys than ``FormDecoder/maximumKeys``.
+        public static let tooManyKeys = Code(rawValue: "too-many-keys")
+        /// A file that the receiver wrote to disk cannot be read back.
+        public static let fileUnreadable = Code(rawValue: "file-unreadable")
+
+        public var description: String { rawValue }
+    }
+
+    /// What kind of error it is.
+    public let code: Code
+
+    /// The name of the field as the form writes it, such as `pet[name]`; empty for the form as a whole.
+    public let path: String
+
+    /// The text that was sent and could not be read; `nil` if there is none.
+    public let value: String?
+
+    /// The index of the part that could not be read, from 0; `nil` if there is none.
+    public let partIndex: Int?
+
+    /// The offset of that part's header, counted from the start of the body; `nil` if there is no such part.
+    public let offset: Int64?
+
+    /// What is wrong, in a sentence, without the value.
+    public let message: String
+
+    /// What to send instead, in a sentence.
+    public let advice: String
+
+    /// The error of the value's own decoding or of the operating system, if there is one.
+    public let underlyingError: (any Error)?
+
+    /// The status that a receiver refuses the request with (RFC 9110 §15.5).
+    public var status: Int {
+        switch code {
+        case .tooDeep, .tooManyKeys: 413
+        case .fileUnreadable: 500
+        default: 422
+        }
+    }
+
+    public var description: String { "\(message) \(advice)" }
+
+    public var debugDescription: String {
+        FieldDescription.debugDescription(description, value: value, underlyingError: underlyingError)
+    }
+
+    private init(
+        _ code: Code, at path: String, part: ReceivedForm.Part?, value: String?, message: String, advice: String,
+        underlyingError: (any Error)? = nil
+    ) {
+        self.code = code
+        self.path = path
+        self.value = value
+        partIndex = part?.header.index
+        offset = part?.header.offset
+        self.message = message
+        self.advice = advice
+        self.underlyingError = underlyingError
+    }
+
+    /// - Parameters:
+    ///   - code: What kind of error it is.
+    ///   - part: The part that cannot be read.
+    ///   - wrong: What is wrong with it, as the end of a sentence that begins with its name.
+    ///   - advice: What to send instead.
+    ///   - underlyingError: What caused it.
+    init(_ code: Code, _ part: ReceivedForm.Part, _ wrong: String, advice: String, underlyingError: (any Error)? = nil)
+    {
+        self.init(
+            code, at: part.header.name, part: part, value: part.header.isFile ? nil : part.text,
+            message: "\(FieldDescription.of(part.header.name)) \(wrong)", advice: advice,
+            underlyingError: underlyingError)
+    }
+
+    /// The error for a place in the value to which no part belongs, or more than one.
+    init(_ code: Code, at path: String, _ wrong: String, advice: String, underlyingError: (any Error)? = nil) {
+        self.init(
+            code, at: path, part: nil, value: nil, message: "\(FieldDescription.of(path)) \(wrong)", advice: advice,
+            underlyingError: underlyingError)
+    }
+}
+
+extension FormDecodingError: LocalizedError {
+    public var errorDescription: String? { message }
+    public var recoverySuggestion: String? { advice }
+}
+
+extension FormDecodingError {
+    /// The error for what was thrown while decoding: an error of this type inside a `DecodingError`, or a type's own.
+    init(_ error: DecodingError, in fields: FieldTree) {
+        let context = error.context
+        if let error = context?.underlyingError as? FormDecodingError {
+            self = error
+            return
+        }
+        let keys = context?.codingPath.map(\.stringValue) ?? []
+        let place = fields.place(at: context?.codingPath ?? [])
+        // The type's own words stay in the underlying error: they often repeat what was sent.
+        let wrong = "has a value that is not allowed."
+        let advice = "Send one that the form asks for."
+        switch error {
+        case .keyNotFound(let key, _):
+            self = .missing(FieldName.name(of: keys + [key.stringValue]))
+        case _ where place == .absent:
+            self.init(.missing, at: FieldName.name(of: keys), "is missing.", advice: "Send it.", underlyingError: error)
+        default:
+            if let part = fields.parts(at: place).first {
+                self.init(.invalidValue, part, wrong, advice: advice, underlyingError: error)
+            } else {
+                self.init(.invalidValue, at: FieldName.name(of: keys), wrong, advice: advice, underlyingError: error)
+            }
+        }
+    }
+
+    static func missing(_ path: String) -> FormDecodingError {
+        FormDecodingError(.missing, at: path, "is missing.", advice: "Send it.")
+    }
+
+    static func repeated(_ path: String, count: Int) -> FormDecodingError {
+        FormDecodingError(.repeated, at: path, "was sent \(count) times.", advice: "Send it once.")
+    }
+
+    static func contradictoryShapes(_ path: String) -> FormDecodingError {
+        FormDecodingError(
+            .contradictoryShapes, at: path, "was sent in more than one way: as a value and with keys or an index.",
+            advice: "Write all of its names in one way.")
+    }
+
+    static func tooDeep(_ name: String, maximum: Int, part: ReceivedForm.Part?) -> FormDecodingError {
+        FormDecodingError(
+            .tooDeep, at: name, part: part, value: nil,
+            message: "\(FieldDescription.of(name)) is nested more than \(maximum) keys deep.",
+            advice: "Use a name with fewer brackets.")
+    }
+
+    static func tooManyKeys(maximum: Int, part: ReceivedForm.Part) -> FormDecodingError {
+        FormDecodingError(
+            .tooManyKeys, at: part.header.name, part: part, value: nil,
+            message: "The names of the form's fields have more than \(maximum) different keys.",
+            advice: "Send fewer fields.")
+    }
+}
+
+extension DecodingError {
+    /// The context in which the error happened; `nil` for a kind of error that is not known here.
+    fileprivate var context: Context? {
+        switch self {
+        case .typeMismatch(_, let context), .valueNotFound(_, let context), .keyNotFound(_, let context),
+            .dataCorrupted(let context):
+            context
+        @unknown default: nil
+        }
+    }
+
+    /// A field's error as a `DecodingError`, which types that decode themselves may expect.
+    init(_ error: FormDecodingError, type: any Any.Type, codingPath: [any CodingKey]) {
+        let context = Context(codingPath: codingPath, debugDescription: error.message, underlyingError: error)
+        switch error.code {
+        case .missing:
+            self =
+                codingPath.last.map {
+                    .keyNotFound(
+                        $0,
+                        Context(
+                            codingPath: codingPath.dropLast(), debugDescription: error.message, underlyingError: error))
+                } ?? .valueNotFound(type, context)
+        case .wrongShape, .repeated:
+            self = .typeMismatch(type, context)
+        default:
+            self = .dataCorrupted(context)
         }
     }
 }

@@ -51,3 +51,107 @@ package struct FileDamage: Sendable, Equatable {
         }
     }
 }
+
+extension FileDamage {
+    /// The code under which an explanation lists the damage, and which a receiver's record has.
+    package var code: FormProblem.Code {
+        switch cause {
+        case .replaced, .reencoded, .ascii: .fileDecodedAsText
+        case .addedCarriageReturns, .removedCarriageReturns: .convertedLineBreaks
+        case .base64, .dataURL: .base64Content
+        case .hexadecimal: .hexadecimalContent
+        case .escaped: .escapedContent
+        case .lineBreakBefore: .extraLineBreakBeforeContent
+        case .cut: .truncatedPicture
+        case .text: .contentContradictsType
+        }
+    }
+}
+
+extension FormProblem.Code {
+    /// A part's first bytes are those of another type.
+    public static let contentContradictsType = Self(
+        "content-contradicts-type", severity: .warning, .parts, "The bytes have another type than announced",
+        cause: "An iPhone's photo is HEIC, whatever its name. Servers that check the bytes refuse it, and the "
+            + "others store a picture that cannot be opened.",
+        example: "Content-Type: image/jpeg, and the content begins with ftypheic",
+        fix: "Announce the type that the bytes have, or convert them.",
+        swift: #"photo.jpegData(compressionQuality: 0.9)  // or announce image/heic"#)
+
+    /// A file ends before its format does.
+    public static let truncatedPicture = Self(
+        "truncated-picture", severity: .warning, .parts, "A file is cut off",
+        cause: "The file's format has an end, and the bytes stop before it. Of a picture a part appears, or nothing. A "
+            + "ZIP archive cannot be opened, and a PDF has to be repaired. If the length was counted in characters, it "
+            + "is too small.",
+        example: "A JPEG without FF D9 at its end",
+        fix: "Send the whole file, and count bytes: data.count in Swift, blob.size in JavaScript, len(data) of bytes "
+            + "in Python.",
+        swift: "data.count  // not text.count")
+
+    /// The content is base64 text instead of bytes.
+    public static let base64Content = Self(
+        "base64-content", severity: .warning, .parts, "The content is base64 text instead of bytes",
+        cause: "A multipart body carries bytes as they are. No server decodes base64 here, so it stores text as a "
+            + "picture.",
+        example: #"Content-Type: image/jpeg\r\n\r\n/9j/4AAQSkZJRg…"#,
+        fix:
+            "Send the bytes themselves: body.append(photo) in Swift, await (await fetch(dataURL)).blob() in JavaScript, "
+            + "base64.b64decode(text) in Python.",
+        swift: "body.append(photo)  // not photo.base64EncodedString()")
+
+    /// The content is hexadecimal text instead of bytes.
+    public static let hexadecimalContent = Self(
+        "hexadecimal-content", severity: .warning, .parts, "The content is hexadecimal text instead of bytes",
+        cause:
+            "A multipart body carries bytes as they are. No server decodes hexadecimal digits here, so it stores text "
+            + "as a file.",
+        example: #"Content-Type: image/png\r\n\r\n89504e470d0a1a0a…"#,
+        fix: "Send the bytes themselves: body.append(photo) in Swift, form.append(\"image\", new Blob([bytes])) in "
+            + "JavaScript, bytes.fromhex(text) in Python.",
+        swift: "body.append(photo)  // not a description of its bytes")
+
+    /// The content is a string or a list of numbers, as JSON or source code has it, instead of bytes.
+    public static let escapedContent = Self(
+        "escaped-content", severity: .warning, .parts, "The content is an escaped string instead of bytes",
+        cause: "The file was written as JSON or as source code: as a string with escapes, or as the numbers of its "
+            + "bytes. No server undoes that here, so it stores text as a file.",
+        example: #""\u0089PNG\r\n\u001a\n…""#,
+        fix:
+            "Send the bytes themselves: body.append(photo) in Swift, form.append(\"image\", blob) in JavaScript and not "
+            + "JSON.stringify, files={\"image\": data} in Python and not str(data).",
+        swift: "body.append(photo)  // not JSONEncoder().encode(photo)")
+
+    /// The bytes of a file were decoded as text and encoded again.
+    public static let fileDecodedAsText = Self(
+        "file-decoded-as-text", severity: .warning, .parts, "A file went through a text",
+        cause: "The bytes were decoded as a text and encoded again. In UTF-8, each byte that is no character becomes "
+            + "U+FFFD; in Latin-1, each high byte becomes two; in ASCII it becomes a question mark. The file cannot be "
+            + "opened.",
+        example: #"\xEF\xBF\xBDPNG\r\n\x1A\n, and not \x89PNG\r\n\x1A\n"#,
+        fix: "Keep the file in bytes: body.append(data) in Swift, form.append(\"image\", blob) in JavaScript, "
+            + "open(path, \"rb\") in Python.",
+        swift: "body.append(data)  // not a String made of data")
+
+    /// The line breaks of a file that is no text were converted.
+    public static let convertedLineBreaks = Self(
+        "converted-line-breaks", severity: .warning, .parts, "The line breaks of a file were converted",
+        cause:
+            "LF became CRLF, or CRLF became LF, in a file that is no text: it was read or written in text mode, or a "
+            + "program such as git or FTP converted it. The file cannot be opened.",
+        example: #"\x89PNG\n\x1A\n, and not \x89PNG\r\n\x1A\n"#,
+        fix: "Keep the file in bytes: try Data(contentsOf: url) in Swift, await file.arrayBuffer() in JavaScript, "
+            + "open(path, \"rb\") in Python.",
+        swift: "try Data(contentsOf: url)  // not text.replacing(\"\\n\", with: \"\\r\\n\")")
+
+    /// A line break precedes the first byte of a file.
+    public static let extraLineBreakBeforeContent = Self(
+        "extra-line-break-before-content", .parts, "A line break precedes a file",
+        cause: "One blank line ends a part's header. A further line break is part of the file, which then does not "
+            + "begin as its format does.",
+        example: #"Content-Type: image/jpeg\r\n\r\n\r\n\xFF\xD8\xFF…"#,
+        fix:
+            "Write CRLF twice after the header, and no more: Data(\"\\r\\n\\r\\n\".utf8) in Swift, \"\\r\\n\\r\\n\" in "
+            + "JavaScript, b\"\\r\\n\\r\\n\" in Python.",
+        swift: #"body.append(Data("\r\n\r\n".utf8)); body.append(photo)"#)
+}

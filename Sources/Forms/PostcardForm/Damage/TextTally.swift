@@ -1,3 +1,5 @@
+import PostcardPictureFormats
+
 /// Counts the characters of a file, as its bytes arrive in chunks of any size, as long as they are UTF-8.
 struct TextTally: Sendable {
     private(set) var isUTF8 = true
@@ -44,5 +46,107 @@ struct TextTally: Sendable {
             firstQuestionMark = firstQuestionMark ?? position
         default: break
         }
+    }
+}
+
+/// Counts the line breaks of a file, as its bytes arrive in chunks of any size.
+///
+/// In compressed data all bytes are equally frequent, and so are all pairs of bytes. Soon there is a pair of CR and LF,
+/// and the rest of the file is not looked at.
+struct LineBreakTally: Sendable {
+    /// Line feeds that no CR precedes. As long as there is no pair, all of them.
+    private(set) var loneLineFeeds = 0
+    /// Pairs of CR and LF. As long as there is no lone line feed, all of them.
+    private(set) var pairs = 0
+    private(set) var firstPair: Int64?
+    private(set) var carriageReturns = 0
+    /// LF CR in compressed data, where it is as frequent as CR LF.
+    private(set) var otherPairs = 0
+
+    /// Bytes of compressed data that are in ``controls``, and which of them there are.
+    private var controlCount = 0
+    private var kinds: UInt16 = 0
+
+    private var position: Int64 = 0
+    private var previous: UInt8 = 0
+
+    /// Bytes that texts do not have.
+    private static let controls: ClosedRange<UInt8> = 0x0E...0x1D
+
+    /// How many times each byte is in the compressed data, on average.
+    var expected: Double { Double(controlCount) / Double(Self.controls.count) }
+    /// Whether many different bytes were seen: a pattern that is repeated has some only.
+    var isVaried: Bool { kinds == .max }
+
+    /// - Parameter isData: Whether the bytes are those of compressed data.
+    mutating func read(_ bytes: UnsafeRawBufferPointer, isData: Bool) {
+        var index = 0
+        while index < bytes.count, loneLineFeeds == 0 || carriageReturns == 0 || pairs == 0 {
+            // What follows a CR is looked at too.
+            if loneLineFeeds > 0, carriageReturns > 0, previous != .carriageReturn {
+                let next = bytes.firstIndex(of: .carriageReturn, from: index)
+                if next > index {
+                    pass(UnsafeRawBufferPointer(rebasing: bytes[index..<next]), isData: isData)
+                    index = next
+                }
+            }
+            if index < bytes.count { read(bytes[index], isData: isData) }
+            index += 1
+        }
+        position += Int64(max(bytes.count - index, 0))
+        if let last = bytes.last { previous = last }
+    }
+
+    /// Bytes without CR.
+    private mutating func pass(_ bytes: UnsafeRawBufferPointer, isData: Bool) {
+        var lineFeeds = 0, found = 0
+        for byte in bytes {
+            lineFeeds += byte == .lineFeed ? 1 : 0
+            found += byte &- Self.controls.lowerBound < 16 ? 1 : 0
+        }
+        loneLineFeeds += lineFeeds
+        if isData { controlCount += found }
+        position += Int64(bytes.count)
+        previous = bytes.last ?? previous
+    }
+
+    @inline(__always)
+    private mutating func read(_ byte: UInt8, isData: Bool) {
+        switch byte {
+        case .lineFeed where previous == .carriageReturn:
+            pairs += 1
+            firstPair = firstPair ?? position - 1
+        case .lineFeed: loneLineFeeds += 1
+        case .carriageReturn:
+            carriageReturns += 1
+            if isData, previous == .lineFeed { otherPairs += 1 }
+        case Self.controls where isData:
+            controlCount += 1
+            kinds |= 1 << UInt16(byte - Self.controls.lowerBound)
+        default: break
+        }
+        previous = byte
+        position += 1
+    }
+
+    /// Whether compressed data has so few pairs of CR and LF that they cannot be missing by chance.
+    var lacksPairs: Bool {
+        guard pairs == 0 else { return false }
+        if carriageReturns == 0 { return isVaried && expected >= 16 }
+        return otherPairs >= 12 && otherPairs * 64 <= loneLineFeeds
+    }
+
+    /// Whether this many CRs before LFs may have been removed.
+    ///
+    /// - Parameter lineFeeds: The number of lone line feeds where they were.
+    func mayLack(_ count: Int64, before lineFeeds: Int) -> Bool {
+        guard pairs == 0, count <= lineFeeds else { return false }
+        let count = Double(count)
+        // Those of compressed data alone.
+        let ofData = expected / 256
+        if abs(count - ofData) <= max(1, 3 * ofData.squareRoot() + 0.4) { return true }
+        // All lines of a text had CRLF.
+        let spread = (expected + 1).squareRoot()
+        return count > 2 * spread + 3 && abs(count - (Double(lineFeeds) - expected)) <= 3 * spread
     }
 }

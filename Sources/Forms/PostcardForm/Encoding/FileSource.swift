@@ -1,3 +1,5 @@
+// For the members of timespec.
+import PostcardCLibrary
 import PostcardFoundation
 import SystemPackage
 
@@ -90,5 +92,128 @@ struct FileSource: Sendable {
     /// Throws if the file's size or modification time has changed.
     func check(_ file: OpenFile) throws(FormError) {
         try stamp.check(file, try file.status())
+    }
+}
+
+/// By which a file is known to be the one that it was: its size and the time of its last change.
+struct FormFileStamp: Sendable, Hashable {
+    /// The number of the file's bytes.
+    let length: Int64
+
+    private let seconds: Int64
+    private let nanoseconds: Int64
+
+    init(_ status: Stat) {
+        length = Int64(status.size)
+        let time = status.st_mtim
+        seconds = Int64(time.tv_sec)
+        nanoseconds = Int64(time.tv_nsec)
+    }
+
+    /// Throws where a status of the file says that it has changed.
+    func check(_ file: OpenFile, _ status: Stat) throws(FormError) {
+        let now = FormFileStamp(status)
+        if now.length != length {
+            throw .changed(
+                file.path, "it had \(length) bytes and now has \(now.length)", partIndex: file.partIndex)
+        }
+        if now != self { throw .changed(file.path, "it was written to", partIndex: file.partIndex) }
+    }
+}
+
+/// A regular file open for reading; closed with the object.
+final class OpenFile: Sendable {
+    let path: String
+    let partIndex: Int
+    private let descriptor: FileDescriptor
+    /// What the file was when it was opened.
+    let openingStatus: Stat
+
+    convenience init(path: String, partIndex: Int) throws(FormError) {
+        let descriptor: FileDescriptor
+        do {
+            // Without nonBlocking the open of a named pipe would wait for a writer.
+            descriptor = try FileDescriptor.open(FilePath(path), .readOnly, options: [.nonBlocking, .closeOnExec])
+        } catch {
+            throw .file(path, error as? Errno ?? .ioError, partIndex: partIndex)
+        }
+        try self.init(descriptor, path: path, partIndex: partIndex)
+    }
+
+    /// Takes over an open file.
+    init(_ descriptor: FileDescriptor, path: String, partIndex: Int) throws(FormError) {
+        self.path = path
+        self.partIndex = partIndex
+        self.descriptor = descriptor
+        do {
+            openingStatus = try descriptor.stat()
+        } catch {
+            try? descriptor.close()
+            throw .file(path, error, partIndex: partIndex)
+        }
+        if let kind = Self.description(ofIrregular: openingStatus.type) {
+            throw .notRegular(path, kind: kind, partIndex: partIndex)
+        }
+    }
+
+    deinit {
+        try? descriptor.close()
+    }
+
+    func withDescriptor<Result>(_ use: (FileDescriptor) throws -> Result) rethrows -> Result { try use(descriptor) }
+
+    /// What the file is now.
+    func status() throws(FormError) -> Stat {
+        do {
+            return try descriptor.stat()
+        } catch {
+            throw .file(path, error, partIndex: partIndex)
+        }
+    }
+
+    /// Reads from an offset of the file; 0 at its end.
+    func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
+        do {
+            return try descriptor.read(fromAbsoluteOffset: offset, into: buffer)
+        } catch {
+            throw .file(path, error as? Errno ?? .ioError, partIndex: partIndex)
+        }
+    }
+
+    /// Up to `count` bytes from an offset of the file.
+    func bytes(at offset: Int64, count: Int) throws(FormError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        do {
+            let read = try bytes.withUnsafeMutableBytes { try descriptor.read(fromAbsoluteOffset: offset, into: $0) }
+            return Array(bytes.prefix(read))
+        } catch {
+            throw .file(path, error as? Errno ?? .ioError, partIndex: partIndex)
+        }
+    }
+
+    private static func description(ofIrregular type: FileType) -> String? {
+        switch type {
+        case .regular: nil
+        case .directory: "a directory"
+        case .fifo: "a pipe"
+        case .socket: "a socket"
+        default: "a device"
+        }
+    }
+}
+
+extension FormError {
+    /// The file cannot be opened or read, for the reason that the system reported.
+    static func file(_ path: String, _ errno: Errno, partIndex: Int) -> FormError {
+        switch errno {
+        case .noSuchFileOrDirectory, .notDirectory:
+            FormError(
+                .fileMissing, "No such file: \(path)", advice: "Check the path.", path: path, partIndex: partIndex,
+                underlyingError: errno)
+        default:
+            FormError(
+                .fileUnreadable, "The file \(path) cannot be read: \(errno)",
+                advice: "Check that the file is readable.", path: path, partIndex: partIndex, underlyingError: errno)
+        }
     }
 }

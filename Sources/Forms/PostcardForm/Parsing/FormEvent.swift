@@ -1,3 +1,5 @@
+import PostcardFoundation
+
 /// What the parser found next.
 public enum FormEvent: Sendable {
     /// A part begins; its header is complete.
@@ -28,5 +30,129 @@ public enum FormBytes: Sendable, Hashable {
         case .chunk(let range): .chunk(range.prefix(length))
         case .held(let range): .held(range.prefix(length))
         }
+    }
+}
+
+/// The header of a part that was received.
+public struct PartHeader: Sendable {
+    /// The part's place in the form, from 0.
+    public let index: Int
+
+    /// The offset of the header's first byte, counted from the start of the body.
+    public let offset: Int64
+
+    /// The name of the form's field, as its sender meant it: `%22`, `%0D` and `%0A` undone, as browsers write them,
+    /// and `\"` and `\\` as RFC 9110 §5.6.4 has them. A backslash at the name's end is a character, as in a browser's
+    /// `name="a\"`. Bytes that are not UTF-8 are U+FFFD.
+    public let name: String
+
+    /// The name of the file without its path, otherwise decoded like ``name``; `nil` if the part is a text field. A
+    /// path ends at the last slash or backslash, except a backslash that is escaped as `\\` or is the last character.
+    /// It is data from a stranger: never use it as a path.
+    public let filename: String?
+
+    /// The media type, as written in the header; `nil` if there is none.
+    public let contentType: String?
+
+    /// What other receivers may read differently.
+    public let warnings: [FormProblem]
+
+    /// The header's lines, unfolded; complete and well-formed.
+    private let bytes: ContiguousArray<UInt8>
+
+    /// The name of the file as it was sent, with its path, such as `trip/day1/a.jpg` from an input for folders,
+    /// otherwise decoded like ``filename``; `nil` if it has no path. Never use it as a path.
+    public var sentFilename: String? {
+        guard let filename, let field = field("content-disposition") else { return nil }
+        let sent = ContentDisposition.sentFilename(in: field, of: bytes.span)
+        return sent.flatMap { $0.utf8.elementsEqual(filename.utf8) ? nil : $0 }
+    }
+
+    /// The label of the charset that the Content-Type names, as bytes.
+    package var charset: [UInt8]? {
+        guard contentType != nil, let field = field("content-type"),
+            let parameters = try? HeaderParameters(bytes.span, in: field.value).parameters
+        else { return nil }
+        let charset = parameters.first { bytes.span.holds("charset", in: $0.name) }
+        return charset.map { $0.bytes(in: bytes.span) }
+    }
+
+    /// The first field with a name.
+    private func field(_ name: StaticString) -> HeaderField? {
+        var start = 0
+        while let field = try? HeaderField.next(in: bytes.span, at: &start, offset: offset, partIndex: index) {
+            if bytes.span.holds(name, in: field.name) { return field }
+        }
+        return nil
+    }
+
+    /// Whether the part contains files in a nested `multipart/mixed` (RFC 7578 §4.3), which ``FormParser`` can read.
+    public var holdsFiles: Bool {
+        guard !isFile, let contentType else { return false }
+        let type = contentType.prefix { $0 != ";" }.lowercased()
+        return type.hasPrefix("multipart/mixed") && type.dropFirst(15).allSatisfy { $0 == " " || $0 == "\t" }
+    }
+
+    /// Whether the part is a file: it has a filename, which may be empty.
+    public var isFile: Bool { filename != nil }
+
+    /// The header fields as received, with folded lines joined by spaces (RFC 9112 §5.2).
+    public var fields: [(name: String, value: String)] {
+        var fields: [(name: String, value: String)] = []
+        var start = 0
+        while let field = try? HeaderField.next(in: bytes.span, at: &start, offset: offset, partIndex: index) {
+            fields.append((bytes.span.repairedText(in: field.name), bytes.span.repairedText(in: field.value)))
+        }
+        return fields
+    }
+
+    /// Reads a complete header.
+    ///
+    /// - Parameter fieldName: The name that the part has from the one that it is nested in.
+    /// - Throws: ``FormProblem`` if it is malformed, or if two receivers could read it differently.
+    init(_ block: inout HeaderBlock, index: Int, fieldName: String? = nil) throws(FormProblem) {
+        self.index = index
+        offset = block.offset
+        var warnings = block.hasFoldedLines ? [block.foldedLineWarning(partIndex: index)] : []
+        let bytes = block.takeUnfoldedBytes()
+        let header = bytes.span
+        if !header.isASCII, let excess = CombiningMarks.firstExcess(in: bytes) {
+            throw .tooManyCombiningMarks(at: block.offset + Int64(excess), part: index)
+        }
+        var start = 0
+        var disposition: ContentDisposition?
+        var contentType: String?
+        while let field = try HeaderField.next(in: header, at: &start, offset: block.offset, partIndex: index) {
+            let place = block.offset + Int64(field.start)
+            if header.holds("content-disposition", in: field.name) {
+                guard disposition == nil else {
+                    throw FormProblem(
+                        .duplicateContentDisposition, at: place, part: index,
+                        "A part has a second Content-Disposition.")
+                }
+                disposition = try ContentDisposition(
+                    field, in: header, headerOffset: block.offset, partIndex: index, fieldName: fieldName)
+            } else if header.holds("content-type", in: field.name) {
+                guard contentType == nil else {
+                    throw FormProblem(
+                        .duplicatePartContentType, at: place, part: index, "A part has a second Content-Type.")
+                }
+                contentType = header.repairedText(in: field.value)
+            } else if header.holds("content-transfer-encoding", in: field.name) {
+                warnings.append(
+                    FormProblem(
+                        .contentTransferEncoding, at: place, part: index,
+                        "A part has a Content-Transfer-Encoding, which was not decoded."))
+            }
+        }
+        guard let disposition else {
+            throw FormProblem(
+                .missingContentDisposition, at: block.offset, part: index, "A part has no Content-Disposition.")
+        }
+        name = disposition.name
+        filename = disposition.filename
+        self.contentType = contentType
+        self.bytes = bytes
+        self.warnings = warnings.isEmpty ? disposition.warnings : disposition.warnings + warnings
     }
 }

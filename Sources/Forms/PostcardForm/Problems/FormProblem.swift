@@ -96,3 +96,193 @@ extension FormProblem: LocalizedError {
     public var errorDescription: String? { message }
     public var recoverySuggestion: String? { advice }
 }
+
+extension FormProblem {
+    /// What kind of problem it is, with everything that is known about the kind.
+    ///
+    /// Each code is one entry: ``rawValue``, which is stable and may be matched by scripts, how much it weighs, and
+    /// what the documentation's page and `postcard explain` say of it. The parser's own codes are in this module, those
+    /// that only an explanation finds in `PostcardDoctor`.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// What a problem is about.
+        public enum Topic: String, Sendable, Hashable, CaseIterable {
+            /// The request's header fields.
+            case head
+            /// The lines between the parts.
+            case delimiters
+            /// The header or the content of a part.
+            case parts
+            /// The form as a whole.
+            case whole
+            /// A limit or a rule of one receiver, which no explanation knows.
+            case receiver
+        }
+
+        /// The stable text of the code, such as `missing-boundary`.
+        public let rawValue: String
+
+        /// How much the problem weighs in an explanation.
+        ///
+        /// An error: most receivers refuse the form, or accept it and lose or alter a part, bytes of the content or a
+        /// name. A warning: the parser accepts the form and keeps all of its bytes, but some other receivers refuse it,
+        /// replace bytes that are not UTF-8, or read something else than was meant.
+        public let severity: Severity
+
+        /// The status with which a receiver refuses the request (RFC 9110 §15.5); 200 if it does not.
+        public let status: Int
+
+        /// What the problem is about.
+        public let topic: Topic
+
+        /// The problem in a few words.
+        public let title: String
+
+        /// The usual cause and why servers care, in a sentence or two.
+        public let cause: String
+
+        /// Bytes that have the problem. `\r`, `\n` and non-ASCII bytes are written as Swift writes them.
+        public let example: String
+
+        /// What to write instead, in a sentence.
+        public let fix: String
+
+        /// The Swift code that gets it right, if that helps.
+        public let swift: String?
+
+        package init(
+            _ rawValue: String, severity: Severity = .error, status: Int = 200, _ topic: Topic, _ title: String,
+            cause: String, example: String, fix: String, swift: String? = nil
+        ) {
+            self.rawValue = rawValue
+            self.severity = severity
+            self.status = status
+            self.topic = topic
+            self.title = title
+            self.cause = cause
+            self.example = example
+            self.fix = fix
+            self.swift = swift
+        }
+
+        /// A limit or a rule of one receiver, refused with a status.
+        private init(_ rawValue: String, ofReceiver status: Int, fix: String) {
+            self.init(
+                rawValue, status: status, .receiver, rawValue, cause: "A limit or a rule of this receiver.",
+                example: "", fix: fix)
+        }
+
+        /// The parser's or a receiver's code with a raw value; `nil` for any other text.
+        package init?(rawValue: String) {
+            guard let code = (Self.ofParser + Self.ofReceivers).first(where: { $0.rawValue == rawValue }) else {
+                return nil
+            }
+            self = code
+        }
+
+        public var description: String { rawValue }
+
+        public static func == (left: Code, right: Code) -> Bool { left.rawValue == right.rawValue }
+
+        public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
+    }
+}
+
+// MARK: - Limits and rules of a receiver
+
+extension FormProblem.Code {
+    /// The codes of the limits and rules that one receiver has.
+    package static let ofReceivers: [Self] = [
+        .bodyTooLarge, .fileTooLarge, .fieldTooLarge, .preambleTooLarge, .epilogueTooLarge, .unexpectedField,
+        .nestedFiles, .unexpectedFile, .fieldInsteadOfFile, .fileInsteadOfField, .tooManyFields, .tooManyFiles,
+        .missingField, .missingFile, .fieldTooShort, .fieldTooLong, .fieldNotUTF8, .patternMismatch, .valueNotAllowed,
+        .fileTooSmall, .filesTooLarge, .fileTypeNotAccepted, .fileContentNotAccepted,
+    ]
+
+    /// The body has more bytes than allowed.
+    public static let bodyTooLarge = Self(
+        "body-too-large", ofReceiver: 413, fix: "Send less, or ask for a higher limit.")
+
+    /// A file has more bytes than allowed.
+    public static let fileTooLarge = Self(
+        "file-too-large", ofReceiver: 413, fix: "Send less, or ask for a higher limit.")
+
+    /// The value of a text field has more bytes than allowed.
+    public static let fieldTooLarge = Self(
+        "field-too-large", ofReceiver: 413, fix: "Shorten it, or send it as a file, with a filename.")
+
+    /// More bytes than allowed come before the first delimiter: usually the body uses another boundary.
+    public static let preambleTooLarge = Self(
+        "preamble-too-large", ofReceiver: 400, fix: "Begin the body with two dashes and exactly that boundary.")
+
+    /// More bytes than allowed follow the close delimiter.
+    public static let epilogueTooLarge = Self(
+        "epilogue-too-large", ofReceiver: 413, fix: "End the body with the close delimiter.")
+
+    /// A text field is not in the rules.
+    public static let unexpectedField = Self(
+        "unexpected-field", ofReceiver: 422,
+        fix: "Leave it out, spell its name as in the rules, or set otherParts there.")
+
+    /// A part contains files in a nested `multipart/mixed`, which rules do not allow.
+    public static let nestedFiles = Self(
+        "nested-files", ofReceiver: 422, fix: "Send each file as a part of that name (RFC 7578 §4.3).")
+
+    /// A file is not in the rules.
+    public static let unexpectedFile = Self(
+        "unexpected-file", ofReceiver: 422,
+        fix: "Leave it out, spell its name as in the rules, or set otherParts there.")
+
+    /// A text field was sent where the rules have a file: its Content-Disposition has no filename.
+    public static let fieldInsteadOfFile = Self(
+        "field-instead-of-file", ofReceiver: 422, fix: "Add filename=\"…\" to its Content-Disposition.")
+
+    /// A file was sent where the rules have a text field.
+    public static let fileInsteadOfField = Self(
+        "file-instead-of-field", ofReceiver: 422, fix: "Leave filename out of its Content-Disposition.")
+
+    /// A text field was sent more often than the rules allow.
+    public static let tooManyFields = Self("too-many-fields", ofReceiver: 422, fix: "Send fewer of them.")
+
+    /// More files with the same name were sent than the rules allow.
+    public static let tooManyFiles = Self("too-many-files", ofReceiver: 422, fix: "Send fewer of them.")
+
+    /// A text field is missing, or was not sent often enough.
+    public static let missingField = Self("missing-field", ofReceiver: 422, fix: "Send the field.")
+
+    /// A file is missing, or too few were sent.
+    public static let missingFile = Self(
+        "missing-file", ofReceiver: 422, fix: "Send the file, with filename in the Content-Disposition.")
+
+    /// A text field has fewer characters than the rules allow.
+    public static let fieldTooShort = Self("field-too-short", ofReceiver: 422, fix: "Send a longer value.")
+
+    /// A text field has more characters than the rules allow.
+    public static let fieldTooLong = Self("field-too-long", ofReceiver: 422, fix: "Shorten it.")
+
+    /// A text field is not in UTF-8, as its rules require.
+    public static let fieldNotUTF8 = Self(
+        "field-not-utf-8", ofReceiver: 422, fix: "Send text in UTF-8 (RFC 7578 §5.1).")
+
+    /// A text field does not match the pattern of the rules.
+    public static let patternMismatch = Self(
+        "pattern-mismatch", ofReceiver: 422, fix: "Send a value that matches the whole pattern.")
+
+    /// A text field has none of the values that the rules allow.
+    public static let valueNotAllowed = Self(
+        "value-not-allowed", ofReceiver: 422, fix: "Send one of the allowed values.")
+
+    /// A file has fewer bytes than the rules allow.
+    public static let fileTooSmall = Self("file-too-small", ofReceiver: 422, fix: "Send the whole file.")
+
+    /// All files together have more bytes than the rules allow.
+    public static let filesTooLarge = Self("files-too-large", ofReceiver: 413, fix: "Send fewer or smaller files.")
+
+    /// The Content-Type of a file names no accepted type.
+    public static let fileTypeNotAccepted = Self(
+        "file-type-not-accepted", ofReceiver: 415, fix: "Send an accepted type, and name it in the part's Content-Type."
+    )
+
+    /// The first bytes of a file are not those of an accepted type.
+    public static let fileContentNotAccepted = Self(
+        "file-content-not-accepted", ofReceiver: 415, fix: "Send the file's own bytes, in an accepted format.")
+}

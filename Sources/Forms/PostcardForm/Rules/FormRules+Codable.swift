@@ -117,3 +117,126 @@ extension MediaRange: Codable {
         try container.encode(value)
     }
 }
+
+/// An object of the rules, all of whose keys are known.
+struct RuleValues<Key: CodingKey & CaseIterable> {
+    private let container: KeyedDecodingContainer<Key>
+
+    init(_ decoder: any Decoder, known: Key.Type) throws {
+        let names = Key.allCases.map { $0.stringValue }
+        let present = try decoder.container(keyedBy: AnyKey.self).allKeys.map { $0.stringValue }.sorted()
+        if let unknown = present.first(where: { !names.contains($0) }) {
+            let error = FormRulesError(
+                .unknownRule, "There is no rule \(unknown.debugDescription).",
+                advice: "The known rules are \(names.joined(separator: ", ")).")
+            throw DecodingError.rules(error, decoder.codingPath)
+        }
+        container = try decoder.container(keyedBy: Key.self)
+    }
+
+    /// The value of a key; `nil` if the key is missing. `null` is a value of the wrong type.
+    func decode<Value: Decodable>(_ type: Value.Type, _ key: Key) throws -> Value? {
+        container.contains(key) ? try container.decode(type, forKey: key) : nil
+    }
+
+    private struct AnyKey: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init?(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+}
+
+/// A number of bytes, as a number or as a person writes it: `1500`, `"100MB"`, `"4 GiB"`.
+struct RuleBytes: Decodable {
+    let count: Int64
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let count = try? container.decode(Int64.self) {
+            self.count = count
+            return
+        }
+        guard let text = try? container.decode(String.self), let count = ByteCount(text)?.bytes else {
+            let error = FormRulesError(
+                .invalidValue, "It is not a number of bytes.",
+                advice: #"Write a number, or a text such as "10MB" or "10MiB"."#)
+            throw DecodingError.rules(error, decoder.codingPath)
+        }
+        self.count = count
+    }
+}
+
+extension DecodingError {
+    static func rules(_ error: FormRulesError, _ path: [any CodingKey]) -> DecodingError {
+        .dataCorrupted(Context(codingPath: path, debugDescription: error.description, underlyingError: error))
+    }
+}
+
+extension FormRulesError {
+    /// What a decoder said, in the words of the rules.
+    init(decoding error: any Error) {
+        switch error {
+        case DecodingError.dataCorrupted(let context):
+            if let rules = context.underlyingError as? FormRulesError {
+                self = rules.within(context.codingPath.map(Self.name))
+            } else if context.codingPath.isEmpty {
+                self.init(
+                    .malformed, "This is not JSON: \(Self.reason(context))", advice: "Write one JSON object.",
+                    underlyingError: error)
+            } else {
+                self.init(
+                    .invalidValue, context.debugDescription, at: context.codingPath.map(Self.name),
+                    advice: "Write a known value.", underlyingError: error)
+            }
+        case DecodingError.typeMismatch(let type, let context), DecodingError.valueNotFound(let type, let context):
+            self.init(
+                .malformed, "The value has another type.", at: context.codingPath.map(Self.name),
+                advice: "Write \(Self.name(of: type)).", underlyingError: error)
+        default:
+            self.init(
+                .malformed, "The rules cannot be read: \(error)", advice: "Write one JSON object.",
+                underlyingError: error)
+        }
+    }
+
+    private static func name(_ key: any CodingKey) -> String {
+        key.intValue.map(String.init) ?? key.stringValue
+    }
+
+    private static func reason(_ context: DecodingError.Context) -> String {
+        context.underlyingError.map { "\($0)" } ?? context.debugDescription
+    }
+
+    private static func name(of type: Any.Type) -> String {
+        switch type {
+        case is Int.Type, is Int64.Type: "a whole number"
+        case is String.Type: "a text in quotes"
+        case is [String].Type, is [Any].Type: "a list in [ ]"
+        default: "an object in { }"
+        }
+    }
+}
+
+/// A number of bytes as people write it: `1500`, `100MB`, `4 GiB`.
+///
+/// Units of 1000 end in B, and units of 1024 end in iB or are a single letter.
+package struct ByteCount: Sendable, Equatable {
+    package let bytes: Int64
+
+    /// - Returns: `nil` if the text is not a whole number of bytes.
+    package init?(_ text: String) {
+        let digits = text.utf8.prefix { $0.isDigit || $0 == UInt8(ascii: ".") }
+        let unit = text.utf8.dropFirst(digits.count).drop { $0 == .space }.map { $0.asciiLowercased }
+        guard let factor = Self.factors[String(decoding: unit, as: UTF8.self)],
+            let number = String(digits).flatMap({ Double($0) }), let bytes = Int64(exactly: number * factor)
+        else { return nil }
+        self.bytes = bytes
+    }
+
+    private static let factors: [String: Double] = [
+        "": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "k": 1024, "m": 1_048_576, "g": 1_073_741_824,
+        "kib": 1024, "mib": 1_048_576, "gib": 1_073_741_824, "tib": 1_099_511_627_776,
+    ]
+}

@@ -140,3 +140,195 @@ struct RuleCheck: Sendable {
             }
     }
 }
+
+/// The value of a text field that is held to its rule, byte by byte; none of them is kept.
+struct FieldCheck: Sendable {
+    private let rule: FormRules.Field
+    private let header: PartHeader
+    /// The offset of the next byte.
+    private var offset: Int64
+    private var characters = 0
+    private var decoder = UTF8Decoder()
+    private var match: PatternMatch?
+    private var values: AllowedValues?
+
+    init(_ rule: FormRules.Field, _ header: PartHeader, contentOffset: Int64) {
+        self.rule = rule
+        self.header = header
+        offset = contentOffset
+        match = (rule.pattern?.program).map { PatternMatch($0) }
+        values = rule.oneOf.map { AllowedValues($0) }
+    }
+
+    mutating func append(_ byte: UInt8) throws(FormProblem) {
+        if values?.advance(over: byte) == false {
+            throw .valueNotAllowed(header, rule.oneOf ?? [], at: offset)
+        }
+        switch decoder.decode(byte) {
+        case .incomplete:
+            break
+        case .malformed(let start):
+            throw .fieldNotUTF8(header, at: offset - Int64(start))
+        case .scalar(let scalar, let length):
+            let start = offset - Int64(length - 1)
+            characters += 1
+            if let maximum = rule.maximumCharacters, characters > maximum {
+                throw .fieldTooLong(header, maximum, at: start)
+            }
+            if let program = rule.pattern?.program, match?.advance(over: scalar, in: program) == false {
+                throw .patternMismatch(header, rule.pattern, at: start)
+            }
+        }
+        offset += 1
+    }
+
+    func end() throws(FormProblem) {
+        if decoder.pending > 0 { throw .fieldNotUTF8(header, at: offset - Int64(decoder.pending)) }
+        if values?.isComplete == false { throw .valueNotAllowed(header, rule.oneOf ?? [], at: offset) }
+        if characters < rule.minimumCharacters {
+            throw .fieldTooShort(header, rule.minimumCharacters, at: offset)
+        }
+        if match?.isComplete == false { throw .patternMismatch(header, rule.pattern, at: offset) }
+    }
+}
+
+extension FormRules.Field {
+    /// Whether the value must be checked.
+    var isAboutText: Bool {
+        minimumCharacters > 0 || maximumCharacters != nil || pattern != nil || oneOf != nil
+    }
+}
+
+/// The allowed values that still match.
+private struct AllowedValues: Sendable {
+    /// Sorted, so that values with the same beginning are together.
+    private let values: [[UInt8]]
+    private var left: Range<Int>
+    private var position = 0
+
+    init(_ values: [String]) {
+        self.values = values.map { Array($0.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
+        left = values.indices
+    }
+
+    /// - Returns: `false` if no value continues this way.
+    mutating func advance(over byte: UInt8) -> Bool {
+        var lower = left.lowerBound
+        var upper = left.upperBound
+        while lower < upper, values[lower].count <= position || values[lower][position] < byte { lower += 1 }
+        while lower < upper, values[upper - 1][position] > byte { upper -= 1 }
+        left = lower..<upper
+        position += 1
+        return lower < upper
+    }
+
+    /// Whether the value so far is one of the allowed values.
+    var isComplete: Bool { !left.isEmpty && values[left.lowerBound].count == position }
+}
+
+/// A file that is held to its rule.
+struct FileCheck: Sendable {
+    private let rule: FormRules.File?
+    private let header: PartHeader
+    private let contentOffset: Int64
+    /// The claimed type in lower case, without parameters; `nil` if it is missing or malformed.
+    private let claimed: String?
+    private var length: Int64 = 0
+    /// The first bytes so far; `nil` if any are accepted, they cannot be seen, or they have been judged.
+    private var beginning: [UInt8]?
+
+    init(_ rule: FormRules.File?, _ header: PartHeader, contentOffset: Int64) {
+        self.rule = rule
+        self.header = header
+        self.contentOffset = contentOffset
+        claimed = header.contentType.flatMap { try? MediaType($0).essence }
+        let isChecked = rule?.types.map { !$0.contains(.any) } ?? false
+        beginning = isChecked ? [] : nil
+    }
+
+    func claimsAccepted(_ types: [MediaRange]) -> Bool {
+        guard let claimed else { return types.contains(.any) }
+        return types.contains { $0.contains(claimed) }
+    }
+
+    /// The first bytes are not checked.
+    mutating func passType() {
+        beginning = nil
+    }
+
+    /// - Parameters:
+    ///   - bytes: The content's next bytes, as far as they can be seen.
+    ///   - count: How many there are.
+    ///   - left: How many more all files together may have.
+    ///   - total: How many all files together may have.
+    mutating func append(
+        _ bytes: UnsafeRawBufferPointer, count: Int64, ofAllFiles left: Int64?, _ total: Int64?
+    ) throws(FormProblem) {
+        let allowedHere = (rule?.maximumBytes).map { $0 - length } ?? .max
+        let allowed = max(min(allowedHere, left ?? .max), 0)
+        try gather(bytes.prefix(Int(min(Int64(bytes.count), allowed))))
+        if count > bytes.count { beginning = nil }
+        if count > allowed {
+            let place = contentOffset + length + allowed
+            if let maximum = rule?.maximumBytes, allowedHere <= allowed {
+                throw .fileTooLarge(header, maximum, at: place)
+            }
+            throw .filesTooLarge(header, total ?? 0, at: place)
+        }
+        length += count
+    }
+
+    func end() throws(FormProblem) {
+        if let minimum = rule?.minimumBytes, length < minimum {
+            throw .fileTooSmall(header, minimum, at: contentOffset + length)
+        }
+        guard let beginning else { return }
+        if beginning.count < MediaType.firstBytesCount { try checkType(beginning) }
+        if let damage = damage(of: beginning), damage.isProven { try refuse(damage) }
+    }
+
+    /// Judges the first bytes as soon as there are enough. It never looks at more, because a problem must not depend on
+    /// how the bytes arrive.
+    private mutating func gather(_ bytes: Slice<UnsafeRawBufferPointer>) throws(FormProblem) {
+        guard var first = beginning else { return }
+        beginning = nil
+        let count = first.count
+        first.append(contentsOf: bytes.prefix(DamagedStart.bytesCount - count))
+        if count < MediaType.firstBytesCount, first.count >= MediaType.firstBytesCount {
+            try checkType(Array(first.prefix(MediaType.firstBytesCount)))
+        }
+        if first.count < DamagedStart.bytesCount {
+            beginning = first
+        } else if let damage = damage(of: first), damage.isProven {
+            try refuse(damage)
+        }
+    }
+
+    /// Whether the first bytes contradict the claim or the accepted types.
+    private func checkType(_ first: [UInt8]) throws(FormProblem) {
+        guard let types = rule?.types, let claimed else { return }
+        let found = MediaType.forFirstBytes(first)
+        let isAccepted: Bool
+        if let found {
+            isAccepted =
+                types.contains { $0.contains(found.value) } || MediaFormat.mayBegin(claimed, as: found)
+        } else {
+            let isNamed = types.contains { $0.isExact && $0.contains(claimed) }
+            isAccepted =
+                !MediaFormat.isAlwaysRecognised(claimed) && (isNamed || !MediaRange.anyImage.contains(claimed))
+        }
+        if isAccepted { return }
+        if let damage = damage(of: first) { try refuse(damage) }
+        throw .fileContentNotAccepted(header, types, found: found, at: contentOffset)
+    }
+
+    private func damage(of first: [UInt8]) -> FileDamage? {
+        var start = DamagedStart(contentType: header.contentType, filename: header.filename)
+        first.withUnsafeBytes { start.read($0) }
+        return start.damage
+    }
+
+    private func refuse(_ damage: FileDamage) throws(FormProblem) {
+        throw .fileContentNotAccepted(header, rule?.types ?? [], damage: damage, at: contentOffset)
+    }
+}

@@ -74,3 +74,198 @@ struct PatternFault: Error {
         self.advice = advice
     }
 }
+
+/// A pattern as a nondeterministic automaton: after K. Thompson, "Regular Expression Search Algorithm" (1968).
+struct PatternProgram: Sendable {
+    enum Instruction: Sendable {
+        /// Matches one character of the set and continues with the next instruction.
+        case take(ScalarSet)
+        /// Continues at both places.
+        case split(Int, Int)
+        case jump(Int)
+        case accept
+    }
+
+    private(set) var instructions: [Instruction] = []
+
+    init(_ node: PatternNode) throws(PatternFault) {
+        try append(node)
+        instructions.append(.accept)
+    }
+
+    private mutating func append(_ node: PatternNode) throws(PatternFault) {
+        switch node {
+        case .empty:
+            break
+        case .set(let set):
+            try emit(.take(set))
+        case .sequence(let items):
+            for item in items { try append(item) }
+        case .choice(let branches):
+            try append(choice: branches[...])
+        case .repetition(let body, let least, let most):
+            try append(body, least: least, most: most)
+        }
+    }
+
+    private mutating func append(choice branches: ArraySlice<PatternNode>) throws(PatternFault) {
+        var ends: [Int] = []
+        for branch in branches.dropLast() {
+            let split = instructions.count
+            try emit(.jump(0))
+            try append(branch)
+            ends.append(instructions.count)
+            try emit(.jump(0))
+            instructions[split] = .split(split + 1, instructions.count)
+        }
+        if let last = branches.last { try append(last) }
+        for end in ends { instructions[end] = .jump(instructions.count) }
+    }
+
+    private mutating func append(_ body: PatternNode, least: Int, most: Int?) throws(PatternFault) {
+        for _ in 0..<least {
+            let start = instructions.count
+            try append(body)
+            // Nothing, repeated, is nothing; without this its repetitions would cost time and no states.
+            if instructions.count == start { return }
+        }
+        guard let most else {
+            let split = instructions.count
+            try emit(.jump(0))
+            try append(body)
+            try emit(.jump(split))
+            instructions[split] = .split(split + 1, instructions.count)
+            return
+        }
+        var splits: [Int] = []
+        for _ in least..<most {
+            splits.append(instructions.count)
+            try emit(.jump(0))
+            try append(body)
+        }
+        for split in splits { instructions[split] = .split(split + 1, instructions.count) }
+    }
+
+    private mutating func emit(_ instruction: Instruction) throws(PatternFault) {
+        guard instructions.count < TextPattern.maximumStates else {
+            throw PatternFault(
+                "it has more than \(TextPattern.maximumStates) states",
+                advice: "Repeat less, and say how long the value may be by maximumCharacters.")
+        }
+        instructions.append(instruction)
+    }
+}
+
+/// How far a text has been matched: all instructions at which the match may be.
+struct PatternMatch: Sendable {
+    private var places: [Int] = []
+    private var next: [Int] = []
+    private var pending: [Int] = []
+    /// For each place, the step in which it was last reached, so that none is reached twice in one.
+    private var reached: [Int]
+    private var step = 0
+
+    /// Whether the text that was read so far matches.
+    private(set) var isComplete = false
+
+    init(_ program: PatternProgram) {
+        reached = [Int](repeating: -1, count: program.instructions.count)
+        reach(0, in: program)
+        swap(&places, &next)
+    }
+
+    /// Matches the next character.
+    ///
+    /// - Returns: `false` if no text with this beginning can match.
+    mutating func advance(over scalar: Unicode.Scalar, in program: PatternProgram) -> Bool {
+        step += 1
+        isComplete = false
+        next.removeAll(keepingCapacity: true)
+        for place in places {
+            if case .take(let set) = program.instructions[place], set.contains(scalar) { reach(place + 1, in: program) }
+        }
+        swap(&places, &next)
+        return isComplete || !places.isEmpty
+    }
+
+    private mutating func reach(_ place: Int, in program: PatternProgram) {
+        pending.append(place)
+        while let place = pending.popLast() {
+            if reached[place] == step { continue }
+            reached[place] = step
+            switch program.instructions[place] {
+            case .take: next.append(place)
+            case .split(let first, let second):
+                pending.append(second)
+                pending.append(first)
+            case .jump(let target): pending.append(target)
+            case .accept: isComplete = true
+            }
+        }
+    }
+}
+
+/// The characters that one place of a pattern matches.
+struct ScalarSet: Sendable {
+    var ranges: [ClosedRange<UInt32>] = []
+    var categories: Set<Unicode.GeneralCategory> = []
+    var takesWhiteSpace = false
+    /// Sets within the set, such as `\D` in `[\D5]`.
+    var members: [ScalarSet] = []
+    var isNegated = false
+
+    init() {}
+
+    init(_ scalar: Unicode.Scalar) {
+        ranges = [scalar.value...scalar.value]
+    }
+
+    private init(_ ranges: [ClosedRange<Unicode.Scalar>]) {
+        self.ranges = ranges.map { $0.lowerBound.value...$0.upperBound.value }
+    }
+
+    /// - Parameter name: A general category of Unicode, such as `Lu`, or the first letter of several, such as `L`.
+    init?(category name: String) {
+        categories = Set(Self.categories.filter { $0.key == name || $0.key.prefix(1) == name }.values)
+        if categories.isEmpty { return nil }
+    }
+
+    func contains(_ scalar: Unicode.Scalar) -> Bool {
+        let isMember =
+            ranges.contains { $0.contains(scalar.value) }
+            || (!categories.isEmpty && categories.contains(scalar.properties.generalCategory))
+            || (takesWhiteSpace && scalar.properties.isWhitespace) || members.contains { $0.contains(scalar) }
+        return isMember != isNegated
+    }
+
+    var negated: ScalarSet {
+        var set = self
+        set.isNegated.toggle()
+        return set
+    }
+
+    /// The only character, if the set has just one.
+    var single: UInt32? {
+        guard ranges.count == 1, ranges[0].count == 1, !isNegated else { return nil }
+        return ranges[0].lowerBound
+    }
+
+    static let digits = ScalarSet(["0"..."9"])
+    static let wordCharacters = ScalarSet(["0"..."9", "A"..."Z", "a"..."z", "_"..."_"])
+    static let allButLineBreaks = ScalarSet(["\n"..."\n", "\r"..."\r", "\u{2028}"..."\u{2029}"]).negated
+    static let whiteSpace = {
+        var set = ScalarSet()
+        set.takesWhiteSpace = true
+        return set
+    }()
+
+    private static let categories: [String: Unicode.GeneralCategory] = [
+        "Lu": .uppercaseLetter, "Ll": .lowercaseLetter, "Lt": .titlecaseLetter, "Lm": .modifierLetter,
+        "Lo": .otherLetter, "Mn": .nonspacingMark, "Mc": .spacingMark, "Me": .enclosingMark, "Nd": .decimalNumber,
+        "Nl": .letterNumber, "No": .otherNumber, "Pc": .connectorPunctuation, "Pd": .dashPunctuation,
+        "Ps": .openPunctuation, "Pe": .closePunctuation, "Pi": .initialPunctuation, "Pf": .finalPunctuation,
+        "Po": .otherPunctuation, "Sm": .mathSymbol, "Sc": .currencySymbol, "Sk": .modifierSymbol, "So": .otherSymbol,
+        "Zs": .spaceSeparator, "Zl": .lineSeparator, "Zp": .paragraphSeparator, "Cc": .control, "Cf": .format,
+        "Cs": .surrogate, "Co": .privateUse, "Cn": .unassigned,
+    ]
+}

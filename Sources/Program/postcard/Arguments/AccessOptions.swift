@@ -110,3 +110,56 @@ struct AccessOptions: ParsableArguments {
         !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 }
+
+/// The address, the port and the path at which a receiver listens.
+struct ListeningOptions: ParsableArguments {
+    @Option(help: "The address to listen on. One that other machines reach needs --token, --token-file or --open.")
+    var host = "127.0.0.1"
+
+    @Option(help: "The port to listen on; 0 picks a free one.")
+    var port = 8080
+
+    @Option(help: "Where forms are posted, such as /api/v1/images.")
+    var path = "/uploads"
+
+    func validate() throws {
+        guard (0...65535).contains(port) else { throw ValidationError("\(port) is not a port.") }
+        guard path.hasPrefix("/"), !path.contains("//"), !path.contains(where: { "?#{}*: ".contains($0) }) else {
+            throw ValidationError("'\(path)' is not a valid path. Begin it with a slash, such as /api/v1/images.")
+        }
+    }
+}
+
+/// What `serve` needs to know of the proxies in front of it.
+struct ProxyOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "A proxy, or a range of proxies such as 10.0.0.0/8, whose Forwarded or X-Forwarded-For says which client a "
+                + "request is from; repeatable.",
+            valueName: "cidr"),
+        transform: { text in
+            guard let proxy = TrustedProxy(text) else {
+                throw ValidationError(
+                    "'\(text)' is not an address or a range of addresses. Write 127.0.0.1, 10.0.0.0/8 or 2001:db8::/32."
+                )
+            }
+            return proxy
+        })
+    var trustProxy: [TrustedProxy] = []
+
+    @Flag(help: "Expect a PROXY header (version 2) at the beginning of each connection, which names its client.")
+    var proxyProtocol = false
+
+    /// If other machines can connect, only proxies may send a PROXY header.
+    func validate(host: String) throws {
+        guard proxyProtocol, trustProxy.isEmpty, !LoopbackAddress.contains(host) else { return }
+        throw ValidationError(
+            "Other machines reach \(host), and could name any client in a PROXY header. Use --trust-proxy with the "
+                + "addresses of the proxies.")
+    }
+
+    func apply(to receiver: inout Receiver) {
+        receiver.connections.trustedProxies = trustProxy
+        receiver.connections.usesProxyProtocol = proxyProtocol
+    }
+}

@@ -1,6 +1,9 @@
+import Crypto
 package import HTTPTypes
-package import NIOCore
-package import PostcardForm
+public import NIOCore
+public import PostcardForm
+package import PostcardStore
+import PostcardWire
 
 /// A request as the server of an app passes it on: its head, and the bytes of its body as they arrive.
 package struct IncomingRequest: Sendable {
@@ -90,5 +93,157 @@ package enum RequestInterruption: Error {
         case .belowMinimumRate(let minimum): .belowMinimumRate(minimum)
         case .disconnected: nil
         }
+    }
+}
+
+/// The connection of a request, or its stream of one.
+package protocol RequestConnection: HoldingConnection {
+    /// The client that the request counts for; `nil` if clients cannot be distinguished.
+    var peer: PeerAddress? { get }
+
+    /// What becomes of the request.
+    var report: UploadReport { get }
+
+    /// What is closed if the client has to give way to a newcomer; `nil` if that cannot be closed.
+    var channelToClose: (any Channel)? { get }
+
+    /// Whether interim responses reach the client.
+    var informs: Bool { get }
+
+    /// Sends an interim response (RFC 9110 §15.2).
+    func inform(_ head: HTTPResponse) async throws
+
+    /// Sends an interim response after a delay.
+    ///
+    /// - Returns: Cancels it if it was not sent yet.
+    func inform(_ head: HTTPResponse, after delay: Duration) -> @Sendable () -> Void
+}
+
+extension RequestConnection {
+    /// Asks the client to send its body (RFC 9110 §10.1.1).
+    package func askForBody() async throws {
+        try await inform(HTTPResponse(status: .continue))
+    }
+}
+
+extension ShareAccount {
+    /// Takes part of a resource for the client at the other end of a connection.
+    package func take(
+        _ amount: Int = 1, of resource: SharedResource, on connection: (any RequestConnection)?
+    ) throws(UploadProblem) -> Hold {
+        try take(amount, of: resource, for: connection?.peer, on: connection?.channelToClose)
+    }
+}
+
+extension UploadKey {
+    /// The key of a request; `nil` if it has none.
+    init?(of request: IncomingRequest, scope: (HTTPFields) -> String) throws(UploadProblem) {
+        guard let name = HTTPField.Name.idempotencyKey else { return nil }
+        let values = request.headers[values: name]
+        guard let value = values.first else { return nil }
+        guard values.count == 1, let text = Self.text(of: value) else { throw .malformedKey }
+        self.init(text, scope: scope(request.headers))
+    }
+
+    /// The draft wants a quoted string (RFC 8941 §3.3.3). Many clients send the text without quotes, which is accepted.
+    static func text(of value: String) -> String? {
+        let text = value.hasPrefix("\"") ? unquoted(value) : value
+        guard let text, (1...maximumBytes).contains(text.utf8.count),
+            text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else { return nil }
+        return text
+    }
+
+    private static let maximumBytes = 255
+
+    private static func unquoted(_ value: String) -> String? {
+        guard value.utf8.count >= 2, value.hasSuffix("\"") else { return nil }
+        var text = ""
+        var isEscaped = false
+        for character in value.unicodeScalars.dropFirst().dropLast() {
+            switch character {
+            case "\\" where !isEscaped: isEscaped = true
+            case "\"" where !isEscaped: return nil
+            case "\"", "\\":
+                text.unicodeScalars.append(character)
+                isEscaped = false
+            default:
+                guard !isEscaped else { return nil }
+                text.unicodeScalars.append(character)
+            }
+        }
+        return isEscaped ? nil : text
+    }
+}
+
+extension HTTPField.Name {
+    static let idempotencyKey = HTTPField.Name("Idempotency-Key")
+}
+
+/// Compares the bytes of a body with the digests in the head of its request (RFC 9530).
+struct DigestCheck {
+    private let announced: [(name: HTTPField.Name, digest: BodyDigest)]
+    /// Whether the response is to carry the digest of the form.
+    let isWanted: Bool
+    private var hash = SHA256()
+    /// The number of bytes so far.
+    private(set) var byteCount: Int64 = 0
+
+    /// - Parameter names: The fields that can be compared with the bytes of this body.
+    /// - Returns: `nil` if the request has none of them, and does not ask for a digest.
+    /// - Throws: A problem if a field is malformed.
+    init?(of request: IncomingRequest, _ names: [HTTPField.Name]) throws(UploadProblem) {
+        var announced: [(name: HTTPField.Name, digest: BodyDigest)] = []
+        for name in names {
+            switch request.headers.digest(name) {
+            case .none: continue
+            case .digest(let digest): announced.append((name, digest))
+            case .malformed: throw .malformedDigest(name.rawName)
+            }
+        }
+        isWanted = names.contains(.reprDigest) && request.headers.wantsDigest(.wantReprDigest)
+        guard isWanted || !announced.isEmpty else { return nil }
+        self.announced = announced
+    }
+
+    /// Whether the bytes are compared with a digest.
+    var isComparing: Bool { !announced.isEmpty }
+
+    mutating func add(_ bytes: ByteBuffer) {
+        byteCount += Int64(bytes.readableBytes)
+        bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+    }
+
+    /// The digest of all bytes.
+    var digest: BodyDigest? { BodyDigest(hash.finalize()) }
+
+    /// The field whose digest is not that of the bytes; `nil` if they agree.
+    var mismatch: HTTPField.Name? {
+        guard !announced.isEmpty else { return nil }
+        let digest = digest
+        return announced.first { $0.digest != digest }?.name
+    }
+
+    /// Compares all bytes of a form.
+    ///
+    /// - Throws: A problem if they do not have one of the digests.
+    func check() throws(UploadProblem) {
+        if let field = mismatch { throw .digestMismatch(field.rawName, of: byteCount, at: nil) }
+    }
+}
+
+extension ByteBuffer: FormChunk {
+    public init(formChunk keptBytes: ArraySlice<UInt8>) {
+        self.init(bytes: keptBytes)
+    }
+
+    public func withFormChunkBytes<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(readableBytesSpan)
+    }
+
+    public func formChunkPiece(_ range: Range<Int>) -> ByteBuffer {
+        getSlice(at: readerIndex + range.lowerBound, length: range.count) ?? ByteBuffer()
     }
 }

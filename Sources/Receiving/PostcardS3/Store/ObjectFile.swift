@@ -1,4 +1,6 @@
+import Crypto
 import NIOCore
+import PostcardForm
 import PostcardStore
 import Synchronization
 
@@ -77,5 +79,59 @@ func storing<Value>(_ body: () async throws -> Value) async throws -> Value {
     } catch let error as S3Error {
         throw UploadStoreError(
             error.isFull ? .full : .unavailable, error.message, advice: error.advice, underlyingError: error)
+    }
+}
+
+/// Reads an object from its beginning to its end, for its digest and its first bytes.
+struct ObjectReading {
+    private var hash = SHA256()
+    private(set) var firstBytes: [UInt8] = []
+
+    /// The size of a request.
+    private static let blockBytes: Int64 = 4 << 20
+
+    /// - Throws: ``S3Error`` with status 412 if the object has another content by now.
+    mutating func read(_ key: String, _ head: ObjectHead, from objects: ObjectStore) async throws {
+        var position: Int64 = 0
+        while position < head.size {
+            let range = position..<min(position + Self.blockBytes, head.size)
+            guard let (_, body) = try await objects.get(key, range: range, ifMatching: head.etag),
+                body.readableBytes == range.count
+            else { throw S3Error.missing(objects.address(of: key)) }
+            body.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+            let wanted = MediaType.firstBytesCount - firstBytes.count
+            if wanted > 0 { firstBytes += body.readableBytesView.prefix(wanted) }
+            position = range.upperBound
+        }
+    }
+
+    var sha256: String { hash.finalize().hexadecimal }
+}
+
+/// Counts the files that are read ahead, each of which holds up to 2 MiB: the block that is read, and the next one while
+/// it arrives.
+final class ReadingAhead: Sendable {
+    private let free = Atomic(16)
+
+    /// A place among them, given back when the last reference is gone.
+    final class Place: Sendable {
+        private let all: ReadingAhead
+
+        fileprivate init(_ all: ReadingAhead) {
+            self.all = all
+        }
+
+        deinit {
+            all.free.add(1, ordering: .relaxed)
+        }
+    }
+
+    /// - Returns: `nil` if there is none.
+    func place() -> Place? {
+        guard free.subtract(1, ordering: .relaxed).newValue >= 0 else {
+            free.add(1, ordering: .relaxed)
+            return nil
+        }
+        return Place(self)
     }
 }

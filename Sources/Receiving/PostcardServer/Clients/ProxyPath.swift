@@ -1,4 +1,5 @@
 import HTTPTypes
+import NIOCore
 import PostcardStore
 
 /// The path of a request through proxies, each of which adds the address that it received the request from.
@@ -49,5 +50,96 @@ struct ProxyPath {
 
     private func isTrusted(_ peer: ConnectionPeer) -> Bool {
         proxies.contains { $0.contains(peer) }
+    }
+}
+
+/// Proxies that may say which client a request is from: a range of addresses, or all peers of a Unix socket.
+public struct TrustedProxy: Sendable, Hashable {
+    private enum Place: Hashable {
+        /// All addresses with the same first bits.
+        case range(IPAddress, prefixLength: Int)
+        case unixSocket
+    }
+
+    private let place: Place
+
+    private init(_ place: Place) {
+        self.place = place
+    }
+
+    /// Makes a range of addresses.
+    ///
+    /// - Parameter text: An IPv4 or IPv6 address such as `127.0.0.1`, or a range in CIDR notation (RFC 4632 §3.1,
+    ///   RFC 4291 §2.3) such as `10.0.0.0/8` or `2001:db8::/32`. Anything else gives `nil`.
+    public init?(_ text: String) {
+        let halves = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = IPAddress(text: halves[0]) else { return nil }
+        guard halves.count == 2 else {
+            self.init(.range(address, prefixLength: address.family.width))
+            return
+        }
+        let digits = halves[1]
+        guard (1...3).contains(digits.utf8.count), digits.allSatisfy({ ("0"..."9").contains($0) }),
+            let written = Int(digits)
+        else { return nil }
+        // An IPv4 address that is written as an IPv6 one has 96 bits in front of it.
+        let isMapped = address.family == .v4 && halves[0].contains(":")
+        let length = isMapped ? written - 96 : written
+        guard (0...address.family.width).contains(length) else { return nil }
+        self.init(.range(address, prefixLength: length))
+    }
+
+    /// All peers of a Unix socket. They have no addresses: the permissions of the socket's file say who may connect.
+    public static let unixSocket = TrustedProxy(.unixSocket)
+
+    func contains(_ peer: ConnectionPeer) -> Bool {
+        switch (place, peer) {
+        case (.range(let first, let length), .address(let address)):
+            first.family == address.family && (first.bits ^ address.bits) >> (first.family.width - length) == 0
+        case (.unixSocket, .unixSocket): true
+        default: false
+        }
+    }
+}
+
+/// The other end of a connection: a client, or a proxy.
+enum ConnectionPeer: Hashable, Sendable {
+    case address(IPAddress)
+    case unixSocket
+    /// The connection is closed, and its address is no longer known.
+    case gone
+
+    /// - Parameter channel: A connection, or a stream of one.
+    init(_ channel: any Channel) {
+        if let address = channel.remoteAddress {
+            self = IPAddress(address).map(ConnectionPeer.address) ?? .unixSocket
+        } else {
+            let listening = channel.parent?.parent ?? channel.parent
+            self = listening?.localAddress?.ipAddress == nil ? .unixSocket : .gone
+        }
+    }
+}
+
+/// The client that a request counts for.
+struct RequestClient: Hashable, Sendable {
+    /// The address; `nil` if it is not known.
+    let address: IPAddress?
+    /// The account of what the client holds; `nil` if clients cannot be distinguished.
+    let peer: PeerAddress?
+
+    /// Finds the client of a request.
+    ///
+    /// - Parameters:
+    ///   - fields: The header fields of the request, which only count if a trusted proxy sends them.
+    ///   - peer: The other end of the connection.
+    ///   - proxies: The trusted proxies.
+    init(of fields: HTTPFields = [:], from peer: ConnectionPeer, trusting proxies: [TrustedProxy] = []) {
+        guard peer != .gone else {
+            address = nil
+            self.peer = .unknown
+            return
+        }
+        address = ProxyPath(to: peer, trusting: proxies).client(of: fields)
+        self.peer = address.map { PeerAddress($0) }
     }
 }

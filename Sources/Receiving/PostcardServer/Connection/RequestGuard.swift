@@ -1,5 +1,8 @@
+import HTTPTypes
+import HummingbirdCore
 import NIOCore
 import NIOHTTP1
+import PostcardForm
 import PostcardReception
 
 /// Refuses invalid requests that NIO's decoder accepts, and fits each response to its request's method and version.
@@ -138,3 +141,99 @@ private enum Upgrade {
 
 @available(*, unavailable)
 extension RequestGuard: Sendable {}
+
+/// NIO's request decoder, without the switch to another protocol.
+///
+/// After a request for an upgrade, NIO's decoder reads nothing more, even if the server does not agree to it. This
+/// server never agrees, so it has to ignore the field (RFC 9110 §7.8), and a new decoder reads the next request. The
+/// decoder of Hummingbird's pipeline cannot be replaced, so this one is before it and passes the requests to the
+/// handler after it.
+final class RequestDecoder: ByteToMessageDecoder {
+    typealias InboundOut = HTTPServerRequestPart
+
+    private let replaced: ChannelHandlerContext
+    private let requestGuard: RequestGuard
+    private var decoder = RequestDecoder.makeDecoder()
+
+    /// - Parameters:
+    ///   - replaced: The decoder that no longer receives any bytes. The requests are passed to the handler after it.
+    ///   - requestGuard: The handler after the replaced decoder. It knows where a request for an upgrade ends.
+    init(replacing replaced: ChannelHandlerContext, requestGuard: RequestGuard) {
+        self.replaced = replaced
+        self.requestGuard = requestGuard
+    }
+
+    func decoderAdded(context: ChannelHandlerContext) {
+        decoder.decoderAdded(context: replaced)
+    }
+
+    func decoderRemoved(context: ChannelHandlerContext) {
+        decoder.decoderRemoved(context: replaced)
+    }
+
+    func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
+        guard buffer.readableBytes > 0 else { return .needMoreData }
+        let state = try decoder.decode(context: replaced, buffer: &buffer)
+        guard requestGuard.takeEndOfUpgrade() else { return state }
+        decoder.decoderRemoved(context: replaced)
+        decoder = Self.makeDecoder()
+        decoder.decoderAdded(context: replaced)
+        return .continue
+    }
+
+    func decodeLast(
+        context: ChannelHandlerContext, buffer: inout ByteBuffer, seenEOF: Bool
+    ) throws -> DecodingState {
+        while try decode(context: context, buffer: &buffer) == .continue {}
+        return try decoder.decodeLast(context: replaced, buffer: &buffer, seenEOF: seenEOF)
+    }
+
+    private static func makeDecoder() -> HTTPRequestDecoder {
+        let limits = HTTP1Channel.Configuration().httpDecoder
+        var configuration = NIOHTTPDecoderLimitConfiguration()
+        configuration.maxHeaderFieldSize = limits.maxHeaderFieldSize
+        configuration.maxHeaderListSize = limits.maxHeaderListSize
+        configuration.maxHeaderFieldCount = limits.maxHeaderFieldCount
+        return HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: configuration)
+    }
+}
+
+@available(*, unavailable)
+extension RequestDecoder: Sendable {}
+
+/// Checks the target and the fields of a request before a route compares or searches them.
+enum RequestFieldCheck {
+    /// Why a request of HTTP/1 is refused for its fields or its target; `nil` if it is not.
+    static func problem(of head: HTTPRequestHead) -> UploadProblem? {
+        problem(ofTarget: head.uri, head.headers.lazy.map { ($0.name, $0.value) })
+    }
+
+    /// Why a request of HTTP/2 is refused for its fields or its target; `nil` if it is not.
+    static func problem(of request: HTTPRequest) -> UploadProblem? {
+        let fields = [("Host", request.authority ?? ""), ("scheme", request.scheme ?? "")]
+        return problem(ofTarget: request.path ?? "", fields + request.headerFields.map { ($0.name.rawName, $0.value) })
+    }
+
+    private static func problem(
+        ofTarget target: String, _ fields: some Sequence<(name: String, value: String)>
+    ) -> UploadProblem? {
+        if let fault = RequestFieldGrammar.fault(ofTarget: target.utf8) { return UploadProblem(fault, of: "target") }
+        for (name, value) in fields {
+            if let fault = RequestFieldGrammar.fault(ofField: name, value.utf8) {
+                return UploadProblem(fault, of: name)
+            }
+        }
+        return nil
+    }
+}
+
+extension UploadProblem {
+    fileprivate init(_ fault: RequestFieldGrammar.Fault, of field: String) {
+        self.init(
+            status: HTTPResponse.Status(code: fault.code.status), code: fault.code.rawValue,
+            detail: fault.message(of: field), advice: fault.advice)
+        if case .tooLong(let maximumBytes, _) = fault {
+            limit = Limit(name: "maximumFieldBytes", value: Int64(maximumBytes))
+        }
+    }
+}

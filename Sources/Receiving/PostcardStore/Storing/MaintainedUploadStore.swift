@@ -67,3 +67,39 @@ public struct NewestRecords: Sendable, Hashable {
         self.oldest = oldest
     }
 }
+
+/// A store that also keeps what the app has answered to uploads, so that a client that sends a form again under its key gets
+/// the same answer, after a restart too.
+///
+/// With another store, the app is asked again for its answer.
+public protocol AnsweringUploadStore: UploadStore {
+    /// Keeps the answer to an upload as long as its record.
+    ///
+    /// - Parameters:
+    ///   - answer: At most 1 MiB.
+    ///   - id: The record of the upload. If it has an answer, that is replaced.
+    /// - Throws: ``UploadStoreError`` if the store fails.
+    func keepAnswer(_ answer: [UInt8], to id: UploadID) async throws
+
+    /// The answer to an upload; `nil` if none is kept.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
+    func answer(to id: UploadID) async throws -> [UInt8]?
+}
+
+/// A store that remembers which records are still to be announced.
+///
+/// A record is in the outbox from the moment of its commit, also if the process ends right after it.
+package protocol OutboxStore: MaintainedUploadStore {
+    /// From now on, each new record is in the outbox until it is settled.
+    func keepOutbox()
+
+    /// The records in the outbox, oldest first, also those of earlier starts.
+    func outbox() async throws -> [UploadID]
+
+    /// Whether a record is in the outbox.
+    func isInOutbox(_ id: UploadID) async throws -> Bool
+
+    /// Removes a record from the outbox. After a crash it may be there again.
+    func settle(_ id: UploadID) async throws
+}

@@ -1,4 +1,5 @@
 public import NIOCore
+public import SystemPackage
 
 /// An upload that is being stored. One task calls it: for each file a beginning, its bytes and an end, and then a
 /// commit. An upload that is not committed is discarded.
@@ -42,4 +43,81 @@ public protocol PendingUpload {
 
 extension PendingUpload {
     public var isRepetition: Bool { false }
+}
+
+/// What became of an upload.
+public struct CommittedUpload: Sendable, Hashable {
+    /// The record of the upload.
+    public let record: UploadRecord
+    /// Whether an earlier upload under the same key made the record.
+    public let isRepetition: Bool
+
+    /// Makes the result of a commit, for your own store.
+    public init(_ record: UploadRecord, isRepetition: Bool = false) {
+        self.record = record
+        self.isRepetition = isRepetition
+    }
+}
+
+/// A complete file of a form that is not yet a record.
+public struct FinishedFile: Sendable {
+    /// The name of the form's field.
+    public let name: String
+    /// The client's name for the file. Anyone can choose it: never use it as a path.
+    public let filename: String
+    /// The media type that the client sent.
+    public let contentType: String
+    /// The SHA-256 of the content, in lower-case hexadecimal.
+    public let sha256: String
+    /// The content.
+    public let content: any StoredFile
+    /// The path of the content; `nil` if the file is empty, or the store does not use the file system.
+    public let path: FilePath?
+
+    /// Describes a file, for your own store.
+    public init(
+        name: String, filename: String, contentType: String, sha256: String, content: any StoredFile, path: FilePath?
+    ) {
+        self.name = name
+        self.filename = filename
+        self.contentType = contentType
+        self.sha256 = sha256
+        self.content = content
+        self.path = path
+    }
+}
+
+/// The result of checking a file.
+public enum ScreeningVerdict: Sendable, Hashable {
+    /// The file may be kept.
+    case accepted
+    /// The form is refused. The reason is a sentence for the client.
+    case refused(reason: String)
+}
+
+/// A file of a store, open for reading.
+public protocol StoredFile: Sendable {
+    /// The size of the file in bytes.
+    var size: Int64 { get }
+
+    /// Reads up to `count` bytes from an offset on; fewer only at the end of the file.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
+    func read(at offset: Int64, count: Int) async throws -> ByteBuffer
+}
+
+/// Bytes in memory, read as a stored file is.
+package struct BytesInMemory: StoredFile {
+    let bytes: ByteBuffer
+
+    package init(bytes: ByteBuffer) {
+        self.bytes = bytes
+    }
+
+    package var size: Int64 { Int64(bytes.readableBytes) }
+
+    package func read(at offset: Int64, count: Int) async throws -> ByteBuffer {
+        let start = Int(min(max(offset, 0), size))
+        return bytes.getSlice(at: bytes.readerIndex + start, length: min(count, Int(size) - start)) ?? ByteBuffer()
+    }
 }

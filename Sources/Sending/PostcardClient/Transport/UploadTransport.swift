@@ -1,4 +1,6 @@
 public import HTTPTypes
+import PostcardForm
+public import PostcardFoundation
 
 /// Sends one request to a server and returns the response.
 ///
@@ -43,4 +45,137 @@ extension UploadTransport {
     public var defaultHeaderFields: HTTPFields { HTTPFields() }
 
     public func sendsContentLength(of bytes: Int64) -> Bool { true }
+}
+
+/// A request for a transport to send.
+public struct UploadRequest: Sendable {
+    /// The URL: `http` or `https`, with a host, and without a user name and password.
+    public let url: URL
+
+    /// The method.
+    public let method: HTTPRequest.Method
+
+    /// The header fields, with the `Content-Type` of the body, which cannot be changed. The transport sets `Host`,
+    /// `Content-Length` and `Transfer-Encoding`. A request without a body has no `Expect`.
+    public var headerFields: HTTPFields {
+        get { fields }
+        set { fields = Self.fitting(newValue, body) }
+    }
+
+    private var fields: HTTPFields
+
+    /// The networks that the request may use. Transports on platforms that do not distinguish networks ignore it.
+    public var networks = AllowedNetworks.all
+
+    /// The size of the whole form in bytes, for a request of a resumable upload; `nil` for any other.
+    var uploadBytes: Int64?
+
+    /// The body; `nil` for a request without one, such as the GET after a 303 (See Other).
+    public let body: UploadBody?
+
+    /// The maximum size of the response body, in bytes. A larger one is an error with the code
+    /// ``UploadError/Code/responseTooLarge``.
+    public let maximumResponseBytes: Int
+
+    /// Makes a request.
+    ///
+    /// - Parameters:
+    ///   - url: The URL. A user name and password in it become a Basic `Authorization` (RFC 7617), unless the header
+    ///     fields have an `Authorization`.
+    ///   - method: The method.
+    ///   - headerFields: The header fields. A `Content-Type` among them is ignored: that of the body is used, so that
+    ///     the two cannot disagree on the boundary.
+    ///   - body: The body; `nil` for a request without one, which has no `Content-Type` either.
+    ///   - maximumResponseBytes: The maximum size of the response body, in bytes.
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/invalidURL``.
+    public init(
+        url: URL, method: HTTPRequest.Method, headerFields: HTTPFields, body: UploadBody?, maximumResponseBytes: Int
+    ) throws(UploadError) {
+        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
+            throw .invalidURL(url, "it must begin with http:// or https://")
+        }
+        guard let host = url.host(), !host.isEmpty else { throw .invalidURL(url, "it has no host") }
+        if let port = url.port, !(1...65535).contains(port) { throw .invalidURL(url, "there is no port \(port)") }
+        self.url = url.withoutCredentials
+        self.method = method
+        var headerFields = headerFields
+        if let credentials = url.basicCredentials, !headerFields.contains(.authorization) {
+            headerFields[.authorization] = credentials
+        }
+        fields = Self.fitting(headerFields, body)
+        self.body = body
+        self.maximumResponseBytes = maximumResponseBytes
+    }
+
+    /// Header fields that do not contradict the body.
+    private static func fitting(_ headerFields: HTTPFields, _ body: UploadBody?) -> HTTPFields {
+        var fields = headerFields
+        for name in [HTTPField.Name.contentLength, .transferEncoding] { fields[name] = nil }
+        fields[.contentType] = body?.contentType
+        // Only a request with a body may have an expectation (RFC 9110 §10.1.1).
+        if body == nil { fields[.expect] = nil }
+        return fields
+    }
+}
+
+extension URL {
+    fileprivate var withoutCredentials: URL {
+        guard user() != nil || password() != nil,
+            var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        else { return self }
+        components.user = nil
+        components.password = nil
+        return components.url ?? self
+    }
+
+    fileprivate var basicCredentials: String? {
+        guard let user = user(percentEncoded: false) else { return nil }
+        let credentials = "\(user):\(password(percentEncoded: false) ?? "")"
+        return "Basic \(Data(credentials.utf8).base64EncodedString())"
+    }
+}
+
+/// The kinds of network that an upload may use.
+///
+/// ```swift
+/// client.network.allowed = .unmetered
+/// ```
+///
+/// Only Apple platforms distinguish networks. Elsewhere every upload may use the network that there is.
+public struct AllowedNetworks: Sendable, Hashable {
+    /// Whether the upload may use a cellular network. Defaults to `true`.
+    public var cellular: Bool
+
+    /// Whether the upload may use a network that the system considers expensive, such as cellular or a personal
+    /// hotspot. Defaults to `true`.
+    public var expensive: Bool
+
+    /// Whether the upload may use a network in Low Data Mode. Defaults to `true`.
+    public var constrained: Bool
+
+    /// Allows every network, except those switched off.
+    public init(cellular: Bool = true, expensive: Bool = true, constrained: Bool = true) {
+        self.cellular = cellular
+        self.expensive = expensive
+        self.constrained = constrained
+    }
+
+    /// Every network.
+    public static let all = AllowedNetworks()
+
+    /// Networks that are neither expensive nor in Low Data Mode: usually Wi-Fi.
+    public static let unmetered = AllowedNetworks(expensive: false, constrained: false)
+}
+
+/// An event of a request in progress.
+public enum TransportEvent: Sendable, Hashable {
+    /// There is no network; the request waits until there is one.
+    case waitingForNetwork
+    /// Bytes of the body were handed to the connection: this many so far. 0 means that the connection was made.
+    case sent(bytes: Int64)
+    /// An interim response (RFC 9110 §15.2) was received, such as 104 (Upload Resumption Supported), which says where
+    /// an interrupted upload resumes. A transport whose HTTP library hides interim responses reports none.
+    case informed(status: HTTPResponse.Status, headerFields: HTTPFields)
+    /// Bytes of the response body were received: this many so far. 0 means that the head was received.
+    case received(bytes: Int)
 }

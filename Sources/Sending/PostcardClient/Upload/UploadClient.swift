@@ -1,6 +1,7 @@
 public import HTTPTypes
 public import PostcardForm
 public import PostcardFoundation
+import PostcardWire
 
 /// Sends forms to HTTP servers.
 ///
@@ -157,5 +158,94 @@ public struct UploadClient: Sendable {
             job.distinguishesInterceptors = true
             return job
         }
+    }
+}
+
+extension UploadClient {
+    /// How long a server may take to delete what it has of a cancelled upload.
+    static let deletionTimeout = Duration.seconds(5)
+
+    /// Has a server delete what it has of an upload that an earlier process began, within five seconds, also if the
+    /// task is cancelled (draft-ietf-httpbis-resumable-upload §4.5).
+    ///
+    /// - Parameters:
+    ///   - resource: The upload resource.
+    ///   - url: The URL that the form was sent to.
+    ///   - headerFields: The header fields of the form's request.
+    /// - Returns: Whether the server has deleted it, or had deleted it before.
+    @discardableResult
+    package func delete(_ resource: URL, of url: URL, headerFields: HTTPFields) async -> Bool {
+        let versions = resumption?.versions ?? ResumptionPolicy().versions
+        let limits = RequestTimeouts.Limits(
+            idle: nil, connect: nil, total: (Self.deletionTimeout, .now.advanced(by: Self.deletionTimeout)))
+        let sender = RequestSender(
+            client: self, limits: limits, attempt: 1, acceptsEarly: false,
+            log: UploadLog(reporting.logger, id: UUID().uuidString), progress: nil)
+        // A separate task, because this one may be cancelled.
+        return await Task {
+            // The upload began with one of the versions.
+            for version in versions {
+                do {
+                    let form = try UploadRequest(
+                        url: url, method: .post, headerFields: headerFields, body: nil,
+                        maximumResponseBytes: responses.maximumBytes)
+                    let deletion = try UploadRequest(
+                        url: resource, method: .delete, headerFields: form.resumptionFields(for: resource, version),
+                        body: nil, maximumResponseBytes: responses.maximumBytes)
+                    _ = try await sender.response(to: deletion, accepting: Set(200..<300), isSecret: true)
+                    return true
+                } catch let error as UploadError {
+                    guard let status = error.response?.status.code else { return false }
+                    if status == 404 || status == 410 { return true }
+                } catch {
+                    return false
+                }
+            }
+            return false
+        }.value
+    }
+}
+
+/// What a caller wants to be uploaded, and where.
+struct UploadJob: Sendable {
+    var content: Content
+    let url: URL
+    let method: HTTPRequest.Method
+    let headerFields: HTTPFields
+    /// The statuses of success; `nil` means those of the client.
+    var acceptedStatuses: Set<Int>?
+    /// Whether early responses count; `nil` means as the client says.
+    var acceptsEarly: Bool?
+    /// The signed form in which the form is sent to an object store, and the time by which it may have expired; `nil` for
+    /// other servers.
+    var presigned: (form: PresignedForm, now: Date?)?
+    /// Called with each body that is made of the form.
+    var noteLayout: (@Sendable (FormLayout) -> Void)?
+    /// Whether the form is sent to an object store, which gets no credentials of the app and needs no key.
+    var isForObjectStore = false
+    /// The upload resource with what an earlier process has sent.
+    var resource: URL?
+    /// Saves the upload resource for a later process.
+    var saveResource: (@Sendable (URL?) throws -> Void)?
+    /// What servers may have of the form from earlier processes.
+    var delivery = PossibleDelivery.neverArrived
+    /// Whether an error of an interceptor is thrown as an ``InterceptorError``, which a queue handles differently.
+    var distinguishesInterceptors = false
+    /// How long the upload has taken before it was passed to this client.
+    var elapsed = Duration.zero
+
+    enum Content: Sendable {
+        case form(MultipartForm)
+        case layout(FormLayout)
+
+        /// Whether a part is prepared again for a limit that the server reports.
+        var followsServerLimit: Bool { if case .form(let form) = self { form.followsServerLimit } else { false } }
+    }
+
+    init(_ content: Content, url: URL, method: HTTPRequest.Method, headerFields: HTTPFields) {
+        self.content = content
+        self.url = url
+        self.method = method
+        self.headerFields = headerFields
     }
 }

@@ -1,3 +1,21 @@
+/// Which file of a photo or video in the library is sent.
+public enum PhotoComponent: String, Sendable, Hashable, Codable {
+    /// The photo or the video itself; the still picture of a Live Photo.
+    case primary
+    /// The video of a Live Photo.
+    case pairedVideo
+    /// The second picture of a photo that was taken in two formats: the RAW file that belongs to a JPEG or HEIC.
+    case alternatePhoto
+}
+
+/// Which version of a photo or video in the library is sent.
+public enum PhotoVersion: String, Sendable, Hashable, Codable {
+    /// The item as it was taken or imported, byte for byte, without later edits.
+    case original
+    /// The item as the library shows it, with all edits. An item that was never edited is its original.
+    case current
+}
+
 /// What a resource of an asset in the photo library holds.
 enum PhotoResource: Sendable, Hashable {
     case photo, video, audio, alternatePhoto, fullSizePhoto, fullSizeVideo, pairedVideo, fullSizePairedVideo

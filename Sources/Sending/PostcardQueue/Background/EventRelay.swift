@@ -1,3 +1,4 @@
+import PostcardFoundation
 import Synchronization
 
 /// Passes the events of a session to the queue that is attached, and keeps them while none is.
@@ -67,4 +68,89 @@ final class EventRelay: Sendable {
             if let listener = state.listener { listener.report(event) } else { state.keep(event) }
         }
     }
+}
+
+/// The session of an identifier that this process has. The system allows one process at a time to have it, and no
+/// second session before one that was given up has ended.
+enum SessionSlot<Session: AnyObject> {
+    case none
+    case open(Session)
+    /// Was given up, and ends after its last task. Has the callers that wait for that.
+    case ending(Session, waiting: [CheckedContinuation<Void, Never>])
+
+    /// Why a session has ended.
+    enum End {
+        /// The session was replaced or has ended before.
+        case known
+        /// The session ended without being given up.
+        case unexpected
+        /// The session was given up. The callers that waited for its end can make another session.
+        case givenUp(waiting: [CheckedContinuation<Void, Never>])
+    }
+
+    var isEnding: Bool { if case .ending = self { true } else { false } }
+
+    /// Gives up the session.
+    ///
+    /// - Returns: The session to invalidate, or `nil` if there is none or it was given up before.
+    mutating func giveUp() -> Session? {
+        guard case .open(let session) = self else { return nil }
+        self = .ending(session, waiting: [])
+        return session
+    }
+
+    /// Keeps a caller until the session that was given up has ended.
+    ///
+    /// - Returns: Whether there is such a session.
+    mutating func wait(_ caller: CheckedContinuation<Void, Never>) -> Bool {
+        guard case .ending(let session, let waiting) = self else { return false }
+        self = .ending(session, waiting: waiting + [caller])
+        return true
+    }
+
+    /// Notes that a session has ended. The next use makes another one.
+    mutating func end(_ ended: Session) -> End {
+        switch self {
+        case .open(let session) where session === ended:
+            self = .none
+            return .unexpected
+        case .ending(let session, let waiting) where session === ended:
+            self = .none
+            return .givenUp(waiting: waiting)
+        case .none, .open, .ending: return .known
+        }
+    }
+}
+
+/// Asks for one answer by each of several callbacks, and returns those that are not `nil`.
+///
+/// The system may never call one of them, for example about a task that has just ended. The caller must not wait for it
+/// forever.
+///
+/// - Parameters:
+///   - askers: Whom to ask.
+///   - patience: How long to wait for all answers. Defaults to 5 seconds.
+///   - time: The clock for that. Defaults to the system's.
+///   - ask: Asks, and passes the callback.
+func answers<Key: Hashable & Sendable, Asker, Answer: Sendable>(
+    from askers: [Key: Asker], within patience: Duration = .seconds(5), _ time: QueueTime = QueueTime(),
+    _ ask: (Asker, @escaping @Sendable (Answer?) -> Void) -> Void
+) async -> [Key: Answer] {
+    let (stream, continuation) = AsyncStream.makeStream(of: (Key, Answer?).self)
+    for (key, asker) in askers { ask(asker) { continuation.yield((key, $0)) } }
+    let end = time.instant() + patience
+    let alarm = Task {
+        try? await time.sleep(end)
+        continuation.finish()
+    }
+    defer { alarm.cancel() }
+    var answers: [Key: Answer] = [:]
+    var missing = Set(askers.keys)
+    guard !missing.isEmpty else { return [:] }
+    for await (key, answer) in stream {
+        answers[key] = answer
+        missing.remove(key)
+        if missing.isEmpty { break }
+    }
+    return answers
 }

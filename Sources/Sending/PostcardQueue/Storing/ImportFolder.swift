@@ -1,3 +1,5 @@
+import GRDB
+import PostcardClient
 import PostcardFiles
 import PostcardForm
 import PostcardFoundation
@@ -58,5 +60,100 @@ struct ImportFolder: Sendable {
     /// Removes the folder with its files.
     func remove() {
         withExtendedLifetime(lock) { try? FileManager.default.removeItem(at: url) }
+    }
+}
+
+/// Uploads of which not all picked items are copied. Each is called within one transaction.
+extension Database {
+    /// Inserts an upload whose picked items are still to be copied.
+    func insert(_ new: NewUpload, importing form: StoredForm, at now: Date) throws -> QueuedUpload.ID {
+        let id = try insert(new, at: now)
+        try execute(sql: "UPDATE upload SET state = 'importing', schedule = NULL WHERE id = ?", arguments: [id])
+        try execute(
+            sql: "INSERT INTO import (id, form) VALUES (?, ?)", arguments: [id, try JSONEncoder().encode(form)])
+        return id
+    }
+
+    /// Records which items were copied.
+    func noteImport(of id: QueuedUpload.ID, _ form: StoredForm) throws {
+        try execute(
+            sql: "UPDATE import SET form = ? WHERE id = ?", arguments: [try JSONEncoder().encode(form), id])
+    }
+
+    /// The form of an upload whose picked items are being copied; `nil` if it has ended or was removed since.
+    func importingForm(of id: QueuedUpload.ID) throws -> StoredForm? {
+        try Data.fetchOne(
+            self, sql: "SELECT form FROM import JOIN upload USING (id) WHERE id = ? AND state = 'importing'",
+            arguments: [id]
+        ).map { form in
+            try RowDamage.naming(id) { try JSONDecoder().decode(StoredForm.self, from: form) }
+        }
+    }
+
+    /// The uploads whose picked items are still to be copied.
+    func importingUploads() throws -> [QueuedUpload.ID] {
+        try QueuedUpload.ID.fetchAll(
+            self, sql: "SELECT id FROM import JOIN upload USING (id) WHERE state = 'importing' ORDER BY id")
+    }
+
+    /// The names of the folders that are still needed, also by uploads that have failed and may be retried.
+    func importNames() throws -> Set<UUID> {
+        let names = try DatabaseValue.fetchAll(self, sql: "SELECT uuid FROM upload JOIN import USING (id)")
+        return Set(names.compactMap(UUID.init(bodyName:)))
+    }
+
+    func hasImport(of id: QueuedUpload.ID) throws -> Bool {
+        try Bool.fetchOne(self, sql: "SELECT EXISTS (SELECT 1 FROM import WHERE id = ?)", arguments: [id]) ?? false
+    }
+
+    /// Puts an upload into the queue whose items are all copied, and whose body is on disk.
+    ///
+    /// - Returns: `false` if the upload has ended or was removed since.
+    func finishImport(of id: QueuedUpload.ID, with form: NewForm) throws -> Bool {
+        try execute(
+            sql: """
+                UPDATE upload SET state = 'waiting', schedule = \(Self.place), due = coalesce(notBefore, 0), total = ?,
+                    failures = 0, code = NULL, reason = NULL, advice = NULL
+                WHERE id = ? AND state = 'importing'
+                """, arguments: [form.totalBytes, id])
+        guard changesCount == 1 else { return false }
+        let encoder = JSONEncoder()
+        try execute(
+            sql: "UPDATE request SET contentType = ?, parts = ?, signed = ? WHERE id = ?",
+            arguments: [
+                form.contentType, try encoder.encode(form.parts), try form.signed.map { try encoder.encode($0) }, id,
+            ])
+        try execute(sql: "DELETE FROM import WHERE id = ?", arguments: [id])
+        return true
+    }
+
+    /// Records why items could not be copied. They are tried again, unless they were tried that often.
+    func delayImport(of id: QueuedUpload.ID, because failure: QueuedUpload.Failure, atMost tries: Int) throws {
+        try execute(
+            sql: """
+                UPDATE upload SET code = ?, reason = ?, advice = ?, failures = \(Self.increment("failures"))
+                WHERE id = ? AND state = 'importing'
+                """, arguments: [failure.code.rawValue, failure.message, failure.advice, id])
+        guard changesCount == 1 else { return }
+        let isLast = try Bool.fetchOne(
+            self, sql: "SELECT failures >= ? FROM upload WHERE id = ?", arguments: [tries, id])
+        if isLast == true { try failUpload(id, because: failure, mayHaveArrived: false) }
+    }
+
+    func forgetImport(of id: QueuedUpload.ID) throws {
+        try execute(sql: "DELETE FROM import WHERE id = ?", arguments: [id])
+    }
+
+    /// Has the items of an upload copied again that failed or was cancelled before all were copied.
+    ///
+    /// - Returns: `false` if all were copied.
+    func restartImport(of id: QueuedUpload.ID) throws -> Bool {
+        try execute(
+            sql: """
+                UPDATE upload SET state = 'importing', schedule = NULL, failures = 0, code = NULL, reason = NULL,
+                    advice = NULL, ended = NULL
+                WHERE id = ? AND id IN (SELECT id FROM import)
+                """, arguments: [id])
+        return changesCount == 1
     }
 }

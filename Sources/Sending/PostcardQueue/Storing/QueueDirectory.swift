@@ -268,3 +268,92 @@ extension FileError: PassingError {
         return reason == nil && passing.contains(errno)
     }
 }
+
+/// What is noted when a queue is closed. Reading a whole database takes long, and is only needed if a process or the
+/// power ended while it wrote, or if someone else has changed the files.
+extension QueueDirectory {
+    /// Whether the database's files are as they were when the queue was last closed.
+    var isAsClosed: Bool {
+        guard let state = fileState, let note = try? root.open(Self.closingName) else { return false }
+        defer { try? note.close() }
+        var bytes = [UInt8](repeating: 0, count: Self.maximumNoteBytes)
+        guard let count = try? bytes.withUnsafeMutableBytes({ try note.read(fromAbsoluteOffset: 0, into: $0) }) else {
+            return false
+        }
+        return bytes[..<count].elementsEqual(state.utf8)
+    }
+
+    /// Notes what the database's files are like. If that fails, the whole database is read the next time.
+    func noteClosing() {
+        guard let state = fileState, let note = try? root.openOrCreate(Self.closingName) else { return }
+        defer { try? note.close() }
+        guard (try? note.resize(to: 0)) != nil else { return }
+        _ = try? note.writeAll(state.utf8)
+    }
+
+    /// More than any note has.
+    private static let maximumNoteBytes = 1024
+
+    /// The sizes and the times of the last changes of the database and its log, or `nil` if they cannot be read. An
+    /// empty log is as good as none. SQLite's other files have nothing that outlives a process.
+    private var fileState: String? {
+        var state = "\(QueueDatabase.version)\n"
+        for name in [Self.databaseName, Self.logName] {
+            guard let version = try? root.version(of: name), version.bytes > 0 else {
+                if name == Self.databaseName { return nil }
+                continue
+            }
+            state += "\(name.string) \(version)\n"
+        }
+        return state
+    }
+}
+
+/// Queues that an older version has written. They are kept: their forms may be nowhere else.
+extension QueueDirectory {
+    private static let olderPrefix = "older-"
+
+    /// Moves the database and the bodies of an older version into a folder of the queue's directory.
+    ///
+    /// The database is moved last: if the process ends before that, the next one continues.
+    ///
+    /// - Parameter isOlder: Whether it is still an older one. Another process may have set it aside since it was looked
+    ///   at, and made a new one in its place.
+    /// - Throws: ``UploadQueueError`` if a process sends from the queue, or if the files cannot be moved.
+    static func setAside(_ url: URL, if isOlder: () -> Bool) throws(UploadQueueError) {
+        do throws(FileError) {
+            let root = try PrivateDirectory(FilePath(url.absoluteURL.path))
+            let lock = try root.lock(lockName)
+            defer { withExtendedLifetime(lock) {} }
+            guard isOlder() else { return }
+            let folder = try folderForOlder(in: root)
+            for name in [bodiesName, importsName, closingName] + companionNames + [databaseName] {
+                try root.move(name, to: folder)
+            }
+            try folder.synchronize()
+            try root.synchronize()
+        } catch {
+            throw error.errno == .wouldBlock ? .inUse(url.path) : UploadQueueError(error)
+        }
+    }
+
+    /// The first folder without a database, which may have files of a process that ended while it moved them.
+    private static func folderForOlder(in root: PrivateDirectory) throws(FileError) -> PrivateDirectory {
+        var number = 1
+        while true {
+            guard let name = FilePath.Component(olderPrefix + "\(number)") else {
+                throw FileError("make", root.path, Errno.invalidArgument)
+            }
+            let folder = try root.directory(name)
+            if try folder.status(of: databaseName) == nil { return folder }
+            number += 1
+        }
+    }
+
+    /// The folders with queues of older versions, oldest first.
+    func foldersSetAside() throws(FileError) -> [URL] {
+        try root.names().compactMap { name in
+            name.hasPrefix(Self.olderPrefix) ? Int(name.dropFirst(Self.olderPrefix.count)) : nil
+        }.sorted().map { url.appending(path: Self.olderPrefix + "\($0)") }
+    }
+}

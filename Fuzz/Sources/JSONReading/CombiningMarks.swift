@@ -1,1 +1,0 @@
-../../../Sources/PostcardFoundation/CombiningMarks.swift

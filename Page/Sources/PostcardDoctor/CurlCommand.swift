@@ -1,1 +1,0 @@
-../../../Sources/Forms/PostcardDoctor/CurlCommand.swift

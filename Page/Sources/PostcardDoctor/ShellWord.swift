@@ -1,1 +1,0 @@
-../../../Sources/Forms/PostcardDoctor/ShellWord.swift

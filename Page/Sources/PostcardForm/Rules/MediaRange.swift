@@ -1,1 +1,0 @@
-../../../../Sources/Forms/PostcardForm/Rules/MediaRange.swift

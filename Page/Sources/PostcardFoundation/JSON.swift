@@ -1,1 +1,0 @@
-../../../Sources/Common/PostcardFoundation/JSON.swift

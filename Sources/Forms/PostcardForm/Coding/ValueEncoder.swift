@@ -1,0 +1,306 @@
+import PostcardFoundation
+
+/// Encodes one value at any place.
+struct ValueEncoder: Encoder, SingleValueEncodingContainer {
+    let value: EncodedValue
+    let options: FormEncoder
+    let codingPath: [any CodingKey]
+
+    var userInfo: [CodingUserInfoKey: Any] { options.userInfo }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        KeyedEncodingContainer(KeyedValueEncoder(object: value.object(), encoder: self))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        UnkeyedValueEncoder(list: value.list(), encoder: self)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
+
+    /// The encoder of a value within this one.
+    func nested(_ value: EncodedValue, at key: any CodingKey) -> ValueEncoder {
+        ValueEncoder(value: value, options: options, codingPath: codingPath + [key])
+    }
+
+    /// The value's place, as the form writes it.
+    var path: [String] { codingPath.map(\.stringValue) }
+
+    // MARK: Single values
+
+    func encodeNil() {}
+
+    func encode(_ value: Bool) {
+        switch (options.boolStyle, value) {
+        case (.trueFalse, true): set("true")
+        case (.trueFalse, false): set("false")
+        case (.oneZero, true): set("1")
+        case (.oneZero, false): set("0")
+        case (.checkbox, true): set("on")
+        case (.checkbox, false): break
+        }
+    }
+
+    func encode(_ value: String) { set(value) }
+
+    func encode(_ value: Double) throws { try encode(floatingPoint: value) }
+    func encode(_ value: Float) throws { try encode(floatingPoint: value) }
+
+    func encode(_ value: Int) { set(String(value)) }
+    func encode(_ value: Int8) { set(String(value)) }
+    func encode(_ value: Int16) { set(String(value)) }
+    func encode(_ value: Int32) { set(String(value)) }
+    func encode(_ value: Int64) { set(String(value)) }
+    func encode(_ value: Int128) { set(String(value)) }
+    func encode(_ value: UInt) { set(String(value)) }
+    func encode(_ value: UInt8) { set(String(value)) }
+    func encode(_ value: UInt16) { set(String(value)) }
+    func encode(_ value: UInt32) { set(String(value)) }
+    func encode(_ value: UInt64) { set(String(value)) }
+    func encode(_ value: UInt128) { set(String(value)) }
+
+    func encode<Value: Encodable>(_ value: Value) throws {
+        // A list in a list with one name adds an element to the path and no key to the name.
+        guard codingPath.count - 1 <= options.maximumDepth else {
+            throw FormEncodingError.tooDeep(at: path, maximum: options.maximumDepth)
+        }
+        switch value {
+        case let date as Date: try encode(date)
+        case let data as Data: encode(data)
+        case let url as URL: try encode(url)
+        case let identifier as UUID: set(identifier.uuidString)
+        case let number as Decimal: try encode(number)
+        case let file as FormFile: encode(file)
+        default: try value.encode(to: self)
+        }
+    }
+
+    func encode(_ file: FormFile) {
+        value.set(.file(file))
+    }
+
+    private func set(_ text: String) {
+        value.set(.text(text))
+    }
+
+    /// A floating-point number's description is the shortest text that reads as the same number.
+    private func encode(floatingPoint number: some BinaryFloatingPoint & CustomStringConvertible) throws {
+        guard number.isFinite else {
+            throw FormEncodingError.invalidValue(
+                number.description, at: path, "is not a finite number, and few receivers read another.")
+        }
+        set(number.description)
+    }
+
+    private func encode(_ number: Decimal) throws {
+        guard !number.isNaN else {
+            throw FormEncodingError.invalidValue(number.description, at: path, "is not a number.")
+        }
+        set(number.description)
+    }
+
+    private func encode(_ date: Date) throws {
+        let text: String?
+        do {
+            text = try options.dateStyle.write(date)
+        } catch {
+            throw FormEncodingError.invalidValue(
+                date.description, at: path, "cannot be written as a date.", underlyingError: error)
+        }
+        guard let text else {
+            throw FormEncodingError.invalidValue(
+                date.description, at: path, "is a date that the date style cannot write.")
+        }
+        set(text)
+    }
+
+    private func encode(_ data: Data) {
+        switch options.dataStyle {
+        case .file: encode(FormFile(data, filename: "blob"))
+        case .base64: set(data.base64EncodedString())
+        }
+    }
+
+    private func encode(_ url: URL) throws {
+        guard !url.isFileURL else { throw FormEncodingError.fileURL(url.absoluteString, at: path) }
+        set(url.absoluteString)
+    }
+}
+
+/// Encodes values with keys.
+struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let object: EncodedObject
+    let encoder: ValueEncoder
+
+    var codingPath: [any CodingKey] { encoder.codingPath }
+
+    /// Nothing is sent for `nil`.
+    func encodeNil(forKey key: Key) {
+        object.removeValue(for: key.stringValue)
+    }
+
+    func encode(_ value: Int128, forKey key: Key) throws {
+        try encodeValue(value, forKey: key)
+    }
+
+    func encode(_ value: UInt128, forKey key: Key) throws {
+        try encodeValue(value, forKey: key)
+    }
+
+    func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
+        try encodeValue(value, forKey: key)
+    }
+
+    private func encodeValue(_ value: some Encodable, forKey key: Key) throws {
+        try encoder.nested(object.value(for: key.stringValue), at: key).encode(value)
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type, forKey key: Key
+    ) -> KeyedEncodingContainer<NestedKey> {
+        let value = object.container(for: key.stringValue)
+        value.isSentEmpty = true
+        return encoder.nested(value, at: key).container(keyedBy: keyType)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        encoder.nested(object.container(for: key.stringValue), at: key).unkeyedContainer()
+    }
+
+    func superEncoder() -> any Encoder {
+        superEncoder(for: SuperKey())
+    }
+
+    func superEncoder(forKey key: Key) -> any Encoder {
+        superEncoder(for: key)
+    }
+
+    private func superEncoder(for key: any CodingKey) -> ValueEncoder {
+        encoder.nested(object.container(for: key.stringValue), at: key)
+    }
+}
+
+/// Encodes values in a row.
+struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
+    let list: EncodedList
+    let encoder: ValueEncoder
+
+    var codingPath: [any CodingKey] { encoder.codingPath }
+    var count: Int { list.elements.count }
+
+    /// The place of `nil` is kept, so that an error can name it.
+    func encodeNil() {
+        _ = next()
+    }
+
+    func encode(_ value: Int128) {
+        next().encode(value)
+    }
+
+    func encode(_ value: UInt128) {
+        next().encode(value)
+    }
+
+    func encode<Value: Encodable>(_ value: Value) throws {
+        try next().encode(value)
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type
+    ) -> KeyedEncodingContainer<NestedKey> {
+        next().container(keyedBy: keyType)
+    }
+
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+        next().unkeyedContainer()
+    }
+
+    func superEncoder() -> any Encoder {
+        next()
+    }
+
+    /// The encoder of the next element. Even an empty object is sent, or the next element would take its index.
+    private func next() -> ValueEncoder {
+        let key = ListKey(list.elements.count)
+        let value = list.append()
+        value.isSentEmpty = true
+        return encoder.nested(value, at: key)
+    }
+}
+
+/// A value's encoded content, before its fields are named: the names of a list's elements depend on whether all of them
+/// are texts.
+final class EncodedValue {
+    private(set) var content = Content.nothing
+
+    /// Whether the value's name is sent although it has no content, as for an enum case without associated values.
+    var isSentEmpty = false
+
+    enum Content {
+        case nothing
+        case text(String)
+        case file(FormFile)
+        case object(EncodedObject)
+        case list(EncodedList)
+        /// Two things at once.
+        case contradiction
+    }
+
+    /// Sets the value to a text or a file, if it is not something else already.
+    func set(_ content: Content) {
+        if case .nothing = self.content {
+            self.content = content
+        } else {
+            self.content = .contradiction
+        }
+    }
+
+    /// Makes the value an object, or returns its object.
+    func object() -> EncodedObject {
+        if case .object(let object) = content { return object }
+        let object = EncodedObject()
+        set(.object(object))
+        return object
+    }
+
+    /// Makes the value a list, or returns its list.
+    func list() -> EncodedList {
+        if case .list(let list) = content { return list }
+        let list = EncodedList()
+        set(.list(list))
+        return list
+    }
+}
+
+/// Values with keys, in the order in which the keys were first used.
+final class EncodedObject {
+    private(set) var keys: [String] = []
+    private(set) var values: [String: EncodedValue] = [:]
+
+    /// A new value for a key; one that was there before is forgotten.
+    func value(for key: String) -> EncodedValue {
+        let value = EncodedValue()
+        if values.updateValue(value, forKey: key) == nil { keys.append(key) }
+        return value
+    }
+
+    /// The value for a key, or a new one: a container may be requested twice.
+    func container(for key: String) -> EncodedValue {
+        values[key] ?? value(for: key)
+    }
+
+    func removeValue(for key: String) {
+        if values.removeValue(forKey: key) != nil { keys.removeAll { $0 == key } }
+    }
+}
+
+/// Values in a row.
+final class EncodedList {
+    private(set) var elements: [EncodedValue] = []
+
+    func append() -> EncodedValue {
+        let value = EncodedValue()
+        elements.append(value)
+        return value
+    }
+}

@@ -1,0 +1,228 @@
+import PostcardCLibrary
+public import PostcardFoundation
+import Synchronization
+import SystemPackage
+
+/// A folder for the files that preparations make. Only its owner can read it.
+///
+/// The folder is locked as long as it is used. The system releases the lock of a process that crashes, and the next one
+/// removes its folder.
+package struct PreparationFolder: Sendable {
+    package let url: URL
+    /// `nil` on a file system without locks, where nothing is removed after a crash.
+    private let lock: FolderLock?
+
+    private static let prefix = "prepared-"
+
+    /// Creates it in ``FormPart/temporaryFolder``, and removes there what processes have left that are gone.
+    package init() throws(FormError) {
+        do {
+            _ = try FormPart.makeFolder()
+            Self.removeAbandoned()
+            for _ in 0..<8 {
+                let url = FormPart.temporaryFolder.appending(
+                    component: Self.prefix + UUID().uuidString, directoryHint: .isDirectory)
+                try FileManager.default.createDirectory(
+                    at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+                // Until it is locked, another process may take it for an abandoned one.
+                let lock: FolderLock?
+                do {
+                    guard let held = try FolderLock(url) else { continue }
+                    lock = held
+                } catch {
+                    lock = nil
+                }
+                guard FileManager.default.fileExists(atPath: url.path) else { continue }
+                (self.url, self.lock) = (url, lock)
+                return
+            }
+            throw Errno.resourceBusy
+        } catch {
+            let folder = FormPart.temporaryFolder.path
+            throw .preparation("a folder in \(folder) cannot be created: \(error)", path: folder, error)
+        }
+    }
+
+    #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
+    private static let ownedPrefix = "owned-"
+
+    /// Removes the folders of files that parts of other processes owned. No other process has this temporary folder, so
+    /// they are abandoned.
+    private static func removeOwnedFolders(but own: PreparationFolder?) {
+        for url in folders(named: ownedPrefix) where url.lastPathComponent != own?.url.lastPathComponent {
+            try? FileManager.default.removeItem(at: url)
+        }
+    }
+
+    private init(unlocked url: URL) throws(FormError) {
+        do {
+            try FileManager.default.createDirectory(
+                at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw .preparation("the folder \(url.path) cannot be created: \(error)", path: url.path, error)
+        }
+        (self.url, lock) = (url, nil)
+    }
+    #endif
+
+    /// The folder of the files that parts own, as long as this process runs.
+    private static let ofProcess = Mutex<PreparationFolder?>(nil)
+
+    /// A folder for files that parts own. What a process left there that was killed is removed by the next one.
+    package static func forOwnedFiles() throws(FormError) -> URL {
+        try ofProcess.withLock { (folder) throws(FormError) in
+            // The system may have emptied the temporary folder.
+            if let folder, FileManager.default.fileExists(atPath: folder.url.path) { return folder.url }
+            #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
+            // iOS may end an app that is suspended with a lock (0xdead10cc).
+            if folder == nil { removeOwnedFolders(but: nil) }
+            let made = try PreparationFolder(
+                unlocked: FormPart.temporaryFolder.appending(
+                    component: ownedPrefix + UUID().uuidString, directoryHint: .isDirectory))
+            #else
+            let made = try PreparationFolder()
+            #endif
+            folder = made
+            return made.url
+        }
+    }
+
+    /// Creates the folder without blocking the caller's actor.
+    @concurrent package static func make() async throws(FormError) -> PreparationFolder { try PreparationFolder() }
+
+    /// Removes it with its files, and not on the caller's actor.
+    @concurrent package func remove() async {
+        try? FileManager.default.removeItem(at: url)
+        lock?.release()
+    }
+
+    /// Removes what processes have left that are gone.
+    package static func removeAbandoned() {
+        for url in folders(named: prefix) {
+            guard let lock = try? FolderLock(url) else { continue }
+            try? FileManager.default.removeItem(at: url)
+            lock.release()
+        }
+        #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
+        ofProcess.withLock { removeOwnedFolders(but: $0) }
+        #endif
+    }
+
+    private static func folders(named prefix: String) -> [URL] {
+        let folder = FormPart.temporaryFolder
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+        return names.filter { $0.hasPrefix(prefix) }
+            .map { folder.appending(component: $0, directoryHint: .isDirectory) }
+    }
+}
+
+/// The exclusive lock of a folder.
+private final class FolderLock: Sendable {
+    private let descriptor: FileDescriptor
+
+    /// Locks a folder; `nil` if it is locked already. Throws if there is no such folder, or no locks.
+    init?(_ folder: URL) throws {
+        descriptor = try FileDescriptor.open(
+            FilePath(folder.path), .readOnly, options: [.directory, .noFollow, .closeOnExec])
+        guard flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 else { return }
+        // The descriptor is closed at the end of this object, which is now.
+        guard Errno(rawValue: errno) == .wouldBlock else { throw Errno(rawValue: errno) }
+        return nil
+    }
+
+    /// Ends the lock. A child process that is being started shares the descriptor, and would keep the lock.
+    func release() {
+        _ = flock(descriptor.rawValue, LOCK_UN)
+    }
+
+    deinit {
+        try? descriptor.close()
+    }
+}
+
+extension FormPart {
+    /// The folder of the files that are made for parts, if the caller passes no folder: "Postcard" in the temporary
+    /// folder, followed by the number of the user where users share that, such as "Postcard-1000" on Linux. Only its
+    /// owner can use it. The files are copies of loaded files, and pictures that were made to fit.
+    ///
+    /// A copy that was made for a part is removed with the last copy of the part, and what is prepared for an upload
+    /// when the upload is over. What a run has left that was killed is removed by the next one that loads or prepares
+    /// something, or opens a queue.
+    public static var temporaryFolder: URL {
+        #if canImport(Darwin)
+        let name = "Postcard"
+        #else
+        let name = "Postcard-\(geteuid())"
+        #endif
+        return FileManager.default.temporaryDirectory.appending(component: name, directoryHint: .isDirectory)
+    }
+
+    /// Makes the folder for files of parts if it does not exist.
+    ///
+    /// - Parameter folder: The folder that the caller chose. Its permissions stay as they are if it exists. Defaults to
+    ///   ``temporaryFolder``, which must belong to this user.
+    /// - Returns: The folder.
+    package static func makeFolder(_ folder: URL? = nil) throws -> URL {
+        let made = folder ?? temporaryFolder
+        if !FileManager.default.fileExists(atPath: made.path) {
+            try FileManager.default.createDirectory(
+                at: made, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        }
+        if folder == nil { try closeToOthers(made) }
+        return made
+    }
+
+    /// Makes sure that only this user can use a folder whose name other users know, and may have taken.
+    private static func closeToOthers(_ folder: URL) throws {
+        let descriptor = try FileDescriptor.open(
+            FilePath(folder.path), .readOnly, options: [.directory, .noFollow, .closeOnExec])
+        try descriptor.closeAfter {
+            guard try descriptor.stat().userID.rawValue == geteuid(), fchmod(descriptor.rawValue, 0o700) == 0 else {
+                throw Errno.notPermitted
+            }
+        }
+    }
+}
+
+/// How many bytes a copy may have. It is looked at before a copy begins: a full disk is what the user of a phone
+/// notices in all apps.
+package enum FreeSpace {
+    /// The bytes that this program can write to a folder's volume; `nil` if that is not known.
+    package static func bytes(at folder: URL) -> Int64? {
+        #if os(iOS) || os(macOS) || os(visionOS)
+        // With what the system frees on demand, because an upload is what a person asked for:
+        // developer.apple.com/forums/thread/826582. A volume that frees nothing may report 0.
+        let values = try? folder.resourceValues(forKeys: [.volumeAvailableCapacityForImportantUsageKey])
+        if let bytes = values?.volumeAvailableCapacityForImportantUsage, bytes > 0 { return bytes }
+        #endif
+        var room = statvfs()
+        guard FilePath(folder.path).withPlatformString({ statvfs($0, &room) }) == 0 else { return nil }
+        let (bytes, isOver) = UInt64(room.f_bavail).multipliedReportingOverflow(by: UInt64(room.f_frsize))
+        return isOver ? .max : Int64(clamping: bytes)
+    }
+
+    /// Whether there are too few bytes for a copy of a file.
+    ///
+    /// - Parameter freeBytes: The bytes that are free in a folder.
+    /// - Returns: How many bytes the copy needs, and how many are free; `nil` if they are enough or not known, and for
+    ///   a folder, whose own size says nothing of its files.
+    package static func shortage(
+        ofCopying file: URL, to folder: URL, freeBytes: (URL) -> Int64? = bytes
+    ) -> (needed: Int64, free: Int64)? {
+        guard let status = try? FilePath(file.path).stat(), status.type == .regular,
+            let free = freeBytes(folder), free < status.size, !isCloned(status, to: folder)
+        else { return nil }
+        return (Int64(status.size), free)
+    }
+
+    /// Whether a copy takes no space, because the system makes a clone.
+    private static func isCloned(_ file: Stat, to folder: URL) -> Bool {
+        #if os(iOS) || os(macOS) || os(visionOS)
+        let values = try? folder.resourceValues(forKeys: [.volumeSupportsFileCloningKey])
+        return values?.volumeSupportsFileCloning == true
+            && (try? FilePath(folder.path).stat())?.deviceID == file.deviceID
+        #else
+        return false
+        #endif
+    }
+}

@@ -1,0 +1,77 @@
+import HTTPTypes
+public import Hummingbird
+import PostcardFoundation
+package import PostcardReception
+
+/// Turns errors into `application/problem+json`: those of the router, such as the 404 of an unknown path, and those
+/// that a handler which reads a form lets through.
+///
+/// Add it before the routes. The routes of `Router.addUploads(to:options:stored:)` do not need it.
+public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
+    /// Makes the middleware; it has no settings.
+    public init() {}
+
+    /// Handles a request, and throws an error that it lets through as a problem.
+    public func handle(
+        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch {
+            if let problem = UploadProblem(anyOf: error) { throw problem }
+            guard let error = error as? HTTPError else { throw error }
+            throw error.status == .notFound ? UploadProblem.pathNotFound : UploadProblem(error)
+        }
+    }
+}
+
+extension UploadProblem {
+    /// An error of the router or of a handler, with a code made of its status.
+    init(_ error: HTTPError) {
+        let reason = error.status.reasonPhrase
+        self.init(
+            status: error.status, code: reason.lowercased().replacing(" ", with: "-"), detail: error.body ?? reason)
+    }
+}
+
+extension UploadProblem: HTTPResponseError {
+    public func response(from request: Request, context: some RequestContext) throws -> Response {
+        // A response to HEAD has no body. The client would read one as the next response.
+        request.method == .head ? response.createHeadResponse() : response
+    }
+
+    /// The response: `application/problem+json`, and the header fields that its status needs.
+    package var response: Response {
+        Response(status: head.status, headers: head.headerFields, body: ResponseBody(byteBuffer: body))
+    }
+}
+
+/// Refuses requests without one of the tokens, which clients send as `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
+///
+/// Add it before the routes:
+///
+/// ```swift
+/// router.add(middleware: BearerTokenMiddleware([token]))
+/// router.addUploads(to: store)
+/// ```
+///
+/// The client gets a 401 as `application/problem+json`. The digests of all tokens are always compared to the end, so that
+/// the time reveals nothing about them.
+public struct BearerTokenMiddleware<Context: RequestContext>: RouterMiddleware {
+    private let tokens: BearerTokens
+
+    /// Makes the middleware.
+    ///
+    /// - Parameter tokens: The tokens that are accepted; an empty one is not. Without tokens every request is refused.
+    public init(_ tokens: Set<String>) {
+        self.tokens = BearerTokens(tokens)
+    }
+
+    /// Handles a request with a token, and throws an `UploadProblem` for any other.
+    public func handle(
+        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        try tokens.check(request.headers[.authorization])
+        return try await next(request, context)
+    }
+}

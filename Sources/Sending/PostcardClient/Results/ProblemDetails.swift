@@ -1,0 +1,130 @@
+import HTTPTypes
+import PostcardFoundation
+
+/// A problem reported by a server, as RFC 9457 specifies: the JSON of an `application/problem+json`.
+///
+/// ```swift
+/// if let problem = error.problem { print(problem.title ?? "", problem["limit"]?.text ?? "") }
+/// ```
+///
+/// A member whose value is not of the type that the RFC requires is ignored (RFC 9457 §3.1).
+public struct ProblemDetails: Sendable, Hashable {
+    /// A URI for the kind of problem; `about:blank` if the status says it all.
+    public let type: String
+
+    /// The kind of problem, in a few words.
+    public let title: String?
+
+    /// The status, as set by the server that found the problem.
+    public let status: Int?
+
+    /// What is wrong this time, and what to do.
+    public let detail: String?
+
+    /// A URI for this occurrence of the problem.
+    public let instance: String?
+
+    /// All other members.
+    public let extensions: [String: JSONValue]
+
+    /// One of the other members, such as the `code` of Postcard's own receiver.
+    public subscript(name: String) -> JSONValue? { extensions[name] }
+
+    /// A larger one is not meant for people.
+    static let maximumBytes = 1 << 20
+
+    /// Reads the JSON of a problem.
+    ///
+    /// - Returns: `nil` if it is not a JSON object.
+    init?(_ json: Data) {
+        guard json.count <= Self.maximumBytes, let read = try? JSON(json, maximumDepth: JSONValue.maximumDepth),
+            case .object(var members) = JSONValue(read)
+        else { return nil }
+        type = members.removeValue(forKey: "type")?.text ?? "about:blank"
+        title = members.removeValue(forKey: "title")?.text
+        status = members.removeValue(forKey: "status")?.number.flatMap { Int(exactly: $0) }
+        detail = members.removeValue(forKey: "detail")?.text
+        instance = members.removeValue(forKey: "instance")?.text
+        extensions = members
+    }
+}
+
+extension UploadResponse {
+    /// The problem that the body describes, if its type is `application/problem+json`.
+    public var problem: ProblemDetails? {
+        let type = headerFields[.contentType]?.prefix { $0 != ";" }.lowercased()
+        guard type?.filter({ !$0.isWhitespace }) == "application/problem+json" else { return nil }
+        return ProblemDetails(body)
+    }
+}
+
+/// A JSON value of any shape, up to 64 values deep.
+public enum JSONValue: Sendable, Hashable, Decodable {
+    /// `null`.
+    case null
+    /// `true` or `false`.
+    case bool(Bool)
+    /// A number, with the precision of a `Double`.
+    case number(Double)
+    /// A text.
+    case string(String)
+    /// Values in an order.
+    case array([JSONValue])
+    /// Values by their names.
+    case object([String: JSONValue])
+
+    /// More would not fit on the stack of a thread.
+    static let maximumDepth = 64
+
+    public init(from decoder: any Decoder) throws {
+        guard decoder.codingPath.count <= Self.maximumDepth else {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "The values are more than \(Self.maximumDepth) deep."))
+        }
+        let value = try decoder.singleValueContainer()
+        if value.decodeNil() {
+            self = .null
+        } else if let bool = try? value.decode(Bool.self) {
+            self = .bool(bool)
+        } else if let number = try? value.decode(Double.self) {
+            self = .number(number)
+        } else if let string = try? value.decode(String.self) {
+            self = .string(string)
+        } else if let array = try? value.decode([JSONValue].self) {
+            self = .array(array)
+        } else {
+            self = .object(try value.decode([String: JSONValue].self))
+        }
+    }
+
+    /// A value that was read. Of several members with one name, the last counts.
+    init(_ json: JSON) {
+        switch json {
+        case .null: self = .null
+        case .bool(let bool): self = .bool(bool)
+        case .number: self = .number(json.double ?? .nan)
+        case .string: self = .string(json.text ?? "")
+        case .array(let elements): self = .array(elements.map { JSONValue($0) })
+        case .object(let members):
+            self = .object(
+                Dictionary(members.map { (String(streamSafe: $0.name), JSONValue($0.value)) }) { _, last in last })
+        }
+    }
+
+    /// The string; `nil` if it is something else.
+    public var text: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+
+    /// The number; `nil` if it is something else.
+    public var number: Double? {
+        if case .number(let number) = self { number } else { nil }
+    }
+
+    /// The value of a member; `nil` if it is not an object, or has no such member.
+    public subscript(name: String) -> JSONValue? {
+        if case .object(let members) = self { members[name] } else { nil }
+    }
+}

@@ -1,0 +1,276 @@
+public import PostcardForm
+public import PostcardFoundation
+import PostcardPictureFormats
+import Synchronization
+import SystemPackage
+
+/// Makes pictures fit a limit: upright, and as good as the bytes allow.
+///
+/// ```swift
+/// let fitter = PictureFitter()
+/// let picture = try await fitter.fit(photo, to: PictureLimit(maximumBytes: 1_000_000))
+/// form.append(
+///     FormPart(
+///         name: "petImage", filename: picture.filename(for: photo.lastPathComponent),
+///         contentType: picture.contentType, content: picture.content))
+/// ```
+///
+/// A photo is held in memory at its final size only: one of 48 megapixels needs less than 100 MB. On Linux this is so
+/// for baseline JPEG, PNG and TIFF in strips; a progressive JPEG, a WebP and a HEIC are decoded as a whole, within 512
+/// MiB. Keep one fitter for all pictures: it prepares one at a time, so that ten photos need no more memory than one.
+///
+/// On Apple platforms ImageIO decodes and encodes. On Linux libjpeg-turbo, libpng, libwebp and libheif do, and libtiff
+/// for TIFF, if their headers were installed when the package was compiled; each is loaded when the first picture needs
+/// it. Without them a picture that fits passes, and any other throws ``PictureFitError`` with code
+/// ``PictureFitError/Code/builtWithoutPictures``.
+public struct PictureFitter: Sendable {
+    private let codec: any PictureCodec
+    private let turns: PictureTurns
+
+    /// Makes a fitter.
+    ///
+    /// - Parameter maximumConcurrentPictures: The maximum number of pictures that are prepared at once, by this fitter
+    ///   and its copies. Each needs its own memory. Defaults to 1.
+    public init(maximumConcurrentPictures: Int = 1) {
+        self.init(codec: Self.defaultCodec, maximumConcurrentPictures: maximumConcurrentPictures)
+    }
+
+    init(codec: any PictureCodec, maximumConcurrentPictures: Int = 1) {
+        self.codec = codec
+        turns = PictureTurns(max(maximumConcurrentPictures, 1))
+    }
+
+    /// Whether this build can decode and encode pictures.
+    public static var isAvailable: Bool { !(defaultCodec is AbsentCodec) }
+
+    private static var defaultCodec: any PictureCodec {
+        #if canImport(ImageIO)
+        ImageIOCodec()
+        #else
+        LibraryCodec.isAvailable ? LibraryCodec() : AbsentCodec()
+        #endif
+    }
+
+    /// Makes a picture file fit.
+    ///
+    /// - Parameters:
+    ///   - picture: The file. It is not changed.
+    ///   - limit: What it must fit into.
+    ///   - folder: The folder for new files, which only their owner can read. It is created if it does not exist.
+    ///     Defaults to `FormPart.temporaryFolder`.
+    /// - Returns: The original if it fits, else a new file, which belongs to the caller: remove it after the upload.
+    /// - Throws: ``PictureFitError`` if the picture cannot be made to fit, and the limit does not ask for the original
+    ///   then. `CancellationError` if the task is cancelled; no file is left then.
+    @concurrent
+    public func fit(_ picture: URL, to limit: PictureLimit, in folder: URL? = nil) async throws -> FittedPicture {
+        try await fit(.file(picture), to: limit) { encoded in .file(try Self.save(encoded, in: folder)) }
+    }
+
+    /// Makes a picture in memory fit.
+    ///
+    /// - Parameters:
+    ///   - picture: The bytes of a picture file.
+    ///   - limit: What it must fit into.
+    /// - Returns: The original if it fits, else a new picture in memory.
+    /// - Throws: ``PictureFitError`` if the picture cannot be made to fit, and the limit does not ask for the original
+    ///   then. `CancellationError` if the task is cancelled.
+    @concurrent
+    public func fit(_ picture: Data, to limit: PictureLimit) async throws -> FittedPicture {
+        try await fit(.bytes(picture), to: limit) { .bytes($0) }
+    }
+
+    private func fit(
+        _ source: PictureSource, to limit: PictureLimit, keeping keep: (Data) throws -> FormPart.Content
+    ) async throws -> FittedPicture {
+        let bytes = try source.reader()
+        var head = PictureHead(bytes: bytes.count)
+        do {
+            head = try PictureHead(reading: bytes)
+            try await turns.wait()
+            defer { turns.finish() }
+            return try await prepare(source, &head, to: limit, keeping: keep)
+        } catch let error as PictureFitError {
+            guard limit.onFailure == .sendOriginal else { throw error }
+            return original(source, head)
+        }
+    }
+
+    private func original(_ source: PictureSource, _ head: PictureHead) -> FittedPicture {
+        FittedPicture(
+            content: source.content, bytes: head.bytes, size: head.size, quality: nil, contentType: head.type,
+            isOriginal: true, encodings: 0)
+    }
+
+    private func prepare(
+        _ source: PictureSource, _ head: inout PictureHead, to limit: PictureLimit,
+        keeping keep: (Data) throws -> FormPart.Content
+    ) async throws -> FittedPicture {
+        // No codec is asked for a size that does not matter.
+        if limit.maximumEdge == .max, head.fits(limit) { return original(source, head) }
+        if head.storedSize == nil { head = try codec.complete(head, of: source) }
+        guard let size = head.size else { throw PictureFitError.unsupported(head.type) }
+        var fit: PictureFit
+        switch PicturePlan(for: head, size: size, limit: limit) {
+        case .original: return original(source, head)
+        case .refuse(.animated): throw PictureFitError.animated(head.type ?? .gif)
+        case .refuse(.tooManyPixels): throw PictureFitError.tooManyPixels(size, limit: limit.maximumPixels)
+        case .refuse: throw PictureFitError.damaged("it has no pixels")
+        case .encode(let search): fit = search
+        }
+
+        var picture = try codec.open(source, head: head, edge: fit.edge, maximumBytes: limit.maximumBytes)
+        fit.fixedBytes = picture.fixedBytes
+        var best: EncodedPicture?
+        while true {
+            try Task.checkCancellation()
+            switch fit.next {
+            case .encode(let encoding):
+                let encoded = try picture.encode(encoding)
+                fit.record(Int64(encoded.bytes.count), for: encoding)
+                // Only the best is kept in memory.
+                if fit.best?.encoding == encoding { best = encoded }
+                // Other tasks of the app get the thread between two encodings.
+                await Task.yield()
+            case .finished(let encoding):
+                guard let best else { throw PictureFitError.notEncodable("its encoding was lost") }
+                let quality = JPEGQuality.estimate(of: best.bytes) ?? encoding.quality
+                return FittedPicture(
+                    content: try keep(best.bytes), bytes: Int64(best.bytes.count), size: best.size,
+                    quality: quality, contentType: .jpeg, isOriginal: false, encodings: fit.tries.count)
+            case .impossible:
+                let smallest = fit.smallest
+                throw PictureFitError.cannotFit(
+                    fit.maximumBytes, smallest: smallest?.bytes, edge: smallest?.encoding.edge ?? fit.edge,
+                    quality: smallest?.encoding.quality ?? PictureFit.qualities.lowerBound)
+            }
+        }
+    }
+
+    private static func save(_ bytes: Data, in folder: URL?) throws -> URL {
+        do {
+            let file = try FormPart.makeFolder(folder).appending(component: "\(UUID().uuidString).jpg")
+            let descriptor = try FileDescriptor.open(
+                FilePath(file.path), .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+                permissions: [.ownerRead, .ownerWrite])
+            do {
+                _ = try descriptor.closeAfter { try descriptor.writeAll(bytes) }
+            } catch {
+                // What a full disk has taken of it.
+                try? FileManager.default.removeItem(at: file)
+                throw error
+            }
+            return file
+        } catch {
+            throw PictureFitError.notWritable((folder ?? FormPart.temporaryFolder).path, underlyingError: error)
+        }
+    }
+}
+
+/// Lets a number of tasks work at once, in the order in which they came.
+final class PictureTurns: Sendable {
+    private struct State {
+        var free: Int
+        var waiting: [(id: UInt64, continuation: CheckedContinuation<Void, any Error>)] = []
+        var lastID: UInt64 = 0
+        /// Waits that were cancelled before they began.
+        var cancelled: Set<UInt64> = []
+    }
+
+    private let state: Mutex<State>
+
+    init(_ count: Int) {
+        state = Mutex(State(free: count))
+    }
+
+    /// Waits for a turn, which ends with ``finish()``.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled first.
+    func wait() async throws {
+        try Task.checkCancellation()
+        let id = state.withLock { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result: Result<Void, any Error>? = state.withLock { state in
+                    if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
+                    if state.free > 0 {
+                        state.free -= 1
+                        return .success(())
+                    }
+                    state.waiting.append((id, continuation))
+                    return nil
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+                guard let index = state.waiting.firstIndex(where: { $0.id == id }) else {
+                    state.cancelled.insert(id)
+                    return nil
+                }
+                return state.waiting.remove(at: index).continuation
+            }
+            continuation?.resume(throwing: CancellationError())
+        }
+        // A task that was cancelled while it had its turn leaves a mark that no one else removes.
+        state.withLock { _ = $0.cancelled.remove(id) }
+    }
+
+    /// Passes the turn to the next that waits.
+    func finish() {
+        let next = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+            guard !state.waiting.isEmpty else {
+                state.free += 1
+                return nil
+            }
+            return state.waiting.removeFirst().continuation
+        }
+        next?.resume()
+    }
+}
+
+/// A picture within its limit.
+///
+/// A new file has neither EXIF nor XMP: the place, the time, the camera and its owner are gone, and the pixels are
+/// upright. The color profile is kept. An original keeps all of it: remove it with `FormPart.metadata`.
+public struct FittedPicture: Sendable {
+    /// The file, or the bytes if the picture was passed as bytes.
+    ///
+    /// A new file belongs to the caller, who removes it after the upload.
+    public let content: FormPart.Content
+
+    /// The number of bytes.
+    public let bytes: Int64
+
+    /// The picture's size when it is shown upright; `nil` for an original whose size could not be read.
+    public let size: PictureSize?
+
+    /// The quality of the JPEG, from 50 to 82, as libjpeg counts it; `nil` for an original.
+    ///
+    /// The quality is read from the quantization tables of the JPEG, so a number means the same whichever encoder wrote
+    /// them. A quality is a little higher than 82 if the encoder's own scale has no such step.
+    public let quality: Int?
+
+    /// The picture's media type, as its bytes show it; `nil` for an original of an unknown type.
+    public let contentType: MediaType?
+
+    /// Whether the picture is the one that was passed in, byte for byte.
+    public let isOriginal: Bool
+
+    /// How many times it was encoded: 0 for an original, else at most 6.
+    public let encodings: Int
+
+    /// The name to send it by: the original's, with an extension that fits what it is now.
+    ///
+    /// - Parameter filename: The name of the original, such as `IMG_0001.HEIC`, which becomes `IMG_0001.jpg`.
+    public func filename(for filename: String) -> String {
+        guard !isOriginal, MediaType.forExtension(of: filename) != .jpeg else { return filename }
+        guard let dot = filename.lastIndex(of: "."), MediaType.forExtension(of: filename) != nil else {
+            return filename.isEmpty ? "picture.jpg" : "\(filename).jpg"
+        }
+        let stem = filename[..<dot]
+        return "\(stem.isEmpty ? "picture" : stem).jpg"
+    }
+}

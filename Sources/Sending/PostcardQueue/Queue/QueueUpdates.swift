@@ -1,0 +1,153 @@
+/// The uploads of a queue as an asynchronous sequence: the current list at once, and a new one after each change.
+///
+/// ```swift
+/// for try await uploads in queue.updates(limit: 100) {
+///     show(uploads)
+/// }
+/// ```
+///
+/// Lists are at least 250 milliseconds apart, and changes in between are combined. On Apple platforms, the queue is
+/// notified of uploads that other processes enqueue or change. On Linux, the next list has such changes, but they cause none
+/// by themselves: a list follows once this process begins, ends or changes an upload.
+public struct QueueUpdates: AsyncSequence, Sendable {
+    let queue: UploadQueue
+    let limit: Int
+    let start: QueuedUpload.ID
+    /// Whether the limit applies to the newest uploads instead of the oldest.
+    var keepsNewest = false
+
+    /// Waits for changes of the queue, and reads the uploads after each.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let queue: UploadQueue
+        private let limit: Int
+        private let start: QueuedUpload.ID
+        private let keepsNewest: Bool
+        private var changes: AsyncStream<Void>.Iterator
+        private var last: ContinuousClock.Instant?
+        /// The rows as they were read, and the version of the queue's rows before that.
+        private var rows: [QueuedUpload] = []
+        private var version: Int?
+
+        init(_ updates: QueueUpdates) {
+            queue = updates.queue
+            limit = updates.limit
+            start = updates.start
+            keepsNewest = updates.keepsNewest
+            changes = queue.opening.updates.stream().makeAsyncIterator()
+        }
+
+        /// Waits for the next change and returns the uploads, or `nil` if the task is cancelled.
+        ///
+        /// - Throws: ``UploadQueueError`` if the database cannot be read.
+        public mutating func next() async throws -> [QueuedUpload]? { try await nextList()?.uploads }
+
+        /// Waits for the next change, and reads the rows unless there is only progress.
+        mutating func nextList() async throws -> (uploads: [QueuedUpload], hasNewRows: Bool)? {
+            if let last { try? await Task.sleep(until: last + .milliseconds(250), clock: .continuous) }
+            guard await changes.next(isolation: #isolation) != nil else { return nil }
+            last = .now
+            let latest = queue.opening.updates.version
+            let hasNewRows = version != latest
+            if hasNewRows {
+                rows = try await queue.rows(limit: limit, after: keepsNewest ? nil : start)
+                version = latest
+            }
+            return (try await queue.current(rows), hasNewRows)
+        }
+    }
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(self)
+    }
+}
+
+extension UploadQueue {
+    /// Follows the uploads, to show them.
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum number of uploads in a list, oldest first. Defaults to no limit.
+    ///   - id: The identifier after which the list starts. Defaults to 0: from the beginning.
+    public func updates(limit: Int = .max, after id: QueuedUpload.ID = 0) -> QueueUpdates {
+        QueueUpdates(queue: self, limit: limit, start: id)
+    }
+}
+
+/// The uploads of a queue that have ended, each at least once: those that the app has not acknowledged, in the order in
+/// which they ended, and then each other upload when it ends.
+///
+/// ```swift
+/// for try await upload in queue.outcomes {
+///     if case .done(let response) = upload.state { try save(response, of: upload) }
+///     try await queue.acknowledge(upload)
+/// }
+/// ```
+///
+/// An upload that the app has acknowledged is not given again, also after restarts, unless it is retried and ends once
+/// more. One that is not acknowledged stays in the queue with its response, and the next loop begins with it.
+///
+/// On Linux, uploads that another process ends are given when this process sends or changes an upload.
+public struct QueueOutcomes: AsyncSequence, Sendable {
+    let queue: UploadQueue
+
+    /// Reads the uploads that have ended, and waits for others.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let queue: UploadQueue
+        private var changes: AsyncStream<Void>.Iterator
+        /// The number of the last end that was read.
+        private var last: Int64 = 0
+        /// Uploads that were read and not returned yet.
+        private var read: ArraySlice<QueuedUpload> = []
+
+        init(_ queue: UploadQueue) {
+            self.queue = queue
+            changes = queue.opening.ends.stream().makeAsyncIterator()
+        }
+
+        /// Waits for an upload that has ended and returns it, or `nil` if the task is cancelled.
+        ///
+        /// - Throws: ``UploadQueueError`` if the database cannot be read.
+        public mutating func next() async throws -> QueuedUpload? {
+            while true {
+                if let upload = read.popFirst() { return upload }
+                let (uploads, last) = try await queue.unacknowledged(after: last)
+                if last > self.last {
+                    (read, self.last) = (uploads[...], last)
+                } else if await changes.next(isolation: #isolation) == nil {
+                    return nil
+                }
+            }
+        }
+    }
+
+    public func makeAsyncIterator() -> Iterator { Iterator(queue) }
+}
+
+extension UploadQueue {
+    /// The uploads that are done, failed or cancelled, each until the app acknowledges it: see ``QueueOutcomes``.
+    public var outcomes: QueueOutcomes { QueueOutcomes(queue: self) }
+
+    /// Notes that the app knows how an upload has ended. ``outcomes`` does not give it again. If it is done, it is
+    /// removed as ``DoneUploads`` says.
+    ///
+    /// - Parameter upload: The upload, as ``outcomes`` has given it. If it was retried and has ended again since, that
+    ///   end is not acknowledged.
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    public func acknowledge(_ upload: QueuedUpload) async throws(UploadQueueError) { try await acknowledge([upload]) }
+
+    /// Notes that the app knows how several uploads have ended, in one write.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    public func acknowledge(_ uploads: [QueuedUpload]) async throws(UploadQueueError) {
+        try await work { [time] store throws(UploadQueueError) in try store.acknowledge(uploads, at: time.date()) }
+    }
+
+    /// Reads uploads that have ended and that the app has not acknowledged, in the order in which they ended.
+    ///
+    /// - Parameter end: The number of the end after which they start. Defaults to 0: the first.
+    /// - Returns: The uploads, and the number of the last end that was read.
+    package func unacknowledged(
+        after end: Int64 = 0
+    ) async throws(UploadQueueError) -> (uploads: [QueuedUpload], last: Int64) {
+        try await work { store throws(UploadQueueError) in try store.unacknowledged(after: end) }
+    }
+}

@@ -1,0 +1,88 @@
+import GRDB
+import PostcardFoundation
+
+/// The ends of uploads that the app has not acknowledged. Each is called within one transaction.
+extension Database {
+    /// The numbers of the ends that the app has not acknowledged, and their uploads.
+    ///
+    /// - Parameters:
+    ///   - end: The number after which they start.
+    ///   - limit: The maximum number of them.
+    func unacknowledgedEnds(after end: Int64, limit: Int) throws -> [(end: Int64, id: QueuedUpload.ID)] {
+        // The queue has written no value of another type.
+        try Row.fetchAll(
+            self,
+            sql: """
+                SELECT ended, id FROM upload INDEXED BY upload_ended
+                WHERE ended IS NOT NULL AND ended > ? AND typeof(ended) = 'integer' ORDER BY ended, id LIMIT ?
+                """, arguments: [end, limit]
+        ).map { (try $0.decode(Int64.self, forColumn: "ended"), try $0.decode(Int64.self, forColumn: "id")) }
+    }
+
+    /// Notes that the app knows of an end. Does nothing if the upload has ended again since.
+    func acknowledge(_ end: Int64, of id: QueuedUpload.ID) throws {
+        try cachedStatement(sql: "UPDATE upload SET ended = NULL WHERE id = ? AND ended = ?")
+            .execute(arguments: [id, end])
+    }
+}
+
+extension QueueStore {
+    /// The maximum number of uploads that are read at once: each may have a response of 64 KiB.
+    private static let batch = 50
+
+    func unacknowledged(after end: Int64) throws(UploadQueueError) -> (uploads: [QueuedUpload], last: Int64) {
+        try database.read { db in
+            let ends = try db.unacknowledgedEnds(after: end, limit: Self.batch)
+            let uploads = try ends.compactMap { end in
+                do { return try db.upload(end.id) } catch is RowDamage { return nil }
+            }
+            return (uploads, ends.last?.end ?? end)
+        }
+    }
+
+    func acknowledge(_ uploads: [QueuedUpload], at now: Date) throws(UploadQueueError) {
+        let ends = uploads.compactMap { upload in upload.end.map { (end: $0, id: upload.id) } }
+        if ends.isEmpty { return }
+        try database.write { db in
+            for (end, id) in ends { try db.acknowledge(end, of: id) }
+            try db.removeOldDoneUploads(done, at: now)
+        }
+        updates.notify()
+    }
+}
+
+/// Uploads that are done: how many there were, and which are no longer listed. An upload whose end the app has not
+/// acknowledged is listed. Each is called within one transaction.
+extension Database {
+    /// The number of uploads that were done, including those that were removed since.
+    var doneCount: Int {
+        get throws {
+            // There is one row, unless someone has changed that.
+            let count = try Int64.fetchOne(self, sql: "SELECT CAST(max(done) AS INTEGER) FROM queue") ?? 0
+            return Int(clamping: min(max(count, 0), Row.maximumCount))
+        }
+    }
+
+    /// The uploads that were done and need no longer be listed.
+    func oldDoneUploads(_ kept: DoneUploads, at now: Date) throws -> Set<QueuedUpload.ID> {
+        let done = "SELECT id FROM upload INDEXED BY upload_done WHERE state = 'done' AND ended IS NULL"
+        var old: Set<QueuedUpload.ID> = []
+        if let age = kept.maximumAge {
+            let limit = now.addingTimeInterval(-(age / .seconds(1))).timeIntervalSince1970
+            old.formUnion(try QueuedUpload.ID.fetchAll(self, sql: "\(done) AND finished < ?", arguments: [limit]))
+        }
+        if let count = kept.maximumCount {
+            old.formUnion(
+                try QueuedUpload.ID.fetchAll(
+                    self, sql: "\(done) ORDER BY finished DESC, id DESC LIMIT -1 OFFSET ?", arguments: [count]))
+        }
+        return old
+    }
+
+    /// Removes the uploads that were done and need no longer be listed. Their bodies are removed already.
+    func removeOldDoneUploads(_ kept: DoneUploads, at now: Date) throws {
+        for id in try oldDoneUploads(kept, at: now) {
+            try execute(sql: "DELETE FROM upload WHERE id = ?", arguments: [id])
+        }
+    }
+}
