@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// The files of the package that the tests read: documents, scripts, sources.
 package enum Repository {

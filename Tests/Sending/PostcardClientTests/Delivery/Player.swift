@@ -36,7 +36,7 @@ struct Player {
         self.init(
             DeliveryMachine(
                 DeliveryMachine.Rules(
-                    url: request.url, retry: ordinary, hasInterceptors: hasInterceptors, delivery: delivery),
+                    url: request.url, retryPolicy: ordinary, hasInterceptors: hasInterceptors, delivery: delivery),
                 resumption: Resumption(policy, resource: resource)), request, known)
     }
 

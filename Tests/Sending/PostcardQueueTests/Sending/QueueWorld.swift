@@ -310,7 +310,7 @@ struct QueueWorld {
         case .callHandlers:
             calls += handlers
             handlers = 0
-        case .rest, .giveUp, .end: break
+        case .rest, .giveUp, .fault, .end: break
         }
         return .done
     }
