@@ -68,7 +68,8 @@ let targets: [Target] =
     ]
         + modes.map { mode in
             .testTarget(
-                name: "PetsTests\(mode.name)", dependencies: ["Pets"] + products, path: mode.name.isEmpty ? "Tests/\(name)" : "Tests/Linked/\(name)\(mode.name)",
+                name: "PetsTests\(mode.name)", dependencies: ["Pets"] + products,
+                path: mode.name.isEmpty ? "Tests/\(name)" : "Tests/Linked/\(name)\(mode.name)",
                 swiftSettings: settings + mode.settings + index)
         } + diary
     : [

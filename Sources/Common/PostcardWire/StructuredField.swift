@@ -1,10 +1,14 @@
 import PostcardFoundation
 
-/// The part of Structured Field Values (RFC 9651) that uploads need: integers, booleans and bytes are read, and
-/// everything else is only checked.
-enum StructuredField: Equatable {
+/// The part of Structured Field Values (RFC 9651) that uploads need: integers, booleans, strings and bytes are
+/// read, and everything else is only checked.
+///
+/// swift-http-structured-headers reads all types, keeps decimals and parameters, and refuses a field of any length only
+/// once it has read it; a field of an upload is one value, read for each request.
+package enum StructuredField: Equatable {
     case integer(Int64)
     case boolean(Bool)
+    case string(String)
     case bytes([UInt8])
     /// A value of another type.
     case other
@@ -16,7 +20,7 @@ enum StructuredField: Equatable {
     private static let maximumBytes = 4 << 10
 
     /// A field that is one item (§4.2.3), without its parameters.
-    static func item(_ text: String) -> StructuredField? {
+    package static func item(_ text: String) -> StructuredField? {
         read(text) { reader throws(StructuredFieldReader.Malformed) in try reader.item() }
     }
 
@@ -143,7 +147,7 @@ struct StructuredFieldReader {
             }
         case UInt8(ascii: "-"): return try number()
         case let byte? where byte.isDigit: return try number()
-        case UInt8(ascii: "\""): try skipString()
+        case UInt8(ascii: "\""): return try string()
         case UInt8(ascii: "%"): try skipDisplayString()
         case UInt8(ascii: ":"): return try bytes()
         case UInt8(ascii: "@"):
@@ -169,16 +173,20 @@ struct StructuredFieldReader {
         return .other
     }
 
-    private mutating func skipString() throws(Malformed) {
+    private mutating func string() throws(Malformed) -> StructuredField {
         rest.removeFirst()
+        var text = ""
         while true {
-            switch try next() {
-            case UInt8(ascii: "\""): return
+            var byte = try next()
+            switch byte {
+            case UInt8(ascii: "\""): return .string(text)
             case UInt8(ascii: "\\"):
-                guard ["\"", "\\"].contains(Unicode.Scalar(try next())) else { throw Malformed() }
-            case 0x20...0x7E: continue
+                byte = try next()
+                guard ["\"", "\\"].contains(Unicode.Scalar(byte)) else { throw Malformed() }
+            case 0x20...0x7E: break
             default: throw Malformed()
             }
+            text.unicodeScalars.append(Unicode.Scalar(byte))
         }
     }
 

@@ -110,7 +110,8 @@ struct ReadmeTests {
         #expect(rows.count == 5)
         for (_, product, trait) in rows {
             let sources = try #require(
-                FileManager.default.enumerator(at: Repository.sources(of: String(product)), includingPropertiesForKeys: nil))
+                FileManager.default.enumerator(
+                    at: Repository.sources(of: String(product)), includingPropertiesForKeys: nil))
             let message = "#error(\"\(product) needs the trait \(trait) of this package:"
             #expect(
                 sources.contains { file in

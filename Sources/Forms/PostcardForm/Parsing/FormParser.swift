@@ -29,32 +29,32 @@ public struct FormParser: Sendable {
     public private(set) var offset: Int64
 
     /// The offset at which the body begins: 0, except for the content of a part.
-    private let start: Int64
+    let start: Int64
     /// The name of all parts, if they are the files of one field.
-    private let fieldName: String?
-    private let limits: FormLimits
-    private let delimiter: Delimiter
-    private var state: State
+    let fieldName: String?
+    let limits: FormLimits
+    let delimiter: Delimiter
+    var state: State
 
     // These two belong to the states `header` and `failed`. They are kept outside because a state that owns memory is
     // retained and released at every step, which makes forms of tiny parts a third slower.
-    private var block = HeaderBlock(offset: 0, padding: 0)
-    private var problem: FormProblem?
+    var block = HeaderBlock(offset: 0, padding: 0)
+    var problem: FormProblem?
 
     /// The number of parts so far.
-    private var partCount = 0
+    var partCount = 0
 
     /// The part whose content is read.
-    private var part: OpenPart?
+    var part: OpenPart?
 
-    private struct OpenPart {
+    struct OpenPart {
         let index: Int
         let isFile: Bool
         var length: Int64 = 0
     }
 
     /// What the parser reads next.
-    private enum State {
+    enum State {
         /// Before the first delimiter, or in a part's content, with `matched` bytes of a delimiter read. If the match
         /// fails, the first `imagined` of them are not content: they are the line break that the body's start, or the
         /// blank line after a header, counts as.
@@ -71,7 +71,7 @@ public struct FormParser: Sendable {
     }
 
     /// What was read after the boundary.
-    private enum DelimiterEnd {
+    enum DelimiterEnd {
         case nothing
         case dash
         case padding(length: Int)
@@ -160,7 +160,7 @@ public struct FormParser: Sendable {
     /// Not inlined: the closure above is then small enough to be inlined, which saves a tenth of the time of a chunk of
     /// 1 KiB.
     @inline(never)
-    private mutating func failTooLarge() -> FormProblem {
+    mutating func failTooLarge() -> FormProblem {
         let index = if case .header = state { Int?(partCount) } else { part?.index }
         return fail(limits.bodyTooLarge(from: start, part: index))
     }
@@ -191,11 +191,11 @@ public struct FormParser: Sendable {
         }
     }
 
-    private func truncated(in place: String, part partIndex: Int?) -> FormProblem {
+    func truncated(in place: String, part partIndex: Int?) -> FormProblem {
         FormProblem(.truncated, at: offset, part: partIndex, "The body ends after \(offset) bytes, inside \(place).")
     }
 
-    private mutating func nextEvent(
+    mutating func nextEvent(
         in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> FormEvent? {
         while position < end {
@@ -224,12 +224,12 @@ public struct FormParser: Sendable {
         return nil
     }
 
-    private mutating func advance(_ position: inout Int, by count: Int) {
+    mutating func advance(_ position: inout Int, by count: Int) {
         position += count
         offset += Int64(count)
     }
 
-    private mutating func fail(_ problem: FormProblem) -> FormProblem {
+    mutating func fail(_ problem: FormProblem) -> FormProblem {
         state = .failed
         self.problem = problem
         return problem
@@ -240,7 +240,7 @@ public struct FormParser: Sendable {
 
 extension FormParser {
     /// Continues a match that began in an earlier chunk. Returns the bytes that turn out to be content.
-    private mutating func resume(
+    mutating func resume(
         _ matched: Int, imagined: Int, in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> FormBytes? {
         let length = delimiter.matchLength(from: matched, in: bytes, at: position, end: end)
@@ -258,7 +258,7 @@ extension FormParser {
     }
 
     /// Looks for the next delimiter. Returns the content before it.
-    private mutating func search(
+    mutating func search(
         in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> FormBytes? {
         let start = position
@@ -277,7 +277,7 @@ extension FormParser {
     }
 
     /// Counts bytes as the part's content or as preamble, and checks the limits. Returns those to pass on.
-    private mutating func content(_ found: FormBytes, end: Int64) throws(FormProblem) -> FormBytes? {
+    mutating func content(_ found: FormBytes, end: Int64) throws(FormProblem) -> FormBytes? {
         guard found.count > 0 else { return nil }
         guard var part else {
             if end - start > limits.maximumPreambleBytes { throw fail(limits.preambleTooLarge(from: start)) }
@@ -299,103 +299,11 @@ extension FormParser {
     }
 }
 
-// MARK: - Delimiters
-
-extension FormParser {
-    /// Reads a byte after the boundary, or the line break there.
-    private mutating func readDelimiterEnd(
-        _ seen: DelimiterEnd, imagined: Int, in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
-    ) throws(FormProblem) -> FormEvent? {
-        let byte = bytes[position]
-        switch (seen, byte) {
-        case (.nothing, .dash):
-            state = .delimiterEnd(.dash, imagined: imagined)
-        case (.dash, .dash):
-            advance(&position, by: 1)
-            state = .closed(blanks: 0, sawCarriageReturn: false)
-            return endPart()
-        case (.nothing, .space), (.nothing, .tab):
-            state = .delimiterEnd(.padding(length: 1), imagined: imagined)
-        case (.padding(let length), .space), (.padding(let length), .tab):
-            if length >= limits.maximumHeaderBytes { throw fail(limits.paddingTooLarge(at: offset, part: partCount)) }
-            state = .delimiterEnd(.padding(length: length + 1), imagined: imagined)
-        case (.nothing, .carriageReturn) where position + 1 < end && bytes[position + 1] == .lineFeed:
-            // The usual ending. The states in between are for bodies that are cut here.
-            advance(&position, by: 2)
-            return try beginHeader(padding: 0)
-        case (.nothing, .carriageReturn):
-            state = .delimiterEnd(.carriageReturn(padding: 0), imagined: imagined)
-        case (.padding(let length), .carriageReturn):
-            state = .delimiterEnd(.carriageReturn(padding: length), imagined: imagined)
-        case (.carriageReturn(let padding), .lineFeed):
-            advance(&position, by: 1)
-            return try beginHeader(padding: padding)
-        case (.nothing, .lineFeed), (.padding, .lineFeed):
-            throw fail(.bareLineFeed(at: offset, part: part?.index))
-        case (.carriageReturn, _):
-            throw fail(.bareCarriageReturn(at: offset - 1, part: part?.index))
-        case (.padding, _):
-            throw fail(
-                FormProblem(
-                    .malformedDelimiter, at: offset, part: part?.index,
-                    "A delimiter is followed by more than spaces and tabs on its line."))
-        case (.nothing, _), (.dash, _):
-            // Not a delimiter after all. The byte itself is read again.
-            state = .content(matched: 0, imagined: 0)
-            let dash = if case .dash = seen { 1 } else { 0 }
-            return try content(.held(imagined..<(delimiter.count + dash)), end: offset).map(FormEvent.bytes)
-        }
-        advance(&position, by: 1)
-        return nil
-    }
-
-    /// Begins the header of the next part.
-    private mutating func beginHeader(padding: Int) throws(FormProblem) -> FormEvent? {
-        if partCount >= limits.maximumParts { throw fail(limits.tooManyParts(at: offset)) }
-        block = HeaderBlock(offset: offset, padding: padding)
-        state = .header
-        return endPart()
-    }
-
-    /// The event for the end of the current part, if there is one.
-    private mutating func endPart() -> FormEvent? {
-        defer { part = nil }
-        return part == nil ? nil : .partEnded
-    }
-
-    /// Reads one byte after the close delimiter's dashes.
-    private mutating func readCloseLine(
-        blanks: Int64, sawCarriageReturn: Bool, in bytes: UnsafeRawBufferPointer, at position: inout Int
-    ) throws(FormProblem) {
-        switch (sawCarriageReturn, bytes[position]) {
-        case (false, .space), (false, .tab):
-            if blanks >= limits.maximumEpilogueBytes { throw fail(limits.epilogueTooLarge(at: offset)) }
-            state = .closed(blanks: blanks + 1, sawCarriageReturn: false)
-        case (false, .carriageReturn): state = .closed(blanks: blanks, sawCarriageReturn: true)
-        case (false, .lineFeed), (true, .lineFeed): state = .epilogue(length: blanks)
-        default:
-            throw fail(
-                FormProblem(
-                    .textAfterCloseDelimiter, at: offset, "The close delimiter is followed by text on its line."))
-        }
-        advance(&position, by: 1)
-    }
-
-    /// Skips what follows the close delimiter (RFC 2046 §5.1.1).
-    private mutating func passEpilogue(length: Int64, at position: inout Int, end: Int) throws(FormProblem) {
-        let count = Int64(end - position)
-        let allowed = limits.maximumEpilogueBytes - length
-        if count > allowed { throw fail(limits.epilogueTooLarge(at: offset + allowed)) }
-        advance(&position, by: end - position)
-        state = .epilogue(length: length + count)
-    }
-}
-
 // MARK: - Headers
 
 extension FormParser {
     /// Continues a part's header. Returns it once it is complete.
-    private mutating func read(
+    mutating func read(
         in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> PartHeader? {
         do {

@@ -45,7 +45,7 @@ struct CommandFailure: Error, CustomStringConvertible {
         case let error as ValidationError: self.init(description: error.message, status: ExitStatus.usage)
         case let error as UploadStoreError: self.init(description: "\(error)", status: ExitStatus.unwritableOutput)
         case let error as S3Error:
-            let isUsage = error.code == "unusable-address"
+            let isUsage = error.code == .unusableAddress
             self.init(description: error.description, status: isUsage ? ExitStatus.usage : ExitStatus.unavailable)
         case let error as ServerCertificateError:
             self.init(description: error.message, status: ExitStatus.unreadableInput)

@@ -145,35 +145,21 @@ extension UploadKey {
         self.init(text, scope: scope(request.headers))
     }
 
-    /// The draft wants a quoted string (RFC 8941 §3.3.3). Many clients send the text without quotes, which is accepted.
+    /// The draft wants a string of a structured field (RFC 9651 §3.3.3). Many clients send the text without quotes, which
+    /// is accepted.
     static func text(of value: String) -> String? {
-        let text = value.hasPrefix("\"") ? unquoted(value) : value
-        guard let text, (1...maximumBytes).contains(text.utf8.count),
-            text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
-        else { return nil }
+        var text = value
+        if value.utf8.first == UInt8(ascii: "\"") {
+            guard case .string(let content) = StructuredField.item(value) else { return nil }
+            text = content
+        }
+        guard (1...maximumBytes).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            return nil
+        }
         return text
     }
 
     private static let maximumBytes = 255
-
-    private static func unquoted(_ value: String) -> String? {
-        guard value.utf8.count >= 2, value.hasSuffix("\"") else { return nil }
-        var text = ""
-        var isEscaped = false
-        for character in value.unicodeScalars.dropFirst().dropLast() {
-            switch character {
-            case "\\" where !isEscaped: isEscaped = true
-            case "\"" where !isEscaped: return nil
-            case "\"", "\\":
-                text.unicodeScalars.append(character)
-                isEscaped = false
-            default:
-                guard !isEscaped else { return nil }
-                text.unicodeScalars.append(character)
-            }
-        }
-        return isEscaped ? nil : text
-    }
 }
 
 extension HTTPField.Name {

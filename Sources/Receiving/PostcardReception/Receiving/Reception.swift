@@ -68,7 +68,7 @@ package struct Reception<Store: UploadStore>: Sendable {
     ) async throws -> Received {
         var received: Received
         do {
-            received = try await store(request, on: connection, observer: observer, under: key, logger: logger)
+            received = try await save(request, on: connection, observer: observer, under: key, logger: logger)
         } catch let problem as UploadProblem {
             let refusal = await observer?.refusal(for: problem) ?? problem
             countRefusal(refusal)
@@ -175,7 +175,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         throw UploadProblem.uploadNotFound
     }
 
-    private func store(
+    private func save(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, observer: (any FormObserver)?,
         under key: UploadKey?,
         logger: Logger
@@ -211,13 +211,18 @@ package struct Reception<Store: UploadStore>: Sendable {
                 upload: try await finish(upload, with: form, from: connection?.peer, logger: logger), hold: hold,
                 text: form.text, digest: form.digest)
         } catch let error as UploadStoreError {
-            let problem = UploadProblem.store(error)
-            if problem.status.kind == .serverError {
-                logger.error("Could not store a form", metadata: ["error": "\(error)"])
-                meter.storeFailed(.store, error)
-            }
-            throw problem
+            throw problem(of: error, logger: logger)
         }
+    }
+
+    /// The problem of a client whose form the store has not kept. It is logged and counted if it is the store's fault.
+    func problem(of error: UploadStoreError, logger: Logger) -> UploadProblem {
+        let problem = UploadProblem.store(error)
+        if problem.status.kind == .serverError {
+            logger.error("Could not store a form", metadata: ["error": "\(error)"])
+            meter.storeFailed(.store, error)
+        }
+        return problem
     }
 
     private func finish(

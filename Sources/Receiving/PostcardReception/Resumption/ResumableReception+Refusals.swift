@@ -66,10 +66,7 @@ extension ResumableReception {
             do {
                 return try await body()
             } catch let error as UploadStoreError {
-                let problem = UploadProblem.store(error)
-                logger.error("Could not keep an upload", metadata: ["error": "\(error)"])
-                if problem.status.kind == .serverError { reception.meter.storeFailed(.store, error) }
-                throw problem
+                throw reception.problem(of: error, logger: logger)
             }
         } catch let problem as UploadProblem {
             reception.countRefusal(problem)

@@ -216,7 +216,7 @@ public struct PresignedForms: Sendable {
             if error.code == .keyReused { throw UploadProblem.formUsed }
             guard let cause = error.underlyingError as? S3Error else { throw error }
             if cause.status == 412 { throw UploadProblem.objectChanged }
-            if cause.code == "NoSuchKey" { throw UploadProblem.objectNotFound }
+            if cause.storeCode == "NoSuchKey" { throw UploadProblem.objectNotFound }
             throw error
         } catch {
             await upload.discard()

@@ -83,7 +83,7 @@ final class S3Connection: Sendable {
                 ["http", "https"].contains(scheme), Self.isPort(url.port)
             else {
                 throw S3Error(
-                    "unusable-address", "\(endpoint) is not the address of an object store.",
+                    .unusableAddress, "\(endpoint) is not the address of an object store.",
                     advice: "Write it as https://HOST:PORT.")
             }
             self.scheme = scheme

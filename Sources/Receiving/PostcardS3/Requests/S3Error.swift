@@ -1,21 +1,63 @@
 public import PostcardFoundation
 
 /// Why a request to an object store failed.
+///
+/// ```swift
+/// do {
+///     _ = try await S3UploadStore.open(bucket)
+/// } catch let error as S3Error where error.storeCode == "NoSuchBucket" {
+///     // Make the bucket first.
+/// }
+/// ```
 public struct S3Error: Error, Sendable, CustomStringConvertible {
-    /// The code that the store sent, such as `NoSuchBucket`, or one of Postcard's own in lower case, such as
-    /// `unreachable`.
-    public let code: String
+    /// The kind of error; stable across versions.
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        /// The name of the code, such as `unreachable`.
+        public let rawValue: String
+
+        /// Makes a code from its name. The name need not be a known one.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The address is not that of a bucket or of an object store.
+        public static let unusableAddress = Code(rawValue: "unusable-address")
+        /// There are no credentials.
+        public static let noCredentials = Code(rawValue: "no-credentials")
+        /// The settings from which credentials are read are wrong.
+        public static let unusableCredentials = Code(rawValue: "unusable-credentials")
+        /// The store does not answer.
+        public static let unreachable = Code(rawValue: "unreachable")
+        /// The store answered with an error: ``S3Error/storeCode`` is its code.
+        public static let refused = Code(rawValue: "refused")
+        /// The store's answer cannot be read.
+        public static let unexpectedResponse = Code(rawValue: "unexpected-response")
+        /// The store does not do what several receivers on one bucket need.
+        public static let unusableStore = Code(rawValue: "unusable-store")
+        /// The clock of this machine differs from the store's.
+        public static let clockSkew = Code(rawValue: "clock-skew")
+        /// A file is larger than any store accepts.
+        public static let fileTooLarge = Code(rawValue: "file-too-large")
+
+        public var description: String { rawValue }
+    }
+
+    /// The kind of error.
+    public let code: Code
     /// What happened, and where.
     public let message: String
     /// What to do, or `nil` if nothing helps.
     public let advice: String?
+    /// The code that the store sent, such as `NoSuchBucket`; `nil` if the error is not the store's.
+    public let storeCode: String?
     /// The status of the response; `nil` if there was none.
     public let status: Int?
 
-    init(_ code: String, _ message: String, advice: String? = nil, status: Int? = nil) {
+    init(_ code: Code, _ message: String, advice: String? = nil, storeCode: String? = nil, status: Int? = nil) {
         self.code = code
         self.message = message
         self.advice = advice
+        self.storeCode = storeCode
         self.status = status
     }
 
@@ -32,85 +74,101 @@ extension S3Error: LocalizedError {
 
 extension S3Error {
     static let noCredentials = S3Error(
-        "no-credentials", "There are no credentials for the object store.",
+        .noCredentials, "There are no credentials for the object store.",
         advice:
             "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write a profile to ~/.aws/credentials.")
 
     static func unusableCredentials(_ message: String) -> S3Error {
-        S3Error("unusable-credentials", message, advice: "Correct the settings of the AWS command line.")
+        S3Error(.unusableCredentials, message, advice: "Correct the settings of the AWS command line.")
     }
 
     static func unusableAddress(_ address: String, _ reason: String) -> S3Error {
         S3Error(
-            "unusable-address", "\(address) is not the address of a bucket. \(reason)",
+            .unusableAddress, "\(address) is not the address of a bucket. \(reason)",
             advice: "Write it as s3://bucket/path.")
     }
 
     package static func unreachable(_ endpoint: String, _ error: any Error) -> S3Error {
         S3Error(
-            "unreachable", "The object store at \(endpoint) does not answer: \(error)",
+            .unreachable, "The object store at \(endpoint) does not answer: \(error)",
             advice: "Check the address, and that the store runs.")
     }
 
     static func unexpected(_ message: String, status: Int? = nil) -> S3Error {
-        S3Error("unexpected-response", message, status: status)
+        S3Error(.unexpectedResponse, message, status: status)
     }
 
     /// An object has another content than a moment ago.
     static func changed(_ address: String) -> S3Error {
-        S3Error("PreconditionFailed", "\(address) has changed.", status: 412)
+        S3Error(.refused, "\(address) has changed.", storeCode: "PreconditionFailed", status: 412)
     }
 
     /// An object is gone that was there a moment ago.
     static func missing(_ address: String) -> S3Error {
-        S3Error("NoSuchKey", "\(address) is gone.", status: 404)
+        S3Error(.refused, "\(address) is gone.", storeCode: "NoSuchKey", status: 404)
     }
 
     /// An error that the store sent.
-    static func refused(_ code: String, _ message: String, status: Int, at address: String) -> S3Error {
+    static func refused(_ storeCode: String, _ message: String, status: Int, at address: String) -> S3Error {
         let text = message.isEmpty ? "" : ": \(message)"
         return S3Error(
-            code, "The object store answered \(status) \(code) for \(address)\(text)", advice: advice(for: code),
-            status: status)
+            .refused, "The object store answered \(status) \(storeCode) for \(address)\(text)",
+            advice: StoreCause(storeCode)?.advice, storeCode: storeCode, status: status)
     }
 
-    private static func advice(for code: String) -> String? {
-        switch code {
-        case "InvalidAccessKeyId": "The store does not know this key. Check AWS_ACCESS_KEY_ID and the endpoint."
-        case "SignatureDoesNotMatch": "Check AWS_SECRET_ACCESS_KEY and the region."
-        case "AccessDenied", "AllAccessDisabled":
-            "Allow the key to read, write, list and delete in the bucket."
-        case "ExpiredToken", "InvalidToken", "TokenRefreshRequired": "Get new temporary credentials."
-        case "NoSuchBucket": "Make the bucket, or correct its name."
-        case "RequestTimeTooSkewed":
-            "Set the clock of this machine, by NTP: it differs from the store's by more than 15 minutes."
-        case "AuthorizationHeaderMalformed", "PermanentRedirect", "AuthorizationQueryParametersError":
-            "The bucket is in another region. Set AWS_REGION."
-        case "SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "OperationAborted",
-            "ConditionalRequestConflict":
-            "Try again later."
-        case "NotImplemented": "Use a store that has this."
-        case "QuotaExceeded", "InsufficientStorage", "XMinioStorageFull": "Make room in the store."
-        case "XAmzContentSHA256Mismatch", "BadDigest": "The bytes were changed on the way. Try again."
-        default: nil
-        }
-    }
+    private var cause: StoreCause? { storeCode.flatMap(StoreCause.init) }
 
     /// Whether the same request may succeed later.
     var isTransient: Bool {
-        switch code {
-        case "unreachable", "SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "OperationAborted",
-            "ConditionalRequestConflict", "XAmzContentSHA256Mismatch", "BadDigest", "unexpected-response":
-            true
-        default: [429, 500, 502, 503, 504].contains(status ?? 0)
-        }
+        [.unreachable, .unexpectedResponse].contains(code) || [.busy, .alteredBytes].contains(cause)
+            || [429, 500, 502, 503, 504].contains(status ?? 0)
     }
 
     /// Whether the credentials have ended or were replaced.
-    var isOfCredentials: Bool {
-        ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId"].contains(code)
-    }
+    var isOfCredentials: Bool { [.endedCredentials, .unknownKey].contains(cause) }
 
     /// Whether the store has no room left.
-    var isFull: Bool { ["QuotaExceeded", "InsufficientStorage", "XMinioStorageFull"].contains(code) || status == 507 }
+    var isFull: Bool { cause == .full || status == 507 }
+}
+
+/// What a code of an object store means ("Error responses" in the reference of Amazon S3, and what other stores add).
+private enum StoreCause {
+    case unknownKey, wrongSecret, notAllowed, endedCredentials, noBucket, wrongClock, otherRegion, busy, notImplemented
+    case full, alteredBytes
+
+    init?(_ code: String) {
+        switch code {
+        case "InvalidAccessKeyId": self = .unknownKey
+        case "SignatureDoesNotMatch": self = .wrongSecret
+        case "AccessDenied", "AllAccessDisabled": self = .notAllowed
+        case "ExpiredToken", "InvalidToken", "TokenRefreshRequired": self = .endedCredentials
+        case "NoSuchBucket": self = .noBucket
+        case "RequestTimeTooSkewed": self = .wrongClock
+        case "AuthorizationHeaderMalformed", "PermanentRedirect", "AuthorizationQueryParametersError":
+            self = .otherRegion
+        case "SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "OperationAborted",
+            "ConditionalRequestConflict":
+            self = .busy
+        case "NotImplemented": self = .notImplemented
+        case "QuotaExceeded", "InsufficientStorage", "XMinioStorageFull": self = .full
+        case "XAmzContentSHA256Mismatch", "BadDigest": self = .alteredBytes
+        default: return nil
+        }
+    }
+
+    var advice: String {
+        switch self {
+        case .unknownKey: "The store does not know this key. Check AWS_ACCESS_KEY_ID and the endpoint."
+        case .wrongSecret: "Check AWS_SECRET_ACCESS_KEY and the region."
+        case .notAllowed: "Allow the key to read, write, list and delete in the bucket."
+        case .endedCredentials: "Get new temporary credentials."
+        case .noBucket: "Make the bucket, or correct its name."
+        case .wrongClock: "Set the clock of this machine, by NTP: it differs from the store's by more than 15 minutes."
+        case .otherRegion: "The bucket is in another region. Set AWS_REGION."
+        case .busy: "Try again later."
+        case .notImplemented: "Use a store that has this."
+        case .full: "Make room in the store."
+        case .alteredBytes: "The bytes were changed on the way. Try again."
+        }
+    }
 }

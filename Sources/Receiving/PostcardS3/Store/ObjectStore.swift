@@ -81,7 +81,7 @@ struct ObjectStore: Sendable {
     func delete(_ key: String) async throws {
         do {
             _ = try await connection.response(to: S3Request(method: .DELETE, key: prefix + key))
-        } catch let error as S3Error where error.status == 404 && error.code != "NoSuchBucket" {
+        } catch let error as S3Error where error.status == 404 && error.storeCode != "NoSuchBucket" {
         }
     }
 
@@ -141,7 +141,7 @@ struct ObjectStore: Sendable {
     private func found<Value>(_ body: () async throws -> Value) async throws -> Value? {
         do {
             return try await body()
-        } catch let error as S3Error where error.status == 404 && error.code == "NoSuchKey" {
+        } catch let error as S3Error where error.status == 404 && error.storeCode == "NoSuchKey" {
             return nil
         }
     }
@@ -258,7 +258,7 @@ struct ObjectStore: Sendable {
             _ = try await connection.response(
                 to: S3Request(
                     method: .POST, key: prefix + key, query: [("uploadId", upload)], body: ByteBuffer(string: body)))
-        } catch let error as S3Error where error.code == "NoSuchUpload" || error.isTransient {
+        } catch let error as S3Error where error.storeCode == "NoSuchUpload" || error.isTransient {
             guard try await head(key)?.size == size else { throw error }
         }
     }
@@ -268,7 +268,7 @@ struct ObjectStore: Sendable {
         do {
             _ = try await connection.response(
                 to: S3Request(method: .DELETE, key: prefix + key, query: [("uploadId", upload)]))
-        } catch let error as S3Error where error.code == "NoSuchUpload" {
+        } catch let error as S3Error where error.storeCode == "NoSuchUpload" {
         }
     }
 

@@ -111,7 +111,7 @@ final class ObjectWriter {
         let number = tags.count + sending.count + 1
         guard number <= Self.maximumParts else {
             throw S3Error(
-                "file-too-large", "A file has more than \(Self.maximumParts) parts of 8 MiB, which no store accepts.")
+                .fileTooLarge, "A file has more than \(Self.maximumParts) parts of 8 MiB, which no store accepts.")
         }
         guard let (body, block) = take(gathering), body.readableBytes > 0 else { return }
         sending.append(

@@ -30,7 +30,7 @@ struct StoreProbe: Sendable {
 
     private func lack(_ what: String, _ why: String) -> S3Error {
         S3Error(
-            "unusable-store", "The object store at \(objects.endpoint) \(what). \(why)",
+            .unusableStore, "The object store at \(objects.endpoint) \(what). \(why)",
             advice: "Use a store that does this, such as Amazon S3 or Ceph.")
     }
 
@@ -38,7 +38,7 @@ struct StoreProbe: Sendable {
         let skew = objects.bucket.clock().timeIntervalSince(time)
         guard abs(skew) > Self.maximumSkew else { return }
         throw S3Error(
-            "clock-skew",
+            .clockSkew,
             "The clock of this machine is \(Int(abs(skew))) seconds \(skew > 0 ? "ahead of" : "behind") that of the "
                 + "object store at \(objects.endpoint).",
             advice: "Set the clock of this machine, by NTP.")

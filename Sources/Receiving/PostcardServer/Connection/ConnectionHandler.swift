@@ -16,32 +16,32 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPResponsePart
 
-    private let options: ConnectionOptions
-    private let onEarlyRefusal: EarlyRefusal.Observer
-    private var state = ConnectionState()
-    private var rate: TransferRate
+    let options: ConnectionOptions
+    let onEarlyRefusal: EarlyRefusal.Observer
+    var state = ConnectionState()
+    var rate: TransferRate
     /// Whether the channel is a stream of HTTP/2. It has a single request, and no `Connection` header.
-    private var isStream = false
+    var isStream = false
 
     /// Since when the client has sent nothing, not counting the time in which the server did not read.
-    private var quietSince = NIODeadline.distantPast
+    var quietSince = NIODeadline.distantPast
     /// Since when the server has not read, or `nil` while it waits for the client.
-    private var pausedSince: NIODeadline?
-    private var silenceCheck: Scheduled<Void>?
+    var pausedSince: NIODeadline?
+    var silenceCheck: Scheduled<Void>?
     /// The ends of responses that are not in the socket yet.
-    private var unsentEnds = 0
-    private var progress: ResponseProgress
+    var unsentEnds = 0
+    var progress: ResponseProgress
     /// Succeed once all parts of responses are in the socket.
-    private var flushPromises: [EventLoopPromise<Void>] = []
-    private let wire = WireBytes()
+    var flushPromises: [EventLoopPromise<Void>] = []
+    let wire = WireBytes()
     /// Closes a TLS connection without requests.
-    private weak var watch: ConnectionWatch?
+    weak var watch: ConnectionWatch?
     /// Whether the next final response is the last of the connection, whatever it says.
-    private var endsWithResponse = false
+    var endsWithResponse = false
     /// Why the bytes received are not accepted as a request.
-    private var refusal = EarlyRefusal(problem: .malformedRequest, bytes: [])
+    var refusal = EarlyRefusal(problem: .malformedRequest, bytes: [])
     /// Succeed once the connection is closed, if closing has to wait.
-    private var closePromises: [EventLoopPromise<Void>] = []
+    var closePromises: [EventLoopPromise<Void>] = []
 
     init(options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer) {
         self.options = options
@@ -172,7 +172,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     @discardableResult
-    private func fail(
+    func fail(
         _ interruption: RequestInterruption, original: any Error, context: ChannelHandlerContext
     ) -> ConnectionState.FailureAction {
         let action = state.inputFailed()
@@ -315,98 +315,6 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             endInput(context: context)
             context.close(mode: .all, promise: promise)
         }
-    }
-
-    // MARK: - Closing and timeouts
-
-    private func linger(context: ChannelHandlerContext) {
-        // A stream's output ends with its response, and closing it would close the whole stream.
-        if !isStream { context.close(mode: .output, promise: nil) }
-        quietSince = context.eventLoop.now
-        checkSilence(context: context, after: options.drainTimeout)
-        context.read()
-    }
-
-    private func closeNow(context: ChannelHandlerContext) {
-        endInput(context: context)
-        context.close(mode: .all, promise: nil)
-    }
-
-    /// Nothing is read from here on. To the reader of a body, the end of the connection would look like the end of the body.
-    private func endInput(context: ChannelHandlerContext) {
-        if state.silence == .inBody {
-            fail(.disconnected(ChannelError.eof), original: ChannelError.eof, context: context)
-        }
-        state.closes()
-    }
-
-    private func checkSilence(context: ChannelHandlerContext, after delay: Duration) {
-        silenceCheck?.cancel()
-        // A timeout of zero must not keep the event loop busy.
-        let delay = max(
-            min(delay, options.gracePeriod, options.idleTimeout, options.keepAliveTimeout), .milliseconds(10))
-        silenceCheck = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { [self] in
-            silenceCheckDue(context: context)
-        }
-    }
-
-    /// Closes the connection of a client that does not read: its response keeps a file and memory in use.
-    private func checkReading(context: ChannelHandlerContext) {
-        let next = progress.check(
-            at: context.eventLoop.now, acknowledged: acknowledgedBytes(context: context), isStream: isStream,
-            isClosing: !closePromises.isEmpty)
-        if let next { checkSilence(context: context, after: next) } else { closeNow(context: context) }
-    }
-
-    /// How many bytes of the connection, with all its streams, the client has acknowledged.
-    private func acknowledgedBytes(context: ChannelHandlerContext) -> UInt64? {
-        (isStream ? context.channel.parent : context.channel).flatMap(SocketProgress.acknowledgedBytes)
-    }
-
-    private func checkSending(quiet: Duration, context: ChannelHandlerContext) {
-        var interruption = RequestInterruption.tooSlow(options.idleTimeout)
-        if quiet < options.idleTimeout {
-            if let next = rate.check(at: context.eventLoop.now) {
-                return checkSilence(context: context, after: min(options.idleTimeout - quiet, next))
-            }
-            interruption = .belowMinimumRate(options.minimumBytesPerSecond)
-        }
-        fail(interruption, original: interruption, context: context)
-        checkSilence(context: context, after: options.idleTimeout)
-    }
-
-    private func silenceCheckDue(context: ChannelHandlerContext) {
-        guard progress.unsentParts == 0 else { return checkReading(context: context) }
-        let now = context.eventLoop.now
-        let quiet = quietSince.duration(to: now)
-        switch state.silence {
-        case .inBody where pausedSince == nil:
-            checkSending(quiet: quiet, context: context)
-        case .beforeRequests:
-            closeUnless(options.idleTimeout - quiet, context: context)
-        case .betweenRequests:
-            closeUnless(timeForRequest(quiet: quiet, at: now), context: context)
-        case .afterLastResponse(let drain):
-            closeUnless(drain.time(options.drainTimeout) - quiet, context: context)
-        case .inBody, .expected:
-            if closePromises.isEmpty {
-                checkSilence(context: context, after: options.idleTimeout)
-            } else {
-                closeNow(context: context)
-            }
-        }
-    }
-
-    /// How much longer the client may take to send the next request.
-    private func timeForRequest(quiet: Duration, at now: NIODeadline) -> Duration {
-        // The head of a request that has begun has to arrive within the idle timeout.
-        if let since = wire.incompleteSince { return options.idleTimeout - since.duration(to: now) }
-        // A stream has a single request.
-        return (isStream ? options.idleTimeout : options.keepAliveTimeout) - quiet
-    }
-
-    private func closeUnless(_ rest: Duration, context: ChannelHandlerContext) {
-        if rest > .zero { checkSilence(context: context, after: rest) } else { closeNow(context: context) }
     }
 }
 

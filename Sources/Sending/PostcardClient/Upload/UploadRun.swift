@@ -65,14 +65,14 @@ extension UploadClient {
 
 /// Carries out what ``DeliveryMachine`` decides for one upload.
 final class UploadRun: Sendable {
-    private let client: UploadClient
-    private let job: UploadJob
-    private let start: ContinuousClock.Instant
-    private let log: UploadLog
-    private let events: UploadEventQueue?
-    private let progress: ProgressReporter?
+    let client: UploadClient
+    let job: UploadJob
+    let start: ContinuousClock.Instant
+    let log: UploadLog
+    let events: UploadEventQueue?
+    let progress: ProgressReporter?
     /// The header fields before any interceptor has adapted the request.
-    private let headerFields: HTTPFields
+    let headerFields: HTTPFields
 
     /// - Parameters:
     ///   - client: The client.
@@ -258,166 +258,6 @@ final class UploadRun: Sendable {
     }
 }
 
-// MARK: - The request
-
-extension UploadRun {
-    /// Makes the request of the form.
-    ///
-    /// - Parameters:
-    ///   - limits: What its prepared parts must fit.
-    ///   - refusal: The refusal of a larger form, if there was one.
-    ///   - folder: The folder of prepared files, which is made if it is needed.
-    private func preparedRequest(
-        within limits: FormSizeLimits, after refusal: UploadError?, in folder: inout PreparationFolder?
-    ) async throws -> UploadRequest {
-        guard case .form(let form) = job.content, form.needsPreparation else { return try await request(job.content) }
-        if refusal != nil {
-            events?.put(.preparing)
-            log.preparingAgain(within: limits)
-        }
-        do {
-            let files = try await PreparationFolder.make()
-            folder = files
-            let prepared = try await withinTotalTimeout(after: refusal) {
-                try await form.prepared(within: limits, in: files.url)
-            }
-            return try await request(.form(prepared))
-        } catch let error where !(error is CancellationError || error is UploadError) {
-            if let refusal { throw refusal.adding(preparationError: error) }
-            throw (error as? FormError).map(UploadError.form) ?? error
-        }
-    }
-
-    @concurrent private func request(_ content: UploadJob.Content) async throws -> UploadRequest {
-        var layout: FormLayout
-        let problem: FormProblem?
-        do throws(FormError) {
-            switch content {
-            case .form(let form): layout = try form.layout()
-            case .layout(let given): layout = given
-            }
-            problem = try client.rules?.problems(in: layout).first
-        } catch {
-            throw UploadError.form(error)
-        }
-        if let problem { throw UploadError.brokenRule(problem) }
-        if let presigned = job.presigned, case .form(let form) = content {
-            layout = try presigned.form.layout(of: form, layout, at: presigned.now)
-        }
-        if job.isForObjectStore, let length = layout.contentLength, !client.transport.sendsContentLength(of: length) {
-            throw UploadError.brokenPolicy(
-                job.url, "A store needs the length of \(length) bytes first, and the transport does not send it.",
-                fix: "Use AsyncHTTPTransport, or raise URLSessionTransport's maximumBytesInMemory.")
-        }
-        job.noteLayout?(layout)
-        var fields = headerFields
-        if let limit = client.network.expectContinueAbove, layout.contentLength ?? .max > limit {
-            fields[.expect] = "100-continue"
-        }
-        let body = UploadBody(
-            layout, rateLimit: client.network.rateLimit,
-            digests: client.responses.verification == nil ? nil : ContentDigests(of: layout.parts))
-        if client.responses.sendsDigests, let digest = try await Self.digest(of: body) {
-            fields[.reprDigest] = digest.fieldValue
-            fields[.wantReprDigest] = BodyDigest.want
-        }
-        return try UploadRequest(
-            url: job.url, method: job.method, headerFields: fields, body: body,
-            maximumResponseBytes: client.responses.maximumBytes)
-    }
-
-    /// Adds its digest to a request that appends to an upload. That of the whole form has one already.
-    private func digested(_ request: UploadRequest) async throws -> UploadRequest {
-        guard client.responses.sendsDigests, request.method == .patch, let body = request.body,
-            body.contentType == PartialUpload.mediaType, let digest = try await Self.digest(of: body)
-        else { return request }
-        var request = request
-        request.headerFields[.contentDigest] = digest.fieldValue
-        return request
-    }
-
-    /// - Returns: `nil` if the bytes can be read only once, or there are none.
-    private static func digest(of body: UploadBody) async throws -> BodyDigest? {
-        guard body.isReplayable, body.contentLength != 0 else { return nil }
-        do {
-            return try await body.digestOfAll()
-        } catch let error as FormError {
-            throw UploadError.form(error)
-        }
-    }
-
-    /// Sends requests of an attempt.
-    private func sender(_ attempt: Int, acceptsEarly: Bool) -> RequestSender {
-        RequestSender(
-            client: client,
-            limits: RequestTimeouts.Limits(
-                idle: client.timeouts.idle, connect: client.timeouts.connect, response: client.timeouts.response,
-                total: client.timeouts.total.map { ($0, start.advanced(by: $0)) }),
-            attempt: attempt, acceptsEarly: acceptsEarly, log: log, progress: progress)
-    }
-
-    /// Sends a request without the form, beside the attempts.
-    private func sender(within total: Duration, idle: Duration? = nil, connect: Duration? = nil) -> RequestSender {
-        RequestSender(
-            client: client,
-            limits: RequestTimeouts.Limits(
-                idle: idle, connect: connect, total: (total, client.time.clock.instant.advanced(by: total))),
-            attempt: 1, acceptsEarly: false, log: log, progress: nil)
-    }
-}
-
-extension UploadError {
-    /// The same refusal, with the reason why the form cannot be prepared for the limit that it reports.
-    fileprivate func adding(preparationError error: any Error) -> UploadError {
-        var refusal = adding("The form cannot be prepared for that limit: \(error)")
-        refusal.underlyingError = error
-        return refusal
-    }
-}
-
-// MARK: - The files
-
-extension UploadRun {
-    /// Checks that files have not changed, and reads what an earlier process has sent of them.
-    @concurrent private static func check(
-        _ request: UploadRequest, readBytes: Int64?
-    ) async throws -> DeliveryMachine.Event {
-        do {
-            try request.body?.layout.checkFiles()
-            if let readBytes { try await request.body?.digest(first: readBytes) }
-            return .checked
-        } catch let error as FormError {
-            throw UploadError.form(error)
-        }
-    }
-
-    /// Compares a response with the form.
-    private func verify(_ response: UploadResponse, to request: UploadRequest) async throws -> DeliveryMachine.Event {
-        try await completeDigests(of: request)
-        try client.responses.verification?.verify(response, to: request)
-        return .verified
-    }
-
-    /// Reads a form whose response was accepted before the whole form was sent, so that it can be compared.
-    private func completeDigests(of request: UploadRequest) async throws {
-        guard let body = request.body, body.isReplayable, let digests = body.digests, digests.sentParts == nil else {
-            return
-        }
-        do {
-            try await withinTotalTimeout {
-                do {
-                    try await body.digest()
-                } catch let error as FormError {
-                    throw UploadError.form(error)
-                }
-            }
-        } catch var error as UploadError {
-            error.delivery = .accepted
-            throw error.adding("The server has accepted the form, which could not be compared with the response.")
-        }
-    }
-}
-
 // MARK: - Interceptors
 
 extension UploadRun {
@@ -490,7 +330,7 @@ extension UploadRun {
     /// - Parameters:
     ///   - error: The error of the attempt before.
     ///   - work: The work.
-    private func withinTotalTimeout<Value: Sendable>(
+    func withinTotalTimeout<Value: Sendable>(
         after error: UploadError? = nil, _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         try await client.withinTotalTimeout(since: start, of: job.url, after: error, work)

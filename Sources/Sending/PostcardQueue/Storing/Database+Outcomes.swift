@@ -2,21 +2,6 @@ import GRDB
 import PostcardClient
 import PostcardFoundation
 
-/// What an attempt counts as that did not deliver the form.
-enum AttemptCount: Sendable, Equatable {
-    /// A failure.
-    ///
-    /// - Parameter conflicts: The number of conflicts in a row.
-    case failure(conflicts: Int)
-    /// A request whose header fields were out of date. The next one has fresh ones.
-    case staleFields
-    /// A form whose signature has ended. The next one has another.
-    case staleForm
-    /// An interruption, which may be one of several in a row.
-    case interruption
-    case nothing
-}
-
 /// The ends of uploads and the changes by hand, as changes to their rows. Each is called within one write.
 extension Database {
     /// Ends an upload that the server accepted. This also applies if it was cancelled or paused since: the server has

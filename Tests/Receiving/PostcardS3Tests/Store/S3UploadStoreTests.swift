@@ -199,7 +199,7 @@ struct S3UploadStoreTests {
             _ = try await S3UploadStore.open(bucket)
             Issue.record("The bucket was opened in spite of \(code).")
         } catch let error as S3Error {
-            #expect(error.code == code)
+            #expect((error.storeCode ?? error.code.rawValue) == code)
             #expect(error.advice != nil)
         } catch {
             Issue.record(error)

@@ -61,13 +61,13 @@ struct UnusualAnswerTests {
                 "<ListBucketResult>\(isFirst ? entry : "")<IsTruncated>true</IsTruncated></ListBucketResult>")
         }
         let error = await #expect(throws: S3Error.self) { try await objects.listAll("files/") { _ in } }
-        #expect(error?.code == "unexpected-response")
+        #expect(error?.code == .unexpectedResponse)
     }
 
     @Test func `an object whose size a HEAD does not say is not taken for an empty one`() async throws {
         let (objects, _) = try Self.store { _ in Self.response(200) }
         let error = await #expect(throws: S3Error.self) { try await objects.head("records/a") }
-        #expect(error?.code == "unexpected-response")
+        #expect(error?.code == .unexpectedResponse)
         let (empty, _) = try Self.store { _ in Self.response(200, "", ["content-length": "0"]) }
         #expect(try await empty.head("records/a")?.size == 0)
     }

@@ -262,6 +262,9 @@ struct QueueWorld {
             case .giveUp(let problem):
                 self.problem = problem
                 return .gaveUp
+            case .fault(let fault):
+                Issue.record(fault)
+                return .ended
             case .end: return .ended
             default: break
             }
