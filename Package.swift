@@ -262,7 +262,7 @@ let package = Package(
                 + products("HummingbirdHTTP2", "NIOHTTP2", "NIOHTTPTypesHTTP2", "NIOSSL", when: tls)),
         .module(
             "PostcardS3", in: .receiving,
-            uses: ["PostcardForm", "PostcardFoundation", "PostcardStore"] + [
+            uses: ["PostcardForm", "PostcardFoundation", "PostcardStore", "PostcardWire"] + [
                 .target(name: "PostcardReception", condition: server),
                 .target(name: "PostcardServer", condition: server),
             ],
@@ -273,7 +273,7 @@ let package = Package(
             "PostcardReceiver", in: .receiving,
             uses: [
                 "PostcardCLibrary", "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardFoundation",
-                "PostcardReception", "PostcardServer",
+                "PostcardReception", "PostcardServer", "PostcardWire",
             ],
             products: products("Crypto", "HTTPTypes", "Logging", "SystemPackage")
                 + products(

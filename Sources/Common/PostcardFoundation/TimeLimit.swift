@@ -31,3 +31,21 @@ package func until<Value: Sendable>(
         return value
     }
 }
+
+extension Duration {
+    /// A wait that grows with each failure in a row, up to the longest one.
+    ///
+    /// - Parameters:
+    ///   - failures: The number of failures in a row, with the latest.
+    ///   - first: The wait after one failure.
+    ///   - longest: The longest wait.
+    ///   - factor: By how much the wait grows with each further failure. Defaults to 2.
+    package static func growing(
+        after failures: Int, from first: Duration, upTo longest: Duration, by factor: Int = 2
+    ) -> Duration {
+        var wait = first
+        // More failures would make it longer than any limit.
+        for _ in 1..<min(max(failures, 1), 64) where wait < longest { wait *= factor }
+        return min(wait, longest)
+    }
+}

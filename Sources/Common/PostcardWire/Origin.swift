@@ -1,15 +1,32 @@
 package import HTTPTypes
 package import PostcardFoundation
 
+/// The port of an address.
+package enum Port {
+    /// The ports that a server can have. A receiver that may choose one is given 0.
+    package static let valid = 1...65535
+
+    /// The port of an address that names none (RFC 9110 §4.2.1 and §4.2.2).
+    package static func ofScheme(_ scheme: String?) -> Int { scheme?.lowercased() == "https" ? 443 : 80 }
+
+    /// A host and a port, such as `example.com:8080` or `[::1]:8080` (RFC 3986 §3.2).
+    ///
+    /// - Parameter scheme: The scheme whose own port is left out. Defaults to `nil`: the port is always written.
+    package static func authority(_ host: String, _ port: Int, of scheme: String? = nil) -> String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return scheme != nil && port == ofScheme(scheme) ? name : "\(name):\(port)"
+    }
+}
+
 extension URL {
     /// The port, or that of the scheme.
-    package var portOrDefault: Int { port ?? (scheme?.lowercased() == "https" ? 443 : 80) }
+    package var portOrDefault: Int { port ?? Port.ofScheme(scheme) }
+
+    /// Whether the port exists, if the address names one.
+    package var hasValidPort: Bool { port.map(Port.valid.contains) ?? true }
 
     /// The host and port, such as `example.com:443`.
-    package var address: String {
-        let host = host() ?? ""
-        return "\(host.contains(":") ? "[\(host)]" : host):\(portOrDefault)"
-    }
+    package var address: String { Port.authority(host() ?? "", portOrDefault) }
 
     /// The scheme, host and port (RFC 6454 §4), such as `https://example.com:443`.
     package var origin: String { "\(scheme?.lowercased() ?? "")://\(address.lowercased())" }

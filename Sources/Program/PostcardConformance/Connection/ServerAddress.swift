@@ -1,4 +1,5 @@
 import PostcardFoundation
+import PostcardWire
 
 /// An http or https URL, as a connection and a request need it.
 package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
@@ -30,7 +31,7 @@ package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
         else { return nil }
         isSecure = scheme == "https"
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        port = components.port ?? (isSecure ? 443 : 80)
+        port = components.port ?? Port.ofScheme(scheme)
         let path = components.percentEncodedPath
         target = (path.isEmpty ? "/" : path) + (components.percentEncodedQuery.map { "?\($0)" } ?? "")
         self.url = url
@@ -62,7 +63,6 @@ package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
 
     /// The value of the field `Host`.
     var authority: String {
-        let name = host.contains(":") ? "[\(host)]" : host
-        return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
+        Port.authority(host, port, of: isSecure ? "https" : "http")
     }
 }

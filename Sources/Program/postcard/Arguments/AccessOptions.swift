@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PostcardReceiver
 import PostcardServer
+import PostcardWire
 import SystemPackage
 
 /// Who may use `serve`, and its certificate.
@@ -123,7 +124,7 @@ struct ListeningOptions: ParsableArguments {
     var path = "/uploads"
 
     func validate() throws {
-        guard (0...65535).contains(port) else { throw ValidationError("\(port) is not a port.") }
+        guard port == 0 || Port.valid.contains(port) else { throw ValidationError("\(port) is not a port.") }
         guard path.hasPrefix("/"), !path.contains("//"), !path.contains(where: { "?#{}*: ".contains($0) }) else {
             throw ValidationError("'\(path)' is not a valid path. Begin it with a slash, such as /api/v1/images.")
         }

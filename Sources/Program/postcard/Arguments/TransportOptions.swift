@@ -216,7 +216,7 @@ struct TransportOptions: ParsableArguments {
     /// The proxy that a URL names, or a host and port.
     private static func proxy(_ text: String) throws -> HTTPClient.Configuration.Proxy {
         let url = URLComponents(string: text.contains("://") ? text : "http://\(text)")
-        guard let url, let host = url.host, !host.isEmpty, (1...65535).contains(url.port ?? 1080) else {
+        guard let url, let host = url.host, !host.isEmpty, Port.valid.contains(url.port ?? 1080) else {
             // The text may have a password.
             throw ValidationError("The proxy is not a URL with a host. Write it as http://host:port.")
         }
@@ -239,7 +239,7 @@ struct TransportOptions: ParsableArguments {
 
         init(_ argument: String) throws {
             let pieces = argument.split(separator: ":", maxSplits: 2)
-            guard pieces.count == 3, let port = Int(pieces[1]), (1...65535).contains(port) else {
+            guard pieces.count == 3, let port = Int(pieces[1]), Port.valid.contains(port) else {
                 throw ValidationError("'\(argument)' is not host:port:address, such as example.com:443:127.0.0.1.")
             }
             host = String(pieces[0])

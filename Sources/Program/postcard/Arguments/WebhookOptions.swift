@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import PostcardFoundation
 import PostcardReceiver
+import PostcardWire
 
 /// The endpoint to which `serve` announces each record, and the secrets that sign the messages.
 struct WebhookOptions: ParsableArguments {
@@ -41,7 +42,7 @@ struct WebhookOptions: ParsableArguments {
             return
         }
         guard let url = URL(string: webhook), ["http", "https"].contains(url.scheme?.lowercased()),
-            let host = url.host(), !host.isEmpty, (1...65535).contains(url.port ?? 80)
+            let host = url.host(), !host.isEmpty, url.hasValidPort
         else { throw ValidationError("--webhook must be an address such as https://app.example/hooks/postcard.") }
         guard url.user() == nil, url.password() == nil else {
             throw ValidationError("--webhook must have no password in it: the signature shows who sends a message.")

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PostcardDoctor
 import PostcardForm
+import PostcardWire
 
 struct Explain: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -87,7 +88,7 @@ struct Explain: AsyncParsableCommand {
 
     func validate() throws {
         if let listen {
-            guard (0...65535).contains(listen) else { throw ValidationError("\(listen) is not a port.") }
+            guard listen == 0 || Port.valid.contains(listen) else { throw ValidationError("\(listen) is not a port.") }
             guard file == nil, contentType == nil, entry == nil else {
                 throw ValidationError(
                     "--listen receives a request from the network, and cannot be used with a file, --content-type "

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import PostcardReception
 import PostcardServer
+import PostcardWire
 
 /// Refuses requests whose `Host` is not a name of this machine, or is repeated.
 ///
@@ -62,7 +63,7 @@ enum Authority {
     }
 
     private static func normal(_ authority: some StringProtocol, in scheme: String) -> String {
-        let port = scheme == "https" ? ":443" : ":80"
+        let port = ":\(Port.ofScheme(scheme))"
         let name = authority.lowercased()
         return name.hasSuffix(port) ? String(name.dropLast(port.count)) : name
     }

@@ -9,6 +9,7 @@ import NIOCore
 import PostcardFoundation
 package import PostcardReception
 public import PostcardServer
+import PostcardWire
 import ServiceLifecycle
 public import SystemPackage
 
@@ -155,91 +156,24 @@ public struct Receiver: Sendable {
     public func application(
         onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }
     ) throws -> some ApplicationProtocol {
-        let store: any MaintainedUploadStore =
-            switch storage {
-            case .directory(let path):
-                try LocalUploadStore(directory: path, keptFreeBytes: keptFreeBytes, logger: logger)
-            case .store(let open): open
-            }
-        let local = store as? LocalUploadStore
-        let metrics = MetricsCollector()
-        let meter = UploadMeter(factory: metrics.withThatOfProcess)
+        let parts = try Parts(of: self)
         let router = Router()
-        var limits = ShareLimits(
-            uploads, connections: maximumConnections.map(OpenFiles.allowed) ?? OpenFiles.maximumConnections)
-        limits[.listeners] = LiveEvents.maximumListeners
-        if let maximum = retention?.maximumBytes { limits[.excessBytes] = StoreLimit.tenth(of: maximum) }
-        if !connections.trustedProxies.isEmpty {
-            // A proxy's connections are not limited, and each of its clients takes one for a request. So the share of
-            // requests has to be one of connections.
-            limits[.requests] = min(limits[.requests], limits[.connections])
-        }
-        let shares = ShareAccount(limits, meter: meter, logger: logger)
-        let live = LiveEvents(shares: shares)
-        let inspector = inspection.map { options in
-            RequestInspector(options: options) { live.publish(.request($0)) }
-        }
-        router.add(middleware: TraceMiddleware())
-        router.add(middleware: RequestLog(report: onRequest))
-        // Before the others, because it records the requests that they refuse.
-        if let inspector {
-            router.add(
-                middleware: InspectionMiddleware(inspector: inspector, uploadPath: uploads.path, scheme: scheme))
-        }
-        let keeper = retention.map { policy in
-            RetentionKeeper(of: store, by: policy, meter: meter, logger: logger, shares: shares) { id in
-                inspector?.forget(id)
-                live.publish(.deleted(id))
-            }
-        }
-        let webhooks = try self.webhooks(of: store, meter)
-        router.add(
-            middleware: OutcomeMiddleware { outcome in
-                switch outcome {
-                case .recorded(let record): live.publish(.uploaded(record))
-                case .deleted(let id):
-                    inspector?.forget(id)
-                    live.publish(.deleted(id))
-                case .repeated: break
-                }
-                keeper?.note(outcome)
-                webhooks?.note(outcome)
-            })
-        let origins = OriginPolicy(
-            allowed: Set(allowedOrigins.map { $0.lowercased() }), isSecure: certificate != nil)
-        router.add(middleware: OriginMiddleware(policy: origins))
-        router.add(middleware: ProblemMiddleware())
-        let judgesHost = LoopbackAddress.contains(host) && tokens.isOpen
-        router.add(
-            middleware: HostMiddleware(
-                allowed: judgesHost ? Set(allowedHosts.map(Authority.normalName)) : nil, meter: meter))
-        router.add(
-            middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
-        // All routes together, because forms may be posted to one of the receiver's own paths.
-        var routes = Routes<BasicRequestContext>()
-        routes.addUploads(to: store, options: uploads, meter: meter, shares: shares, limit: keeper?.limit)
-        addPages(
-            to: &routes, of: store, live: live, inspector: inspector, budget: ResponseBudget(shares),
-            hasThumbnails: local != nil && thumbnailCommand != nil)
-        if let local { addThumbnails(of: local, shares, to: &routes) }
-        addStatus(of: store, meter, to: &routes)
-        let page = MetricsPage(collector: metrics, shares: shares, local: local, webhooks: webhooks, started: Date())
-        routes.addReading("/metrics") { _, _, _ in await page.response() }
-        if let webhooks { routes.addReading("/webhooks") { _, _, _ in try webhooks.response() } }
-        routes.install(on: router)
-        var services: [any Service] = [StoreSweep(of: store, meter: meter, logger: logger)]
-        if let keeper { services.append(keeper) }
-        if let webhooks { services.append(webhooks) }
+        for middleware in middleware(of: parts) { router.add(middleware: middleware) }
+        routes(of: parts).install(on: router)
+        var services: [any Service] = [StoreSweep(of: parts.store, meter: parts.meter, logger: logger)]
+        if let keeper = parts.keeper { services.append(keeper) }
+        if let webhooks = parts.webhooks { services.append(webhooks) }
         var application = Application(
-            responder: BriefResponder(base: router.buildResponder()), server: try makeServer(meter, inspector, shares),
+            responder: BriefResponder(base: router.buildResponder()),
+            server: try makeServer(parts.meter, parts.inspector, parts.shares),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
             services: services,
             onServerRunning: { channel in
-                await limitConnections(of: channel, shares)
+                await limitConnections(of: channel, parts.shares)
                 await onRunning(url(port: channel.localAddress?.port ?? port))
             },
             logger: logger)
-        application.beforeServerStarts { await keeper?.waitUntilBegun() }
+        application.beforeServerStarts { await parts.keeper?.waitUntilBegun() }
         return application
     }
 
@@ -252,7 +186,7 @@ public struct Receiver: Sendable {
         }
     }
 
-    private func webhooks(of store: any MaintainedUploadStore, _ meter: UploadMeter) throws -> WebhookDeliverer? {
+    func webhooks(of store: any MaintainedUploadStore, _ meter: UploadMeter) throws -> WebhookDeliverer? {
         guard let webhook else { return nil }
         guard let store = store as? any OutboxStore else {
             throw UploadStoreError(
@@ -268,7 +202,7 @@ public struct Receiver: Sendable {
         return options
     }
 
-    private var scheme: String { certificate == nil ? "http" : "https" }
+    var scheme: String { certificate == nil ? "http" : "https" }
 
     private func makeServer(
         _ meter: UploadMeter, _ inspector: RequestInspector?, _ shares: ShareAccount
@@ -294,7 +228,7 @@ public struct Receiver: Sendable {
         #endif
     }
 
-    private func addPages(
+    func addPages(
         to routes: inout Routes<BasicRequestContext>, of store: any MaintainedUploadStore, live: LiveEvents,
         inspector: RequestInspector?, budget: ResponseBudget, hasThumbnails: Bool
     ) {
@@ -324,7 +258,7 @@ public struct Receiver: Sendable {
         }
     }
 
-    private func addThumbnails(
+    func addThumbnails(
         of store: LocalUploadStore, _ shares: ShareAccount, to routes: inout Routes<BasicRequestContext>
     ) {
         #if os(macOS) || os(Linux)
@@ -339,7 +273,7 @@ public struct Receiver: Sendable {
         #endif
     }
 
-    private func addStatus(
+    func addStatus(
         of store: any MaintainedUploadStore, _ meter: UploadMeter, to routes: inout Routes<BasicRequestContext>
     ) {
         routes.addReading("/health") { _, context, _ in
@@ -364,7 +298,7 @@ public struct Receiver: Sendable {
     }
 
     private func url(port: Int) -> String {
-        host.contains(":") ? "\(scheme)://[\(host)]:\(port)" : "\(scheme)://\(host):\(port)"
+        "\(scheme)://\(Port.authority(host, port))"
     }
 }
 

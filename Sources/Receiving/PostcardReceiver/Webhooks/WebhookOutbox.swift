@@ -1,4 +1,5 @@
 import NIOCore
+import PostcardFoundation
 import PostcardServer
 
 /// Decides when which record is announced to the endpoint of a webhook.
@@ -174,7 +175,7 @@ struct WebhookOutbox: Sendable {
             wait(id, after: attempts, at: now, using: &random)
         case .down(let failures, _, id):
             held.append(id)
-            let wait = Self.wait(after: failures + 2, from: options.firstProbe, upTo: options.longestProbe, by: 2)
+            let wait = Duration.growing(after: failures + 2, from: options.firstProbe, upTo: options.longestProbe, by: 2)
             health = .down(
                 failures: failures + 1, next: now + wait * Double.random(in: 0.8...1.2, using: &random), probe: nil)
         case .down: held.append(id)
@@ -272,20 +273,11 @@ struct WebhookOutbox: Sendable {
 
     // MARK: - Waiting
 
-    /// A wait that grows with each failure.
-    private static func wait(
-        after failures: Int, from first: Duration, upTo longest: Duration, by factor: Int
-    ) -> Duration {
-        var wait = first
-        for _ in 1..<max(failures, 1) where wait < longest { wait *= factor }
-        return min(wait, longest)
-    }
-
     /// Lets a record wait, the longer the more often it has failed.
     private mutating func wait(
         _ id: UploadID, after attempts: Int, at now: Instant, using random: inout some RandomNumberGenerator
     ) {
-        let wait = Self.wait(
+        let wait = Duration.growing(
             after: attempts, from: options.firstWait, upTo: options.longestWait, by: options.factor)
         insert(id, until: now + wait * Double.random(in: 0.8...1.2, using: &random))
     }

@@ -6,6 +6,7 @@ package import NIOHTTP1
 import PostcardForm
 import PostcardFoundation
 import PostcardStore
+import PostcardWire
 import Synchronization
 import Tracing
 
@@ -80,16 +81,14 @@ final class S3Connection: Sendable {
         let endpoint = bucket.endpoint ?? environment["AWS_ENDPOINT_URL_S3"] ?? environment["AWS_ENDPOINT_URL"]
         if let endpoint {
             guard let url = URL(string: endpoint), let scheme = url.scheme, let host = url.host(),
-                ["http", "https"].contains(scheme), Self.isPort(url.port)
+                ["http", "https"].contains(scheme), url.hasValidPort
             else {
                 throw S3Error(
                     .unusableAddress, "\(endpoint) is not the address of an object store.",
                     advice: "Write it as https://HOST:PORT.")
             }
             self.scheme = scheme
-            let isDefault = url.port.map { $0 == (scheme == "https" ? 443 : 80) } ?? true
-            let name = host.contains(":") ? "[\(host)]" : host
-            self.host = isDefault ? name : "\(name):\(url.port ?? 0)"
+            self.host = Port.authority(host, url.portOrDefault, of: scheme)
             let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
             basePath = "\(path)/\(bucket.name)"
         } else {
@@ -133,7 +132,7 @@ final class S3Connection: Sendable {
         var random = surroundings.generator
         let start = surroundings.now()
         let retryTimeout = request.limit.map { min($0, bucket.retryTimeout) } ?? bucket.retryTimeout
-        var pause = Duration.milliseconds(50)
+        var failures = 0
         var newCredentials: S3Credentials?
         while true {
             let used: S3Credentials
@@ -151,11 +150,12 @@ final class S3Connection: Sendable {
                 guard newCredentials != nil else { throw error }
                 logger.notice("The object store refused the credentials; there are new ones")
             } catch let error as S3Error where error.isTransient {
+                failures += 1
+                let pause = Duration.growing(after: failures, from: .milliseconds(50), upTo: .seconds(5), by: 3)
                 let delay = pause * Double.random(in: 0.5...1.5, using: &random)
                 guard start.duration(to: surroundings.now()) + delay < retryTimeout else { throw error }
                 logger.debug("Making a request again", metadata: ["error": "\(error)"])
                 try await surroundings.sleep(delay)
-                pause = min(pause * 3, .seconds(5))
             }
         }
     }
@@ -270,11 +270,8 @@ final class S3Connection: Sendable {
         return (url, date.addingTimeInterval(Double(lifetime)))
     }
 
-    /// Whether the port of a URL exists, if it names one.
-    private static func isPort(_ port: Int?) -> Bool { port.map { (1...65535).contains($0) } ?? true }
-
     private static func fetch(_ request: MetadataRequest, with client: HTTPClient) async throws -> [UInt8] {
-        guard let url = URL(string: request.url), isPort(url.port) else {
+        guard let url = URL(string: request.url), url.hasValidPort else {
             throw S3Error.unusableCredentials("\(request.url) is not the address of a service.")
         }
         var outgoing = HTTPClientRequest(url: request.url)

@@ -129,8 +129,7 @@ public struct RetryPolicy: Sendable, Hashable {
         after attempt: Int, retryAfter: Duration?, using generator: inout some RandomNumberGenerator
     ) -> Duration {
         if let retryAfter { return min(retryAfter, maximumRetryAfter) }
-        let doublings = min(max(attempt - 1, 0), 30)
-        let longest = min(firstDelay * (1 << doublings), maximumDelay)
+        let longest = Duration.growing(after: attempt, from: firstDelay, upTo: maximumDelay)
         let share = min(max(jitter, 0), 1)
         return longest * (1 - share * Double.random(in: 0..<1, using: &generator))
     }

@@ -1,6 +1,7 @@
 public import HTTPTypes
 import PostcardForm
 public import PostcardFoundation
+import PostcardWire
 
 /// Sends one request to a server and returns the response.
 ///
@@ -95,7 +96,7 @@ public struct UploadRequest: Sendable {
             throw .invalidURL(url, "it must begin with http:// or https://")
         }
         guard let host = url.host(), !host.isEmpty else { throw .invalidURL(url, "it has no host") }
-        if let port = url.port, !(1...65535).contains(port) { throw .invalidURL(url, "there is no port \(port)") }
+        if let port = url.port, !Port.valid.contains(port) { throw .invalidURL(url, "there is no port \(port)") }
         self.url = url.withoutCredentials
         self.method = method
         var headerFields = headerFields

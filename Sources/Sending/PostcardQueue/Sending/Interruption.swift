@@ -1,4 +1,5 @@
 import PostcardClient
+import PostcardFoundation
 
 /// Why the system ended an attempt without a response.
 ///
@@ -44,8 +45,7 @@ extension Interruption {
         case .cancelled, .lost, .disconnected: first = 5
         case .insufficientResources: first = 60
         }
-        // More doublings would exceed the longest delay anyway.
-        return min(first * Double(1 << min(max(count - 1, 0), 10)), Self.longestDelay)
+        return Duration.growing(after: count, from: .seconds(first), upTo: .seconds(Self.longestDelay)) / .seconds(1)
     }
 
     /// Why the upload waits or has failed. It may have arrived by then.
