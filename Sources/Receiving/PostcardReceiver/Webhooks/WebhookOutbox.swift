@@ -175,7 +175,8 @@ struct WebhookOutbox: Sendable {
             wait(id, after: attempts, at: now, using: &random)
         case .down(let failures, _, id):
             held.append(id)
-            let wait = Duration.growing(after: failures + 2, from: options.firstProbe, upTo: options.longestProbe, by: 2)
+            let wait = Duration.growing(
+                after: failures + 2, from: options.firstProbe, upTo: options.longestProbe, by: 2)
             health = .down(
                 failures: failures + 1, next: now + wait * Double.random(in: 0.8...1.2, using: &random), probe: nil)
         case .down: held.append(id)
