@@ -1,7 +1,8 @@
 // The inspector: every request as it was received, and what is wrong with it.
 
-import { bytes, count, element, message, time, translated, words } from "./elements.js";
-import { decoded, hexadecimal, snippet } from "./bytes.js";
+import { bytes, element, time, translated, words } from "./elements.js";
+import { decoded, hexadecimal } from "./bytes.js";
+import { command, fieldList, part, problem, section } from "./explained.js";
 import { askForJSON } from "./server.js";
 
 const maximumEntries = 200;
@@ -109,62 +110,6 @@ function description(request, showValues) {
   ].filter(Boolean);
 }
 
-const section = (name, ...children) => element("section", {}, element("h3", {}, words(name)), ...children);
-
-function fieldList(fields) {
-  return element("dl", { class: "header-fields" },
-    fields.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
-}
-
-function problem(each) {
-  const place = [
-    each.part === undefined ? null : words("inPart", { part: each.part }),
-    each.offset === undefined
-      ? null : words(each.place === "head" ? "atHeadByte" : "atByte", { offset: count(each.offset) }),
-  ].filter(Boolean).join(", ");
-  const known = translated(each.code);
-  const [fix, reason] = [known?.fix ?? each.fix, known?.cause ?? each.reason];
-  return element("div", { class: `problem ${each.severity}` },
-    element("h4", {}, each.code, element("span", { class: "state" }, place)),
-    message(each.message, known),
-    each.around ? snippet(each.around, each.offset, each.length) : null,
-    fix ? element("p", { class: "fix" }, element("b", {}, words("fix")), fix) : null,
-    reason ? element("p", { class: "note" }, reason) : null,
-    each.swift ? element("pre", { class: "line" }, each.swift) : null,
-    folded(each).map((line) => element("p", { class: "note" }, line)));
-}
-
-/** Repetitions and consequences of a problem, one line for each kind. */
-function folded({ count: total, also, consequences, otherConsequences }) {
-  return [
-    total > 1 ? words("alsoAt", { places: places(also, total - 1) }) : null,
-    ...consequences.map((each) => words("thenAt", {
-      message: translated(each.code)?.title ?? each.message, code: each.code, places: places(each.places, each.count),
-    })),
-    otherConsequences ? words("moreFollow", { count: count(otherConsequences) }) : null,
-  ].filter(Boolean);
-}
-
-function places(shown, total) {
-  const list = shown.map(({ offset, part }) =>
-    count(offset) + (part === undefined ? "" : ` (${words("inPart", { part })})`)).join(", ");
-  return total > shown.length
-    ? words("bytesAndMore", { places: list, count: count(total - shown.length) }) : words("bytes", { places: list });
-}
-
-function part(each) {
-  const place = each.size
-    ? words("partPlace", {
-      start: count(each.offset), end: count(each.offset + each.size - 1), size: bytes(each.size),
-    })
-    : words("partEmpty", { start: count(each.offset) });
-  return element("li", {},
-    element("h4", {}, each.name, each.filename === undefined ? null : element("span", { class: "file-name" }, each.filename),
-      element("span", { class: "state" }, place)),
-    each.text ? element("p", { class: "value" }, each.text) : null,
-    fieldList(each.headers));
-}
-
 function body(request) {
   const { length, complete, first, last } = request.body;
   if (!length) return null;
@@ -187,27 +132,4 @@ function repeat({ curl, send }) {
   const note = curl.exact ? "curlExact" : curl.line.includes("@body") ? "curlUnknown" : parts;
   return section("repeat",
     command(curl.line, "copy", note), send ? command(send, "copySend", parts) : null);
-}
-
-function command(line, name, note) {
-  const button = element("button", { class: "copy", "data-action": name }, words(name));
-  const code = element("code", {}, line);
-  button.addEventListener("click", async () => {
-    await copy(line, code);
-    button.textContent = words("copied");
-    button.addEventListener("blur", () => { button.textContent = words(name); }, { once: true });
-  });
-  return element("div", { class: "command" },
-    element("pre", { class: "line", tabindex: 0 }, code),
-    element("div", { class: "actions" }, button, element("span", { class: "note" }, words(note))));
-}
-
-/** Without TLS, only a page from this machine may write to the clipboard. */
-async function copy(text, shown) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    getSelection().selectAllChildren(shown);
-    document.execCommand("copy");
-  }
 }
