@@ -62,13 +62,13 @@ docs: set-up-tests
 # Makes the Doctor's page, one file that any browser opens. It takes minutes once, and nothing if the sources are the same.
 page: set-up-tests
 	$(STAGE) 'module' Page/build
-	$(STAGE) 'page' Page/assemble Page/.build/page.wasm .build/page/doctor.html
+	$(STAGE) 'page' Page/assemble Page/.build/page.wasm .build/page/explain.html
 
 # Compares what the page says with what the program says, in Node and in Chromium, and uses the page as people do.
 check-page: page
 	$(STAGE) 'program' swift build --product postcard
 	$(STAGE) 'same findings' Page/check .build/debug/postcard
-	$(STAGE) 'page in Chromium' .build/receivers/bin/python Tests/Browser/doctor.py .build/page/doctor.html .build/debug/postcard
+	$(STAGE) 'page in Chromium' .build/receivers/bin/python Tests/Browser/doctor.py .build/page/explain.html .build/debug/postcard
 
 # Compiles for Apple's platforms, and tests that check with planted defects.
 check-apple: set-up

@@ -1,5 +1,5 @@
 // Explains files with the module, for tests: node Page/explain.mjs MODULE, with a line of JSON for each request on standard
-// input: {"file", "contentType", "entry", "fixed"}. "fixed" names a file for the fixed request.
+// input: {"file", "contentType", "entry", "servers", "fixed"}. "fixed" names a file for the fixed request.
 import fs from 'node:fs';
 import readline from 'node:readline';
 import {instantiate} from './Web/engine.mjs';
@@ -9,9 +9,10 @@ let written = [];
 const load = () => instantiate(compiled, (bytes) => written.push(bytes));
 let doctor = await load();
 for await (const line of readline.createInterface({input: process.stdin})) {
-  const {file, contentType, entry, fixed} = JSON.parse(line);
+  const {file, contentType, entry, servers, fixed} = JSON.parse(line);
   try {
     const input = fs.readFileSync(file);
+    doctor.choose(servers ?? []);
     doctor.begin(contentType, entry);
     doctor.read(input);
     console.log(doctor.finish());

@@ -1,6 +1,6 @@
 // What is wrong with a request, as elements: for the receiver's page, and for the page of the Doctor alone.
 
-import { bytes, count, element, message, translated, words } from "./elements.js";
+import { bytes, count, element, message, offer, translated, words } from "./elements.js";
 import { snippet } from "./bytes.js";
 
 export const section = (name, ...children) => element("section", {}, element("h3", {}, words(name)), ...children);
@@ -76,6 +76,9 @@ export function command(line, name, note) {
     element("pre", { class: "line", tabindex: 0 }, code),
     element("div", { class: "actions" }, button, note ? element("span", { class: "note" }, words(note)) : null));
 }
+
+/** A first form to send, for a page that has none yet. */
+export const example = () => command(`curl -F files=@cat.jpg ${location.origin}${offer.uploadPath}`, "copy");
 
 /** Without TLS, only a page from this machine may write to the clipboard. */
 async function copy(text, shown) {

@@ -2,16 +2,19 @@
 
 import { bytes, element, time, translated, words } from "./elements.js";
 import { decoded, hexadecimal } from "./bytes.js";
-import { command, fieldList, part, problem, section } from "./explained.js";
+import { command, example, fieldList, part, problem, section } from "./explained.js";
 import { askForJSON } from "./server.js";
 
 const maximumEntries = 200;
+
+/** On this machine no one else looks on, so values are shown at once. */
+const isOwnMachine = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 
 export class Requests {
   constructor(place) {
     this.entries = new Map();
     this.list = element("ol", { class: "requests" });
-    this.empty = element("p", { class: "empty", hidden: true }, words("nothingRequested"));
+    this.empty = element("div", { class: "empty", hidden: true }, element("p", {}, words("nothingRequested")), example());
     this.problem = element("p", { class: "problem-line", role: "status" });
     place.append(this.problem, this.list, this.empty);
   }
@@ -52,6 +55,14 @@ export class Requests {
     this.#showWhetherEmpty();
   }
 
+  /** Opens a request, if it is still recorded. */
+  open(id) {
+    const details = this.entries.get(id)?.querySelector("details");
+    if (!details) return;
+    details.open = true;
+    details.scrollIntoView({ block: "nearest" });
+  }
+
   #remove(id) {
     this.entries.get(id)?.remove();
     this.entries.delete(id);
@@ -66,17 +77,21 @@ export class Requests {
       element("summary", {},
         element("span", { class: `status ${kind(entry.status)}` }, `${entry.status ?? words("unanswered")}`),
         element("span", { class: "request-line" }, `${entry.method} ${entry.path}`),
-        entry.code ? element("span", { class: "code" }, entry.code) : null,
-        element("span", { class: "state" }, bytes(entry.bytes)),
+        entry.code ? element("span", { class: "title" }, translated(entry.code)?.title ?? entry.title) : null,
+        element("span", { class: "state" }, entry.declaredBytes
+          ? words("readOf", { read: bytes(entry.bytes), size: bytes(entry.declaredBytes) }) : bytes(entry.bytes)),
         time(entry.received)));
     details.addEventListener("toggle", async () => {
       if (!details.open || details.querySelector(".inside")) return;
       const inside = element("div", { class: "inside" }, words("loading"));
       details.append(inside);
-      await describe(entry, inside);
+      await describe(entry, inside, isOwnMachine ? "?values=shown" : "");
+    });
+    details.addEventListener("toggle", () => {
+      this.opened?.(details.open ? entry.id : undefined);
     });
     return element("li", {
-      "data-id": entry.id, "data-upload": entry.upload ?? "", "data-received": entry.received,
+      "data-id": entry.id, "data-code": entry.code, "data-upload": entry.upload ?? "", "data-received": entry.received,
     }, details);
   }
 }
