@@ -21,7 +21,8 @@ const maximumTextBytes = 64 << 10;
 let source;
 /** What is shown: an answer, or why there is none. */
 let shown = { kind: "starting" };
-let selected;
+let selected = [];
+let isListed = false;
 
 // The worker
 
@@ -111,7 +112,9 @@ function input() {
 const losesReturns = (text) => text.includes("\n") && !text.includes("\r")
   && !/^\s*(\{|\$?\s*curl(\.exe)? |(await )?fetch\(|== Info|[=<]. (Send|Recv)|\d\d:\d\d:\d\d)/.test(text);
 
-const servers = () => [...document.querySelectorAll("#servers input:checked")].map(({ value }) => value);
+/** The chosen servers, also before they are listed. */
+const servers = () => isListed
+  ? [...document.querySelectorAll("#servers input:checked")].map(({ value }) => value) : selected;
 
 function explain(entry) {
   byID("progress").hidden = true;
@@ -227,7 +230,8 @@ function listServers(list) {
     if (shown.kind === "answer" && !shown.answer.error) send("judge", { servers: servers() });
     else explain();
   });
-  chooseServers(selected ?? []);
+  isListed = true;
+  chooseServers(selected);
 }
 
 function chooseServers(names) {
