@@ -19,6 +19,7 @@ const maximumTextBytes = 64 << 10;
 
 /** What is explained: a text as it was pasted, or a file. */
 let source;
+let isTextTyped = false;
 /** What is shown: an answer, or why there is none. */
 let shown = { kind: "starting" };
 let selected = [];
@@ -129,6 +130,7 @@ function explain(entry) {
 
 function choose(next, { isTyped = false } = {}) {
   source = next;
+  isTextTyped = isTyped;
   asked = [];
   if (!source?.file) byID("line-feeds-field").hidden = true;
   byID("chosen").replaceChildren(...(source?.name ? [chosenRow()] : []));
@@ -164,6 +166,10 @@ function takeFile(file) {
 
 let typing;
 
+// The next paste replaces what was not typed.
+textArea.addEventListener("focus", () => {
+  if (!isTextTyped) textArea.select();
+});
 textArea.addEventListener("input", () => {
   clearTimeout(typing);
   typing = setTimeout(() => {

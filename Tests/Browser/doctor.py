@@ -51,7 +51,7 @@ async def paste(page, text):
     """Pastes a text as the clipboard has it, into the focused element."""
     return await page.run(
         "(() => { const data = new DataTransfer(); data.setData('text/plain', " + json.dumps(text) + ");"
-        "globalThis.pastedAt = performance.now();"
+        "document.getElementById('text').select(); globalThis.pastedAt = performance.now();"
         "document.getElementById('text').dispatchEvent(new ClipboardEvent('paste', "
         "{ clipboardData: data, bubbles: true, cancelable: true })) })()")
 
