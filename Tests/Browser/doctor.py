@@ -42,7 +42,9 @@ def check_module():
 
 async def opened(browser, path, fragment="", **settings):
     page = await browser.page(**settings)
-    await page.open(f"file://{os.path.abspath(path)}{fragment}")
+    # The page keeps the language that was chosen last.
+    query = "" if fragment.startswith("?") else "?lang=en"
+    await page.open(f"file://{os.path.abspath(path)}{query}{fragment}")
     await page.expect("document.querySelector('#servers input')", "The Doctor starts")
     return page
 

@@ -49,13 +49,14 @@ private struct FixedReader {
 /// What becomes of an input that is read a second time.
 private enum SecondReading {
     case none
-    case fix(RequestInput?, RequestFixer, FixedReader)
+    case fix(RequestInput?, RequestFixer)
     case body(RequestInput?, RequestSplitter)
 }
 
 nonisolated(unsafe) private var reader = Reader.none
 nonisolated(unsafe) private var answer = Answer()
 nonisolated(unsafe) private var second = SecondReading.none
+nonisolated(unsafe) private var fixedReader = FixedReader()
 nonisolated(unsafe) private var servers: [ServerProfile] = []
 
 private func text(_ pointer: UnsafeRawPointer?, _ count: Int) -> String {
@@ -185,13 +186,13 @@ public func takeAnswer(_ place: UnsafeMutableRawPointer) {
 @_expose(wasm, "beginFix") @_cdecl("beginFix")
 public func beginFix(_ entry: Int) -> Int32 {
     guard let explanation = answer.explanation, explanation.isValid || !explanation.fixable.isEmpty else { return 0 }
-    var reader = FixedReader()
+    fixedReader = FixedReader()
     if let type = answer.contentType {
-        reader.body = FormExamination(contentType: explanation.fixedContentType ?? type)
+        fixedReader.body = FormExamination(contentType: explanation.fixedContentType ?? type)
     } else {
-        reader.request = RequestExamination()
+        fixedReader.request = RequestExamination()
     }
-    second = .fix(secondInput(entry), RequestFixer(explanation), reader)
+    second = .fix(secondInput(entry), RequestFixer(explanation))
     return 1
 }
 
@@ -209,6 +210,11 @@ private func secondInput(_ entry: Int) -> RequestInput? {
     answer.contentType == nil ? RequestInput(entry: entry > 0 ? entry : nil) : nil
 }
 
+private func handOnFixed(_ span: RawSpan) {
+    fixedReader.read(span)
+    handOn(span)
+}
+
 private func handOn(_ span: RawSpan) {
     span.withUnsafeBytes { page_write($0.baseAddress, $0.count) }
 }
@@ -218,23 +224,15 @@ private func handOn(_ span: RawSpan) {
 public func readAgain(_ bytes: UnsafeRawPointer, _ count: Int) {
     let span = UnsafeRawBufferPointer(start: bytes, count: count).bytes
     switch second {
-    case .fix(nil, var fixer, var reader):
+    case .fix(nil, var fixer):
         second = .none
-        fixer.read(span) { piece in
-            reader.read(piece)
-            handOn(piece)
-        }
-        second = .fix(nil, fixer, reader)
-    case .fix(var input?, var fixer, var reader):
+        fixer.read(span, handOn: handOnFixed)
+        second = .fix(nil, fixer)
+    case .fix(var input?, var fixer):
         second = .none
         do throws(InputError) {
-            try input.read(span) { bytes in
-                fixer.read(bytes) { piece in
-                    reader.read(piece)
-                    handOn(piece)
-                }
-            }
-            second = .fix(input, fixer, reader)
+            try input.read(span) { fixer.read($0, handOn: handOnFixed) }
+            second = .fix(input, fixer)
         } catch {}
     case .body(nil, var splitter):
         second = .none
@@ -257,24 +255,16 @@ public func readAgain(_ bytes: UnsafeRawPointer, _ count: Int) {
 public func finishAgain() -> Int32 {
     defer { second = .none }
     switch second {
-    case .fix(let input, var fixer, var reader):
+    case .fix(let input, var fixer):
         if var input {
             do throws(InputError) {
-                try input.finish { bytes in
-                    fixer.read(bytes) { piece in
-                        reader.read(piece)
-                        handOn(piece)
-                    }
-                }
+                try input.finish { fixer.read($0, handOn: handOnFixed) }
             } catch {
                 return 0
             }
         }
-        fixer.finish { piece in
-            reader.read(piece)
-            handOn(piece)
-        }
-        guard let explanation = answer.explanation, reader.isFix(of: explanation) else { return 0 }
+        fixer.finish(handOn: handOnFixed)
+        guard let explanation = answer.explanation, fixedReader.isFix(of: explanation) else { return 0 }
     case .body(var input?, var splitter):
         do throws(InputError) {
             try input.finish { splitter.read($0, handOnHead: { _ in }, handOnBody: handOn) }

@@ -6,13 +6,14 @@ public typealias Data = [UInt8]
 extension [UInt8] {
     package enum Base64Options { case ignoreUnknownCharacters }
 
-    /// Decodes base64 (RFC 4648 §4).
+    /// Decodes base64 (RFC 4648 §4) as Foundation does: more padding than is needed is accepted, and what follows it is ignored
+    /// with the option.
     package init?(base64Encoded text: some Collection<UInt8>, options: Base64Options? = nil) {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
         var count = 0
         var padding = 0
-        for byte in text {
+        decoding: for byte in text {
             let value: UInt8
             switch byte {
             case 0x41...0x5A: value = byte - 0x41
@@ -27,7 +28,10 @@ extension [UInt8] {
                 if options != nil { continue }
                 return nil
             }
-            if padding > 0 { return nil }
+            if padding > 0 {
+                if options != nil, count % 4 == 3 || count % 4 == 2 && padding > 1 { break decoding }
+                return nil
+            }
             bits = bits << 6 | UInt32(value)
             count += 1
             if count % 4 == 0 {
@@ -35,11 +39,10 @@ extension [UInt8] {
                 bits = 0
             }
         }
-        guard (count + padding) % 4 == 0, padding <= 2 else { return nil }
         switch count % 4 {
-        case 0: break
-        case 2: bytes.append(UInt8(bits >> 4 & 0xFF))
-        case 3: bytes += [UInt8(bits >> 10 & 0xFF), UInt8(bits >> 2 & 0xFF)]
+        case 0 where count > 0 || padding == 0: break
+        case 2 where padding > 1: bytes.append(UInt8(bits >> 4 & 0xFF))
+        case 3 where padding > 0: bytes += [UInt8(bits >> 10 & 0xFF), UInt8(bits >> 2 & 0xFF)]
         default: return nil
         }
         self = bytes
