@@ -1,12 +1,14 @@
 // Explains in the background, so that the page stays responsive. One job at a time: a new one ends the one before it.
 
-import { instantiate } from "./engine.mjs";
+import { instantiate, pieceBytes } from "./engine.mjs";
 
 /** A recording that is read whole has to fit into the memory of the module several times. */
 const maximumWholeBytes = 64 << 20;
 const maximumParts = 200;
 /** How many bytes of a fixed request are kept before the browser may move them to its disk. */
 const blobBytes = 4 << 20;
+/** After how many bytes the page hears how much is read. */
+const reportedBytes = 4 << 20;
 
 let compiled;
 let doctor;
@@ -29,14 +31,32 @@ async function renew() {
 
 /** Hands a file on in pieces. Returns whether the job is still wanted at the end. */
 async function stream(job, input, handOn, report = () => {}) {
-  const step = 4 << 20;
-  for (let start = 0; start < input.size; start += step) {
-    const piece = await input.slice(start, start + step).arrayBuffer();
-    if (job !== current) return false;
-    if (handOn(new Uint8Array(piece)) === false) return true;
-    report(Math.min(start + step, input.size), input.size);
+  const reader = byteReader(input);
+  let buffer = new ArrayBuffer(pieceBytes);
+  let count = 0;
+  let reported = 0;
+  for (;;) {
+    const { value, done } = await reader.read(new Uint8Array(buffer));
+    if (job !== current || (!done && handOn(value) === false)) {
+      reader.cancel().catch(() => {});
+      return job === current;
+    }
+    if (done) return true;
+    count += value.length;
+    if (count - reported >= reportedBytes) report(reported = count, input.size);
+    // The same memory again: a gigabyte of new buffers would be freed too late.
+    buffer = value.buffer.byteLength === pieceBytes ? value.buffer : new ArrayBuffer(pieceBytes);
   }
-  return job === current;
+}
+
+function byteReader(input) {
+  try {
+    return input.stream().getReader({ mode: "byob" });
+  } catch {
+    // A browser whose files are no byte streams brings buffers of its own.
+    const reader = input.stream().getReader();
+    return { read: () => reader.read(), cancel: () => reader.cancel() };
+  }
 }
 
 /** Whether an input is JSON or what a browser copied, which the Doctor reads whole. */
