@@ -47,8 +47,11 @@ final class BodyHandover: Sendable {
 
     // MARK: - The server's side
 
-    /// Reads a body to its end, or until no one reads on.
+    /// Reads a body to its end, or until no one reads on. The body's iterator is made once bytes are wanted: some servers
+    /// begin to read the connection then, or stop if the request has no body.
     func pump<Body: AsyncSequence>(_ body: Body) async where Body.Element: FormChunk {
+        guard await isWanted() else { return }
+        if announced == 0 { return end(with: nil) }
         var chunks = body.makeAsyncIterator()
         do {
             while await isWanted() {

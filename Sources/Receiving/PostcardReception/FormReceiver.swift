@@ -19,10 +19,13 @@ public import PostcardStore
 ///
 /// Limits, rules, digests, keys, screening, resumption and problems are those of `PostcardServer`'s routes, which do the
 /// same work. Files are written while they arrive, and the next bytes of a body are read once the last ones are
-/// written, so the memory for a form does not depend on its size.
+/// written, so the memory for a form does not depend on its size. A response is whole in memory, and counts for
+/// ``UploadOptions/maximumHeldResponseBytes`` until it is released.
 ///
 /// What is the server's own to do: TLS, limits of connections and of the heads of requests, and reading what is left of
-/// a body after a refusal. Share one value among all requests: it counts what each client holds.
+/// a body after a refusal. Share one value among all requests: it counts what each client holds. A receiver closes no
+/// connection, so a request of another client that has used up its share is not ended for a newcomer, as the routes for
+/// Hummingbird do it; slow clients are.
 public struct FormReceiver: Sendable {
     /// How slow a client may be.
     public struct Timeouts: Sendable, Hashable {
@@ -46,6 +49,8 @@ public struct FormReceiver: Sendable {
         /// Whether the body of the request was read to its end. If not, close a connection of HTTP/1.1 after the response:
         /// what follows on it is not a request.
         public fileprivate(set) var isRequestRead = true
+        /// The room for the body, for as long as the response is in memory.
+        private let hold: ShareAccount.Hold?
     }
 
     private typealias Work<Value> = @Sendable (IncomingRequest, ClientConnection) async throws -> Value
@@ -63,6 +68,7 @@ public struct FormReceiver: Sendable {
     public var maximumDiscardedBytes: Int64 = 0
 
     private let options: UploadOptions
+    private let shares: ShareAccount
     private let logger: Logger
     private let receive: Work<CommittedUpload>
     private let post: Work<FormResponse>
@@ -84,6 +90,7 @@ public struct FormReceiver: Sendable {
         let shares = ShareAccount(ShareLimits(options), meter: meter, logger: logger)
         let reception = Reception(store: store, options: options, meter: meter, shares: shares, limit: nil)
         self.options = options
+        self.shares = shares
         self.logger = logger
         receive = { try await reception.receive($0, on: $1, observer: nil, logger: logger).upload }
         guard let resumption = options.resumption, let uploads = store as? any ResumableUploadStore else {
@@ -130,7 +137,8 @@ public struct FormReceiver: Sendable {
     /// ```
     ///
     /// - Parameters:
-    ///   - head: The head of the request. Its path does not matter.
+    ///   - head: The head of the request. Its path matters with ``UploadOptions/acceptsAnyBody`` alone: its last segment is
+    ///     the name of the file.
     ///   - body: The bytes of the body in pieces of any size. It is read once, and only while the form waits for bytes: what
     ///     follows a refusal is left in it. If the client is too slow, the task that reads it is cancelled.
     ///   - address: The client's address as a text, such as `192.0.2.1`, for its share of all limits. Defaults to `nil`:
@@ -167,16 +175,41 @@ public struct FormReceiver: Sendable {
             var response: Response
             do {
                 try admit(head)
-                response = try await Response(try await route(request, connection), to: head)
+                response = try await self.response(try await route(request, connection), to: head, connection)
             } catch {
                 response = Response(problem(for: error, connection), to: head)
             }
             let body = connection.body
             if head.hasBody, !body.isRead {
-                if !(head.expectsContinue && body.byteCount == 0) { await body.discard(atMost: maximumDiscardedBytes) }
+                // A client that was to be told to go on sends nothing without that.
+                if !(head.expectsContinue && connection.informs && body.byteCount == 0) {
+                    await body.discard(atMost: maximumDiscardedBytes)
+                }
                 response.isRequestRead = body.isRead
             }
             return response
+        }
+    }
+
+    /// Reads the body of a response. The form of a client is stored by now: whatever fails, the client is told where its
+    /// record is.
+    private func response(
+        _ response: FormResponse, to head: HTTPRequest, _ connection: ClientConnection
+    ) async throws -> Response {
+        switch response.body {
+        case .bytes(let bytes, let hold):
+            return Response(response.head, bytes, hold, to: head)
+        case .file(let file, let openFile, let priority):
+            defer { withExtendedLifetime(openFile) {} }
+            do {
+                let hold = try shares.take(Int(clamping: file.size), of: .responseBytes, on: connection)
+                return Response(response.head, try await file.read(at: 0, count: Int(file.size)), hold, to: head)
+            } catch {
+                guard priority == .immediate else { throw error as? UploadProblem ?? UploadProblem.unreadable }
+                logger.error("Could not read a record", metadata: ["error": "\(error)"])
+                let id = response.headers[.location]?.split(separator: "/").last ?? ""
+                return Response(response.head, ByteBuffer(string: #"{"id":"\#(id)"}"#), nil, to: head)
+            }
         }
     }
 
@@ -259,25 +292,19 @@ extension HTTPRequest {
 }
 
 extension FormReceiver.Response {
-    fileprivate init(_ response: FormResponse, to head: HTTPRequest) async throws {
-        var bytes: ByteBuffer
-        switch response.body {
-        case .bytes(let content, _): bytes = content
-        case .file(let file, let hold, _):
-            bytes = try await file.read(at: 0, count: Int(file.size))
-            withExtendedLifetime(hold) {}
-        }
-        self.init(HTTPResponse(status: response.status, headerFields: response.headers), bytes, to: head)
-    }
-
     fileprivate init(_ problem: UploadProblem, to head: HTTPRequest) {
-        self.init(problem.head, problem.body, to: head)
+        self.init(problem.head, problem.body, nil, to: head)
     }
 
-    private init(_ response: HTTPResponse, _ bytes: ByteBuffer, to head: HTTPRequest) {
+    fileprivate init(_ response: HTTPResponse, _ bytes: ByteBuffer, _ hold: ShareAccount.Hold?, to head: HTTPRequest) {
         var response = response
         if response.status != .noContent { response.headerFields[.contentLength] = String(bytes.readableBytes) }
         self.head = response
+        self.hold = hold
         body = head.method == .head ? [] : Array(bytes.readableBytesView)
     }
+}
+
+extension FormResponse {
+    fileprivate var head: HTTPResponse { HTTPResponse(status: status, headerFields: headers) }
 }

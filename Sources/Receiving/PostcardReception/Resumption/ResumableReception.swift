@@ -208,7 +208,11 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
     private func hasContent(_ append: AppendRequest, _ request: IncomingRequest) async throws -> Bool {
         guard append.contentLength ?? 0 == 0 else { return true }
         var body = request.chunks()
-        return try await request.beginning(of: &body, on: nil) != nil
+        do {
+            return try await request.beginning(of: &body, on: nil) != nil
+        } catch let interruption as RequestInterruption {
+            throw interruption.problem(at: 0)
+        }
     }
 
     /// Responds to GET: repeats the response to a complete upload for a client that missed it. For an incomplete one it

@@ -60,7 +60,7 @@ extension Router {
     ///
     ///     If the closure throws, the record stays, and the form counts as received. The client gets the
     ///     `UploadProblem` or `HTTPError` that was thrown. For a resumable upload, a status from 400 to 499 other
-    ///     than 429 is final. Every other error is logged, and the client gets a 503: it can send the form again under
+    ///     than 408 and 429 is final. Every other error is logged, and the client gets a 503: it can send the form again under
     ///     its key. Without a key, that makes another record.
     @discardableResult
     public func addUploads(
@@ -78,8 +78,8 @@ extension Router {
     ///
     /// ```swift
     /// router.addUploads(to: store) { upload, _, _ in
-    ///     let pet = try await pets.insert(upload.record)
-    ///     return try JSONEncoder().encode(pet)
+    ///     // A ResponseCodable, or what else a route may return.
+    ///     try await pets.insert(upload.record)
     /// }
     /// ```
     ///

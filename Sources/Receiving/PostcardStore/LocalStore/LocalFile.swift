@@ -114,21 +114,52 @@ struct JSONFile: Sendable {
     /// Writes a file that is not there yet.
     func write(_ value: some Encodable) throws(FileError) {
         do {
-            let file = try DurableFile(path)
-            try file.write(JSONEncoder().encode(value).bytes)
-            try file.synchronize()
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .withoutEscapingSlashes
+            try Self.write(encoder.encode(value), to: path)
         } catch {
             throw error as? FileError ?? FileError("write", path, error, reason: "\(error)")
         }
     }
 
-    /// Replaces the value. After a crash the file has the new value or the old one.
+    private static func write(_ content: Data, to path: FilePath) throws {
+        // What is not read again must not be written.
+        guard content.count <= maximumBytes else {
+            throw StoreDamage("\(content.count) bytes are more than the \(maximumBytes) that are read.")
+        }
+        let file = try DurableFile(path)
+        try file.write(content.bytes)
+        try file.synchronize()
+    }
+
+    /// Replaces the value. After a crash the file has the new value or the old one. Only one caller at a time may.
     func replace(with value: some Encodable) throws(FileError) {
         let new = JSONFile(path: FilePath(path.string + ".new"))
         // What a crash or a full disk left of an earlier attempt.
         try? FileManager.default.removeItem(atPath: new.path.string)
         try new.write(value)
-        try DurableFiles.move(new.path, to: path)
+        try move(new.path)
+    }
+
+    /// Replaces the whole file by JSON, while other callers may too: the last one wins.
+    func replace(withJSON content: Data) throws(FileError) {
+        let new = FilePath("\(path.string).\(UInt64.random(in: 0...(.max))).new")
+        do {
+            try Self.write(content, to: new)
+        } catch {
+            try? FileManager.default.removeItem(atPath: new.string)
+            throw error as? FileError ?? FileError("write", new, error, reason: "\(error)")
+        }
+        try move(new)
+    }
+
+    private func move(_ new: FilePath) throws(FileError) {
+        try DurableFiles.move(new, to: path)
         try DurableFiles.synchronizeDirectory(path.removingLastComponent())
+    }
+
+    /// - Returns: The bytes of the file; `nil` if there is none.
+    func bytes() throws -> Data? {
+        try LocalFile(path).map { try $0.data(maximumBytes: Self.maximumBytes) }
     }
 }

@@ -200,14 +200,14 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
 
     public func keepAnswer(_ answer: [UInt8], to id: UploadID) async throws {
         let file = answerFile(of: id)
-        try await onFileThread { try file.replace(with: Data(answer)) }
+        try await onFileThread { try file.replace(withJSON: Data(answer)) }
     }
 
     public func answer(to id: UploadID) async throws -> [UInt8]? {
         let file = answerFile(of: id)
         return try await onFileThread { [logger] in
             do {
-                return try file.read(Data.self).map { Array($0) }
+                return try file.bytes().map { Array($0) }
             } catch  where StoreDamage.isCause(of: error) {
                 // The app answers again.
                 logger.error("Could not read an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
