@@ -222,7 +222,7 @@ final class PhoneSystem: Sendable {
             let listener = state.withLock { $0.isRunning ? $0.sessions[identifier]?.listener : nil }
             if upload.transfer.earliestBegin != nil, let fresh = await listener?.freshFields(id) {
                 var fields = upload.transfer.headerFields
-                for field in fresh { fields[field.name] = field.value }
+                for name in Set(fresh.map(\.name)) { fields[fields: name] = fresh[fields: name] }
                 let sent = SentUpload(
                     upload.sent.method, upload.sent.url, fields, upload.sent.body, reportingTo: reporter)
                 change(id, of: identifier) { $0.sent = sent }

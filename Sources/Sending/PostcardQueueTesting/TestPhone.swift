@@ -12,7 +12,7 @@ import Synchronization
 ///     let phone = try TestPhone()
 ///     let app = await phone.launch { PetApp(folder: phone.directory) }
 ///     let id = try await app.queue.enqueue(form, to: url, tag: "7")
-///     try await phone.upload(id)?.expectText("name", "초코")
+///     await phone.upload(id)?.expectText("name", "초코")
 ///
 ///     await phone.kill()
 ///     await phone.answer(.created(["id": "7"]), to: id)
@@ -75,7 +75,7 @@ public final class TestPhone: Sendable {
     /// - Parameter make: Makes what the app has, such as its queue.
     /// - Returns: What `make` returns.
     public func launch<App>(_ make: () async throws -> App) async rethrows -> App {
-        await system.kill()
+        await kill()
         return try await run(make, in: system.launch(inBackground: false))
     }
 
@@ -85,13 +85,17 @@ public final class TestPhone: Sendable {
         return value
     }
 
-    /// Ends the app without notice, as the system does when it needs memory. What was handed over stays with the system.
-    public func kill() async { await system.kill() }
+    /// Ends the app without notice, as the system does when it needs memory, once the app has handed over what is due. What
+    /// was handed over stays with the system.
+    public func kill() async {
+        await system.settle()
+        await system.kill()
+    }
 
     /// Ends the app in the app switcher. The system cancels what it has of the app's uploads, and does not wake the app
     /// until it is launched again.
     public func forceQuit() async {
-        await system.kill()
+        await kill()
         let sessions = system.state.withLock { state in
             state.isForceQuit = true
             return state.sessions.mapValues { Set($0.transfers.map(\.transfer.id)) }
@@ -99,10 +103,10 @@ public final class TestPhone: Sendable {
         for (identifier, ids) in sessions { system.end(ids, of: identifier, .forceQuit) }
     }
 
-    /// Suspends the app, as the system does some seconds after its user has left it. Its activities expire, and its timers
-    /// stand still. What happens to its uploads is reported when it runs again.
+    /// Suspends the app, as the system does some seconds after its user has left it, once the app has handed over what is
+    /// due. Its activities expire, and its timers stand still. What happens to its uploads is reported when it runs again.
     public func suspend() async {
-        await system.beginDue()
+        await system.settle()
         let expiring = system.state.withLock { state in
             if state.isRunning { state.mode = .suspended }
             return state.mode == .suspended ? Array(state.activities.values) : []
@@ -246,11 +250,17 @@ public final class TestPhone: Sendable {
     ) async {
         let all = await transfers()
         let location = TestLocation(fileID: fileID, filePath: filePath, line: line)
-        guard let (session, upload) = all.first(where: { $0.upload.transfer.upload == id }) else {
+        let matches = all.filter { $0.upload.transfer.upload == id }
+        guard let (session, upload) = matches.first else {
             let list = all.map { "\($0.upload.transfer.upload)" }.joined(separator: ", ")
             return system.reporter.fail(
                 "The system does not have upload \(id). It has \(list.isEmpty ? "none" : list). "
                     + "Enqueue it while the app runs, in a queue with a session.",
+                at: location)
+        }
+        guard matches.count == 1 else {
+            return system.reporter.fail(
+                "Several queues of the app have an upload \(id). Answer them with answerAll, or use a phone for each queue.",
                 at: location)
         }
         if let obstacle = system.obstacle(to: upload) { return system.reporter.fail(obstacle, at: location) }

@@ -28,9 +28,11 @@ extension SentUpload {
                 "\(name.debugDescription) must be text, but was sent as a file: \(part.summary). \(write)")
         } else if !part.bytes.elementsEqual(value.utf8) {
             let found = part.text.map { Part.shortened($0).debugDescription } ?? "not in UTF-8"
-            check.fail(
-                "The field \(check.label(name, index)) is \(found), not \(Part.shortened(value).debugDescription). \(write)"
-            )
+            let wanted = Part.shortened(value).debugDescription
+            // Both may look the same: they are long, or a letter is written with other code points.
+            let place = zip(part.bytes, value.utf8).prefix { $0 == $1 }.count
+            let difference = found == wanted ? ": they differ from byte \(place) on" : ""
+            check.fail("The field \(check.label(name, index)) is \(found), not \(wanted)\(difference). \(write)")
         }
     }
 
@@ -170,9 +172,10 @@ private struct Check {
                 ? "Write: contentType: MediaType(\(type.value.debugDescription))"
                 : FormProblem.Code.fileTypeNotAccepted.fix
             fail("\(label) \(now), not as \(type)\(known): \(part.summary). \(fix)")
-        } else if let found, found != type {
+        } else if found.map({ $0 != type }) ?? type.isAlwaysRecognised {
+            let bytes = found.map { "\($0)" } ?? "of no type that is known"
             fail(
-                "\(label) is sent as \(type), and its bytes are \(found): \(part.summary). "
+                "\(label) is sent as \(type), and its bytes are \(bytes): \(part.summary). "
                     + FormProblem.Code.fileContentNotAccepted.fix)
         }
     }

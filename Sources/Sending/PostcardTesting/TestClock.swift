@@ -279,10 +279,11 @@ extension TestClock: UploadClock {
     /// Fails the test if it does not advance the clock while an upload sleeps, and lets time pass by itself from then on,
     /// so that the test ends.
     private func watchForStandstill() -> Task<Void, any Error> {
-        let before = state.withLock { $0.advances }
-        return Task { [weak self] in
-            try await Self.patience()
-            self?.endStandstill(since: before)
+        Task { [weak self] in
+            while let before = self?.state.withLock({ $0.advances }) {
+                try await Self.patience()
+                self?.endStandstill(since: before)
+            }
         }
     }
 

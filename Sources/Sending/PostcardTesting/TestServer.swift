@@ -13,7 +13,9 @@ import Synchronization
 ///     #expect(pet.id == "7")
 ///     let sent = try server.upload()
 ///     sent.expectText("name", "초코")
-///     sent.expectFile("petImage", at: 1, type: .jpeg, bytes: 1...20_000, hasLocation: false)
+///     for index in 0...1 {
+///         sent.expectFile("petImage", at: index, type: .jpeg, bytes: 1...20_000, hasLocation: false)
+///     }
 ///     sent.expectNothingElse()
 /// }
 /// ```

@@ -177,6 +177,9 @@ extension MediaType {
         (try? MediaType(essence))?.beginsUnlike(found) ?? false
     }
 
+    /// Whether ``forFirstBytes(_:)`` knows how every file of this type begins.
+    package var isAlwaysRecognised: Bool { MediaFormat.isAlwaysRecognised(essence) }
+
     /// Whether files of this type begin with known bytes, and those of the other type begin with others.
     private func beginsUnlike(_ other: MediaType) -> Bool {
         // An unknown brand of the container that pictures and films share is read as a film.

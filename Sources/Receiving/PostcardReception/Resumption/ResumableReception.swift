@@ -210,8 +210,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         var body = request.chunks()
         do {
             return try await request.beginning(of: &body, on: nil) != nil
-        } catch let interruption as RequestInterruption {
-            throw interruption.problem(at: 0)
+        } catch {
+            throw (error as? RequestInterruption)?.problem(at: 0) ?? error
         }
     }
 

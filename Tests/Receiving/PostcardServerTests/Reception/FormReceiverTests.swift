@@ -216,7 +216,8 @@ struct FormReceiverTests {
         try await withStore { store, _ in
             let body = Body([], by: 1, ending: .failure)
             let path = method == .post ? "/uploads" : "/uploads/resumable/x"
-            let response = await FormReceiver(store: store).patient.respond(to: Self.head(method, path, length: 0), body)
+            let response = await FormReceiver(store: store).patient.respond(
+                to: Self.head(method, path, length: 0), body)
             #expect(response.head.status.kind == .clientError && response.isRequestRead)
             #expect(body.reads.begun == 0)
         }
