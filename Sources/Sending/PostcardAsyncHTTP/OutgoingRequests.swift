@@ -2,7 +2,7 @@ import NIOHTTP1
 import PostcardClient
 import Synchronization
 
-/// A request for the handler of its connection.
+/// What the handler of a connection needs to know about a request.
 struct OutgoingRequest: Sendable {
     /// The body, which the handler sends; `nil` for a request without one.
     let body: OutgoingBody?
@@ -10,7 +10,7 @@ struct OutgoingRequest: Sendable {
     let beginning: RequestBeginning
 }
 
-/// Whether bytes of a request were given to the system. Before that, no server can have any of it.
+/// Whether bytes of a request were passed to the system. Until then, no server can have any of the request.
 final class RequestBeginning: Sendable {
     private let state = Mutex(false)
 
@@ -21,7 +21,7 @@ final class RequestBeginning: Sendable {
     }
 }
 
-/// The requests in progress, where the handler of a connection finds its own.
+/// The requests in progress. The handler of each connection finds its own request here.
 ///
 /// AsyncHTTPClient does not say which connection a request uses. So a header field identifies the request, and the
 /// connection's ``BodyHandler`` removes that field before the head is written.
@@ -35,7 +35,7 @@ final class OutgoingRequests: Sendable {
         var requests: [Int: OutgoingRequest] = [:]
     }
 
-    /// Adds a request, and the field that identifies it to its header.
+    /// Adds a request to the registry, and adds the field that identifies the request to its header.
     ///
     /// - Returns: The number to pass to ``remove(_:)``.
     func add(_ request: OutgoingRequest, marking headers: inout HTTPHeaders) -> Int {
@@ -52,16 +52,16 @@ final class OutgoingRequests: Sendable {
         state.withLock { $0.requests[number] = nil }
     }
 
-    /// What the header of a request says of it.
+    /// Which request a header belongs to.
     enum Marking {
-        /// The request is not one of the transport's.
+        /// The header has no identifying field: the request was not made by this transport.
         case none
         case request(OutgoingRequest)
-        /// The request is over, and was removed.
+        /// The request has ended and was removed.
         case removed
     }
 
-    /// Removes the field from the header of a request, and returns the request that it identifies.
+    /// Removes the identifying field from a request's header, and returns the request that it identifies.
     func takeRequest(from headers: inout HTTPHeaders) -> Marking {
         guard let mark = headers.first(name: Self.markName) else { return .none }
         headers.remove(name: Self.markName)
@@ -70,7 +70,7 @@ final class OutgoingRequests: Sendable {
     }
 }
 
-/// A body for the handler of a connection to send.
+/// The body of a request, which the handler of the connection sends.
 struct OutgoingBody: Sendable {
     let blocks: BodyBlocks
     /// The number of bytes; `nil` if it is known only at the end.

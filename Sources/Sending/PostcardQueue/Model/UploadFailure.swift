@@ -12,20 +12,20 @@ extension QueuedUpload {
     /// }
     /// ```
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The kind of failure: one of a client's, or one of the codes that this module adds.
+        /// The kind of failure: a code of the client, or one of the codes that this module adds.
         public let code: UploadError.Code
 
-        /// What happened, for logs.
+        /// What happened, in a sentence for logs.
         public let message: String
 
-        /// What to do, or `nil` if nothing helps.
+        /// What to do, in a sentence; `nil` if nothing helps.
         public let advice: String?
 
         /// The server's response, if the server refused the form.
         public let response: Response?
 
-        /// Whether this attempt or an earlier one may have delivered the form. If so, sending it again may store it
-        /// twice, unless the server honors the `Idempotency-Key`.
+        /// Whether this attempt or an earlier one may have delivered the form. If so, sending the form again may store
+        /// it twice, unless the server honors the `Idempotency-Key`.
         public let mayHaveArrived: Bool
 
         public var description: String { message }
@@ -46,11 +46,12 @@ extension QueuedUpload {
             .expired, "The upload did not arrive before its time was over.",
             advice: "Retry it if it is still of use: it then has no end.", mayHaveArrived: true)
 
-        /// The run was cancelled, or could not go on, when the form was sent.
+        /// The failure of an attempt that was stopped after the form was sent, because the run was cancelled or could
+        /// not continue.
         static let stopped = Failure(
             .interrupted, "The attempt was stopped while it waited for the response.", mayHaveArrived: true)
 
-        /// The user is asked whether the form arrived, instead of sending it again.
+        /// The failure of an upload whose user must decide whether the form has arrived, instead of sending it again.
         static func unclear(after failure: Failure) -> Failure {
             Failure(
                 .unclear, "The server may have the form. \(failure.message)",
@@ -97,24 +98,26 @@ extension UploadError.Code {
     public static let backgroundUpdatesDisabled = UploadError.Code(rawValue: "background-updates-disabled")
     /// The system cancelled the upload because it lacks memory, space or energy.
     public static let insufficientResources = UploadError.Code(rawValue: "insufficient-resources")
-    /// The system does not carry the background session's uploads: another process uses it, or it is set up wrongly.
+    /// The system does not accept uploads for the background session, because another process uses the session, or
+    /// because the session is set up wrongly.
     public static let sessionUnavailable = UploadError.Code(rawValue: "session-unavailable")
     /// The upload could not be handed to the system, or its attempt was cancelled.
     public static let postponed = UploadError.Code(rawValue: "postponed")
-    /// Nothing says what became of the form: the system followed a redirect without it or to another server, or the
-    /// response was lost and `RetryPolicy.repeatsUnclear` is `false`. Ask the user: ``UploadQueue/retry(_:)`` sends it
-    /// again, and ``UploadQueue/confirmArrival(of:)`` says that the server has it.
+    /// It is unknown whether the server accepted the form. Either the system followed a redirect without the form or to
+    /// another server, or the response was lost and `RetryPolicy.repeatsUnclear` is `false`. Ask the user:
+    /// ``UploadQueue/retry(_:)`` sends the form again, and ``UploadQueue/confirmArrival(of:)`` records that the server
+    /// has it.
     public static let unclear = UploadError.Code(rawValue: "unclear")
-    /// The upload did not arrive before its time was over, see ``UploadConditions/expires``.
+    /// The upload did not arrive before it expired, see ``UploadConditions/expires``.
     public static let expired = UploadError.Code(rawValue: "expired")
-    /// A page of HTML came where the form asked for JSON, perhaps the sign-in page of the network. The upload waits for
-    /// another network.
+    /// The response is an HTML page although the form asked for JSON. It may be the sign-in page of the network. The
+    /// upload waits for another network.
     public static let intercepted = UploadError.Code(rawValue: "intercepted")
     /// The app did not accept the server's response, see ``BackgroundSession/accepts``.
     public static let rejected = UploadError.Code(rawValue: "rejected")
-    /// What the user has picked was not copied before the app ended, and cannot be found again.
+    /// The item that the user has picked was not copied before the app ended, and cannot be found again.
     public static let pickLost = UploadError.Code(rawValue: "pick-lost")
-    /// What the user has picked could not be copied. It is tried again, unless that cannot help.
+    /// The item that the user has picked could not be copied. Copying is tried again, unless that cannot help.
     public static let notImported = UploadError.Code(rawValue: "not-imported")
     /// The upload's row in the queue's database is damaged.
     public static let damaged = UploadError.Code(rawValue: "damaged")
