@@ -34,7 +34,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
     /// When the upload was enqueued.
     public let enqueued: Date
 
-    /// A number for how the upload ended, until the app acknowledges it; `nil` otherwise.
+    /// The sequence number of the upload's end, until the app acknowledges it; `nil` otherwise.
     var end: Int64?
 
     /// The tag as JSON, or `nil` if the upload has none.

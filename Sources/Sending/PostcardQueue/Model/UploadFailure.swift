@@ -122,7 +122,7 @@ extension UploadError.Code {
     /// The upload's row in the queue's database is damaged.
     public static let damaged = UploadError.Code(rawValue: "damaged")
 
-    /// Those whose sentences are in this module's catalog.
+    /// The codes whose sentences are in this module's catalog.
     fileprivate static let ofQueue: Set<UploadError.Code> = [
         interrupted, forceQuit, backgroundUpdatesDisabled, insufficientResources, sessionUnavailable, postponed,
         unclear, expired, intercepted, rejected, pickLost, notImported, damaged,
@@ -130,18 +130,18 @@ extension UploadError.Code {
 }
 
 extension QueuedUpload.Failure: LocalizedError {
-    /// What happened, for the person who uses the app: in English or Korean on Apple platforms, and ``message``
-    /// elsewhere. This is what `localizedDescription` returns.
+    /// What happened, for the user of the app: in English or Korean on Apple platforms, and ``message`` elsewhere. This
+    /// is what `localizedDescription` returns.
     public var errorDescription: String? {
         localizedMessage.map { $0.localized ?? message } ?? uploadError.errorDescription
     }
 
-    /// What to do, for the person who uses the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.
+    /// What to do, for the user of the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.
     public var recoverySuggestion: String? {
         localizedAdvice.map { $0.localized ?? advice } ?? uploadError.recoverySuggestion
     }
 
-    /// The sentence of this module's catalog, or `nil` if the client has it.
+    /// The sentence of this module's catalog; `nil` if the client's catalog has the sentence.
     var localizedMessage: LocalizedText? {
         UploadError.Code.ofQueue.contains(code) ? LocalizedText(key: "UploadFailure.\(code)") : nil
     }
@@ -150,7 +150,7 @@ extension QueuedUpload.Failure: LocalizedError {
         UploadError.Code.ofQueue.contains(code) ? LocalizedText(key: "UploadFailure.\(code).advice") : nil
     }
 
-    /// The client's error with the same code, which knows its sentences.
+    /// The client's error with the same code, whose sentences are in the client's catalog.
     private var uploadError: UploadError {
         UploadError(
             stored: code, message,
@@ -159,8 +159,8 @@ extension QueuedUpload.Failure: LocalizedError {
     }
 }
 
-/// Why an app does not accept a server's response to a form: what ``BackgroundSession/accepts`` and
-/// ``QueueOptions/accepts`` throw.
+/// The reason why an app does not accept a server's response to a form. ``BackgroundSession/accepts`` and
+/// ``QueueOptions/accepts`` throw it.
 ///
 /// ```swift
 /// session.accepts = { upload, response in
@@ -173,7 +173,7 @@ public struct ResponseRejection: Error, Sendable, Hashable, CustomStringConverti
     /// What is wrong with the response, for logs.
     public let reason: String
 
-    /// Whether another attempt may succeed. It is made as after a connection that failed.
+    /// Whether another attempt may succeed. If so, the upload is retried as after a failed connection.
     public let mayPass: Bool
 
     /// Makes a rejection.
@@ -189,7 +189,7 @@ public struct ResponseRejection: Error, Sendable, Hashable, CustomStringConverti
     public var description: String { reason }
 }
 
-/// Why the system carries none of a background session's uploads.
+/// Why the system does not accept uploads for a background session.
 package enum SessionProblem: Error, Sendable, Hashable {
     /// An extension's session has no app group.
     case requiresSharedContainer
@@ -218,11 +218,11 @@ extension SessionProblem {
         }
     }
 
-    /// What it means that the system has ended a session.
+    /// Finds the reason why the system has ended a session.
     ///
     /// - Parameters:
     ///   - code: The code in `NSURLErrorDomain`, if there is one.
-    ///   - reason: What the system says.
+    ///   - reason: The system's description of the error.
     package init(systemCode code: Int?, _ reason: String) {
         switch code {
         case Self.inUseCode: self = .inUse
@@ -236,10 +236,10 @@ extension SessionProblem {
     /// `NSURLErrorBackgroundSessionRequiresSharedContainer`
     static let requiresSharedContainerCode = -995
 
-    /// Whether another session may do better.
+    /// Whether a new session may work.
     var mayPass: Bool { if case .invalid = self { true } else { false } }
 
-    /// Why an upload could not be sent.
+    /// The failure of an upload that could not be sent because of this problem.
     var failure: QueuedUpload.Failure {
         QueuedUpload.Failure(.sessionUnavailable, message, advice: advice, mayHaveArrived: true)
     }

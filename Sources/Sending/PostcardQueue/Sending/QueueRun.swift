@@ -2,31 +2,31 @@ import GRDB
 import PostcardClient
 import PostcardFoundation
 
-/// Who carries the bytes of attempts: this process, or the system.
+/// Carries out attempts: this process, or the system.
 protocol AttemptCarrier: Sendable {
     func connect() async throws
 
-    /// The attempts that have not ended, with `false`, and those whose end has not been reported yet, with `true`.
+    /// The identifiers of attempts. The value is `true` if the attempt has ended but its end was not reported yet, and
+    /// `false` if it has not ended.
     func attempts() async throws -> [AttemptID: Bool]
 
     /// The events that were reported since the last call.
     func takeEvents() -> [AttemptEvent]
 
-    /// Reads which uploads may be sent, and marks them as being sent. This is on disk when the call returns.
+    /// Marks uploads that may be sent as being sent. The marks are on disk when the method returns.
     ///
-    /// - Returns: The uploads, at least one if there is one, and otherwise when the next one is due that may then be
-    ///   claimed.
+    /// - Returns: The uploads that were marked. If there are none, the time at which the next upload may be claimed.
     func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?)
 
     /// Begins an attempt.
     ///
-    /// - Returns: `nil`, or why it could not begin.
+    /// - Returns: Why the attempt could not begin; `nil` if it has begun.
     func begin(_ row: UploadRow) async -> QueueMachine.Refusal?
 
-    /// Cancels attempts. Does nothing about those that have ended.
+    /// Cancels attempts. Ignores attempts that have ended.
     ///
-    /// - Parameter paused: Those of the attempts whose uploads are to continue later where they stopped.
-    /// - Returns: What the next attempts of these uploads can resume with, where the carrier has something.
+    /// - Parameter paused: The attempts whose uploads should be able to resume later.
+    /// - Returns: The resume data for the next attempts of these uploads, if the carrier has any.
     func cancel(_ attempts: Set<AttemptID>, pausing paused: Set<AttemptID>) async -> [AttemptID: Data]
 
     /// Whether the app judges responses to the system.
