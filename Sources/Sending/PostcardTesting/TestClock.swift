@@ -277,8 +277,8 @@ extension TestClock: UploadClock {
 
     package func cancel(_ cancel: @escaping @Sendable () -> Void) { cancel() }
 
-    /// Fails the test if it does not advance the clock while an upload sleeps, and lets time pass by itself from then on,
-    /// so that the test ends.
+    /// Fails the test if the test does not advance the clock while an upload sleeps. From then on time passes by
+    /// itself, so that the test ends.
     private func watchForStandstill() -> Task<Void, any Error> {
         let before = state.withLock { $0.advances }
         return Task { [weak self] in
