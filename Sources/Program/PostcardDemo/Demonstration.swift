@@ -20,7 +20,7 @@ package struct Demonstration {
     package let report: (String) throws -> Void
     /// The transport that sends the form.
     package let transport: any UploadTransport
-    /// Called with the progress of the upload; `nil` if it is not shown.
+    /// Called with the progress of the upload; `nil` if the progress is not shown.
     package var progress: (@Sendable (UploadProgress) -> Void)?
 
     /// Makes a demonstration that reports to a closure.

@@ -20,9 +20,9 @@ import Synchronization
 /// The request has a `Content-Length` if the form's length is known, and is sent in chunks if not. At most about 1 MiB
 /// of the body is in memory. Connections are reused, and HTTP/2 is used if a server offers it over TLS.
 ///
-/// A request with `Expect: 100-continue` waits for the 100 (Continue) before its body is sent, at most a second. If a
-/// response arrives before the whole body was sent, sending stops: at once for a status of 300 or more, otherwise when
-/// the response ends. The connection is then closed.
+/// Before the body of a request with `Expect: 100-continue` is sent, the transport waits for the 100 (Continue), at
+/// most a second. If a response arrives before the whole body was sent, sending stops: at once for a status of 300 or
+/// more, otherwise when the response ends. The connection is then closed.
 public struct AsyncHTTPTransport: UploadTransport {
     /// Whether each connection's event loop reads the files that it sends. Defaults to `false`: other threads read
     /// them.
@@ -35,8 +35,8 @@ public struct AsyncHTTPTransport: UploadTransport {
 
     private let connections: Connections
 
-    /// Makes a transport with its own HTTP client. Copies of the transport share the client, which is shut down with
-    /// the last of them.
+    /// Makes a transport with its own HTTP client. Copies of the transport share the client. It is shut down when the
+    /// last copy is released.
     ///
     /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public init(connectTimeout: Duration = .seconds(30)) {
@@ -167,7 +167,7 @@ public struct AsyncHTTPTransport: UploadTransport {
     /// attempts follow each other without a delay.
     private static let maximumUnsentAttempts = 3
 
-    /// Sends a request once.
+    /// Sends a request, without trying again.
     private func send(
         _ request: UploadRequest, noting beginning: RequestBeginning,
         reporting report: @escaping @Sendable (TransportEvent) -> Void

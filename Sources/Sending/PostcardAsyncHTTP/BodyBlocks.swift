@@ -11,8 +11,9 @@ struct BodyBlock: Sendable {
     let isLast: Bool
 }
 
-/// Passes the blocks of a body from the task that reads them to the event loop that writes them, one at a time:
-/// while one is being written, only the next is read. Or the event loop reads each block itself when it takes the block.
+/// Passes the blocks of a body from the task that reads them to the event loop that writes them, one at a time: while a
+/// block is being written, only the next one is read. If there is a ``LoopSource``, the event loop reads each block
+/// itself when it takes the block.
 final class BodyBlocks: Sendable {
     private let state: Mutex<State>
     /// The source from which the event loop reads the blocks itself; `nil` if a task puts them here.
@@ -21,7 +22,7 @@ final class BodyBlocks: Sendable {
     private enum State {
         /// There is no block, and nothing waits for one.
         case empty
-        /// The connection waits for a block, and is called when there is one.
+        /// The connection waits for a block. The closure is called when there is one.
         case awaited(@Sendable () -> Void)
         /// There is a block. If there is a continuation, the reader waits until the block is taken.
         case full(BodyBlock, CheckedContinuation<Bool, Never>?)
@@ -49,7 +50,7 @@ final class BodyBlocks: Sendable {
         self.source = source
     }
 
-    /// Adds a block, and waits until it is taken.
+    /// Adds a block, and waits until the connection takes it.
     ///
     /// - Returns: Whether more blocks are needed.
     func put(_ block: BodyBlock) async -> Bool {
@@ -115,7 +116,7 @@ final class BodyBlocks: Sendable {
         case broken
     }
 
-    /// Takes the next block, or asks to be called when there is one.
+    /// Takes the next block. If there is none, calls the closure when there is one.
     func take(orCall wake: @escaping @Sendable () -> Void) -> Next {
         let (next, reader) = state.withLock { state -> (Next, CheckedContinuation<Bool, Never>?) in
             switch state {
@@ -133,7 +134,7 @@ final class BodyBlocks: Sendable {
         guard case .later = next, let source else { return next }
         let result = Result { try source.readBlock() }
         return state.withLock { state in
-            // The request may have ended meanwhile.
+            // The request may have ended in the meantime.
             guard !state.isFinal else { return .broken }
             switch result {
             case .success(let block?):
@@ -200,8 +201,8 @@ final class LoopSource: @unchecked Sendable {
 struct BodySource {
     /// Large enough that a file is read in few calls, and small enough that a few blocks take little memory.
     static let taskBlockSize = 256 << 10
-    /// Small enough that the bytes are still in the processor's cache when they are written. Larger blocks took up to
-    /// 1.7 times as long.
+    /// Small enough that the bytes of a block are still in the processor's cache when they are written. Larger blocks
+    /// took up to 1.7 times as long.
     static let loopBlockSize = 64 << 10
 
     private let blockSize: Int

@@ -30,7 +30,7 @@ final class BodyHandler: ChannelDuplexHandler {
     /// How long to wait for a server to ask for the body before the body is sent anyway.
     private let patience: TimeAmount
     private var state = State.idle
-    /// The latest request, to which responses belong.
+    /// The latest request. Responses on the connection belong to it.
     private var request: OutgoingRequest?
     /// The channel's own socket, if it has one.
     private var socket: (any SocketOptionProvider)?
@@ -54,7 +54,7 @@ final class BodyHandler: ChannelDuplexHandler {
         var bytesSent: Int64 = 0
         var bytesInFlight = 0
         var isEnded = false
-        /// Whether the body is being written at the moment. The socket may accept bytes meanwhile.
+        /// Whether the body is being written at the moment. The socket may accept bytes while this is `true`.
         var isWriting = false
         /// The number of bytes sent when the event loop could last see a response.
         var lastPause: Int64 = 0
@@ -199,13 +199,14 @@ extension BodyHandler {
         }
         let bytesBefore = transfer.bytesInFlight
         context.flush()
-        // If the socket accepted bytes at once, there is room for more, after other work of this event loop.
+        // If the socket accepted bytes at once, it can accept more. They are written after other work of this event
+        // loop.
         guard !transfer.isEnded, bytesBefore >= OutgoingBody.maximumBytesInFlight, transfer.bytesInFlight < bytesBefore
         else { return }
         if transfer.bytesSent - transfer.lastPause < Self.longestRun {
             writeMore()
         } else {
-            // The loop looks at its sockets only when it has no tasks left.
+            // The event loop checks its sockets only when it has no other tasks left.
             transfer.lastPause = transfer.bytesSent
             NIOThreadPool.singleton.submit { _ in writeMore() }
         }

@@ -4,7 +4,7 @@ import Synchronization
 
 /// What the handler of a connection needs to know about a request.
 struct OutgoingRequest: Sendable {
-    /// The body, which the handler sends; `nil` for a request without one.
+    /// The body, which the handler sends; `nil` for a request without a body.
     let body: OutgoingBody?
     let report: @Sendable (TransportEvent) -> Void
     let beginning: RequestBeginning
@@ -73,7 +73,7 @@ final class OutgoingRequests: Sendable {
 /// The body of a request, which the handler of the connection sends.
 struct OutgoingBody: Sendable {
     let blocks: BodyBlocks
-    /// The number of bytes; `nil` if it is known only at the end.
+    /// The number of bytes of the body; `nil` if it is known only at the end.
     let length: Int64?
     /// Whether the request has `Expect: 100-continue`, so that the body waits for the server.
     let expectsContinue: Bool
@@ -82,7 +82,7 @@ struct OutgoingBody: Sendable {
     /// The maximum number of bytes given to the connection and not yet in the socket.
     static let maximumBytesInFlight = 512 << 10
 
-    /// Sets the header fields that say how the body is framed (RFC 9112 §6).
+    /// Sets the header fields from which the receiver knows where the body ends (RFC 9112 §6).
     func frame(_ headers: inout HTTPHeaders) {
         if let length {
             headers.replaceOrAdd(name: "Content-Length", value: "\(length)")

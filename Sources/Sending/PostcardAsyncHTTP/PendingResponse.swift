@@ -153,7 +153,7 @@ extension UploadResponse {
 }
 
 extension HTTPFields {
-    /// The header fields of a response, without those whose names are not valid.
+    /// Converts the header fields of a response. Fields with invalid names are left out.
     init(_ headers: HTTPHeaders) {
         self.init()
         for (name, value) in headers {

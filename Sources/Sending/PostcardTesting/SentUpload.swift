@@ -190,7 +190,7 @@ extension SentUpload.Part {
 }
 
 extension SentUpload: CustomStringConvertible {
-    /// What was sent, on one line, such as `POST https://api.example.com/pets, with "name" (text, "초코")`.
+    /// The request on one line, such as `POST https://api.example.com/pets, with "name" (text, "초코")`.
     public var description: String {
         "\(method.rawValue) \(url.withoutQuery)" + (parts.isEmpty ? "" : ", with \(PartList(parts))")
     }

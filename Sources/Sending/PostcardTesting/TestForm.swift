@@ -113,7 +113,7 @@ extension TestForm {
         /// A line of text follows the form.
         case epilogue
 
-        /// The problem that the Doctor reports, such as `missing-close-delimiter`, with what to write instead.
+        /// The code of the problem that the Doctor reports for the mistake, such as `missing-close-delimiter`.
         public var code: FormProblem.Code {
             switch self {
             case .noContentType: .missingContentType

@@ -145,7 +145,7 @@ final class CheckSession {
 
     // MARK: - Requests
 
-    /// Makes a request, and waits for its final response if it has one.
+    /// Makes a request, and waits for its final response unless the connection is closed before.
     func perform(_ step: Step) async throws -> Exchange {
         try requireInterimResponses(for: step)
         if step.needsInterim, case .paced = step.delivery, let exchange = knowledge.slowAppend { return exchange }
@@ -166,7 +166,7 @@ final class CheckSession {
         return exchange
     }
 
-    /// - Throws: `CheckInterruption` if the step needs a 104 that the server is known not to send.
+    /// Checks that the server may send the interim responses that a step needs.
     private func requireInterimResponses(for step: Step) throws {
         guard step.needsInterim else { return }
         if step.method == "POST", case .never = knowledge.announcement {
@@ -243,7 +243,7 @@ final class CheckSession {
         exchange.announcementDelay = exchange.announcements.isEmpty ? nil : .now - start
     }
 
-    /// Collects responses until the final one.
+    /// Collects responses up to the final one.
     ///
     /// - Parameter isEnough: Whether the responses so far are enough to stop before the final one.
     private func collect(

@@ -4,7 +4,7 @@ import PostcardWire
 /// A request and the responses to it.
 struct Exchange: Sendable {
     let method: String
-    /// The responses before the final one, in order.
+    /// The interim responses, in order.
     var interim: [RawResponse] = []
     /// The final response; `nil` if there was none.
     var final: RawResponse?

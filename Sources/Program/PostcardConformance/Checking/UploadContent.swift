@@ -89,7 +89,7 @@ enum Extent: String, Sendable {
     /// The offset of the first byte.
     case none
     case quarter, half
-    /// The offset one byte after the half.
+    /// The offset one byte after ``half``.
     case afterHalf
     /// Three quarters of the content.
     case most

@@ -178,7 +178,7 @@ struct RawResponse: Sendable {
     let fields: HTTPFields
     /// The content, without transfer codings.
     var body: [UInt8] = []
-    /// Whether the server keeps the connection open (RFC 9112 §9.3).
+    /// Whether the server keeps the connection open after the response (RFC 9112 §9.3).
     let isKeptAlive: Bool
 
     /// Whether the response is informational (RFC 9110 §15.2), so that another response to the same request follows.

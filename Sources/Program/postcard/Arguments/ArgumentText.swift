@@ -55,7 +55,7 @@ struct RawValue: ExpressibleByArgument, Hashable {
 
     private static let literalMark = UInt8(ascii: "s")
 
-    /// The argument from which the parser makes this value.
+    /// The argument that the parser converts to this value.
     var argument: String {
         if !isLiteral, let text = text.text { return text }
         let digits = text.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

@@ -10,7 +10,7 @@ struct FormArgument {
     /// The field's name; `nil` if the part before the equals sign is empty.
     let name: ArgumentText?
     let content: Content
-    /// The argument as it was given.
+    /// The whole argument as it was given.
     let text: ArgumentText
     /// Whether the value is plain text without any syntax.
     let isLiteral: Bool

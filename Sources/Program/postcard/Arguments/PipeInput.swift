@@ -7,7 +7,7 @@ import SystemPackage
 struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
     private static let chunkSize = 256 << 10
 
-    /// The path of a pipe, which is opened when it is first read; `nil` for standard input.
+    /// The path of a pipe, which is opened at the first read; `nil` for standard input.
     private let path: FilePath?
     private var file: FileDescriptor?
     /// Bytes that were read to find the type, and are returned before the rest.

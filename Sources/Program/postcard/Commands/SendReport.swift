@@ -60,8 +60,8 @@ struct SendReport {
     private mutating func add(_ response: UploadResponse) {
         var headers: [String: String] = [:]
         for field in response.headerFields {
-            // Fields with the same name mean the same as one field with a list of their values (RFC 9110 §5.3).
-            // Set-Cookie is the only exception, and scripts do not need it.
+            // Fields with the same name mean the same as one field with a list of their values (RFC 9110 §5.3). The
+            // only exception is Set-Cookie, which scripts do not need.
             headers[field.name.canonicalName] =
                 headers[field.name.canonicalName].map { "\($0), \(field.value)" } ?? field.value
         }

@@ -182,7 +182,7 @@ struct VisibleBytes {
         /// The index of the first byte that the cell stands for.
         let index: Int
         let columns: Int
-        /// Whether the text is a sign that stands for other bytes.
+        /// Whether the text is a sign for bytes that cannot be shown.
         let isSign: Bool
     }
 

@@ -13,9 +13,9 @@ struct FixedFile {
 
     /// The kind of the input.
     enum Source {
-        /// A recording, from which the request is extracted.
+        /// The input is a recording. The value extracts the request from it.
         case request(RequestInput)
-        /// A body without a request, with its Content-Type.
+        /// The input is a body without a request. The value is its Content-Type.
         case body(contentType: String)
     }
 

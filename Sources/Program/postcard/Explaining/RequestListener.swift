@@ -97,7 +97,7 @@ private final class RequestCollector: ChannelInboundHandler {
     /// How long to wait for bytes beyond the Content-Length: too short for a person to notice.
     private static let grace = TimeAmount.milliseconds(200)
 
-    /// How long a client may take to read the explanation.
+    /// How long a client may take to read the response.
     private static let patience = TimeAmount.seconds(10)
 
     init(

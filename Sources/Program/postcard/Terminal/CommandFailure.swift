@@ -97,7 +97,7 @@ enum ExitStatus {
     /// another process sends from the queue.
     static let timedOut = ExitCode(75)
 
-    /// The status for an upload that failed.
+    /// The exit status for an upload that failed.
     static func status(of error: UploadError) -> ExitCode {
         switch error.code {
         case .invalidURL: usage
@@ -109,7 +109,7 @@ enum ExitStatus {
         }
     }
 
-    /// The status for a form that cannot be sent.
+    /// The exit status for a form that cannot be sent.
     static func status(of error: FormError) -> ExitCode {
         switch error.code {
         case .invalidBoundary, .invalidMediaType, .invalidName, .reservedHeaderField, .boundaryInContent: usage
@@ -118,7 +118,7 @@ enum ExitStatus {
         }
     }
 
-    /// The status for a picture that cannot be made to fit.
+    /// The exit status for a picture that cannot be made to fit.
     static func status(of error: PictureFitError) -> ExitCode {
         switch error.code {
         case .notWritable: unwritableOutput
@@ -127,7 +127,7 @@ enum ExitStatus {
         }
     }
 
-    /// The status for a queue that cannot be used, or an upload that it does not accept.
+    /// The exit status for a queue that cannot be used, or an upload that a queue does not accept.
     static func status(of error: UploadQueueError) -> ExitCode {
         switch error.code {
         case .inUse: timedOut

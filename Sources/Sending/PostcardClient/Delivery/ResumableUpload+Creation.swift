@@ -32,7 +32,8 @@ extension ResumableUpload {
             // The lack of room is temporary: the next form asks for an upload resource again.
             return sendWhole(&resumption)
         case _ where offer.isFinal(response):
-            // The form was refused by its first bytes or by its header, or the server needs no more of it.
+            // The form was refused because of its first bytes or its header, or the server does not need the rest of
+            // it.
             resumption.end()
             return finish(response, from: url)
         case 200..<300:
@@ -131,7 +132,7 @@ extension ResumableUpload {
     /// The upload resource that a response to the creation names.
     func resource(in location: String?, from url: URL) -> URL? {
         guard let location, let resource = URL(string: location, relativeTo: url)?.absoluteURL, resource.host() != nil,
-            // Behind a proxy that encrypts, a server may not know its own scheme.
+            // If a proxy in front of the server uses TLS, the server may not know that its scheme is https.
             resource.scheme?.lowercased() == "https" || request.url.scheme?.lowercased() == "http"
         else { return nil }
         return resource
@@ -141,8 +142,8 @@ extension ResumableUpload {
 // MARK: - Servers without OPTIONS
 
 extension ResumableUpload {
-    /// Sends the whole form, so that a server without OPTIONS can name an upload resource in a 104. Others ignore the
-    /// fields ("Upgrading To Resumable Uploads").
+    /// Sends the whole form, so that a server without OPTIONS can name an upload resource in a 104. Other servers
+    /// ignore the header fields ("Upgrading To Resumable Uploads").
     ///
     /// - Parameter version: The version of the draft; `nil` for an ordinary upload.
     mutating func invite(in version: ResumptionVersion?, _ resumption: inout Resumption) -> Action {

@@ -27,12 +27,12 @@ struct ResumableUpload: Sendable {
         /// Send a request.
         ///
         /// - Parameters:
-        ///   - accepting: The statuses of success; all others are redirects or refusals.
+        ///   - accepting: The statuses of success; all other statuses are redirects or refusals.
         case send(UploadRequest, accepting: Set<Int>)
         /// Check that the files have not changed.
         ///
-        /// - Parameter readBytes: How many bytes of the form an earlier process has sent, which are read for their
-        ///   digests; `nil` if this process has read them.
+        /// - Parameter readBytes: The number of bytes of the form that an earlier process has sent. They are read to
+        ///   compute digests; `nil` if this process has read them.
         case check(readBytes: Int64?)
         /// Send the form as an ordinary upload: the server does not resume this upload.
         case sendWhole
@@ -186,7 +186,7 @@ struct ResumableUpload: Sendable {
     mutating func handle(_ error: UploadError, _ resumption: inout Resumption) -> Action {
         switch step {
         case .asking where error.code == .connectionLost && resumption.resource == nil && !isTooLarge(resumption):
-            // Some servers close the connection at a method that they do not know.
+            // Some servers close the connection when they do not know the method.
             return sendWhole(&resumption)
         case .appending(let offer, let resource, let extent, let range):
             let status = error.response?.status.code

@@ -21,7 +21,7 @@ struct Resumption: Sendable {
     /// The number of attempts in a row without progress.
     private(set) var failures = 0
 
-    /// The number of responses in a row that rejected what was sent.
+    /// The number of responses in a row that rejected the bytes sent.
     private(set) var rejections = 0
 
     /// The number of creations that were interrupted before the server had named an upload resource.
@@ -98,7 +98,7 @@ struct Resumption: Sendable {
     /// Whether a server may have the form, and only its upload resource can say whether it does.
     var mustResume: Bool { isUnclear && resource != nil }
 
-    /// How the server resumes uploads, if that is known.
+    /// The server's offer to resume uploads, if it is known.
     var offer: ResumptionOffer? {
         switch server {
         case .unknown: nil

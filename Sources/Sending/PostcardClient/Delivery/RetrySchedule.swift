@@ -6,7 +6,7 @@ package import PostcardFoundation
 /// The time and the random number generator are parameters, so that tests need not wait for delays.
 package struct RetrySchedule: Sendable {
     private let policy: RetryPolicy
-    /// The URL of the upload, for messages.
+    /// The URL of the upload, for error messages.
     private let url: URL
     /// How long the upload may take as a whole; `nil` means no limit.
     private let totalTimeout: Duration?
@@ -37,10 +37,10 @@ package struct RetrySchedule: Sendable {
             self.delivery = delivery
         }
 
-        /// Adds a failure.
+        /// Adds a failed attempt to the history.
         ///
         /// - Parameters:
-        ///   - failure: The failure.
+        ///   - failure: The failed attempt.
         ///   - resource: The upload resource that the attempt sent the form to, if there was one.
         package mutating func add(_ failure: Failure, resource: URL? = nil) {
             failures += 1

@@ -24,7 +24,7 @@ final class BatchRun: Sendable {
         case ended
     }
 
-    /// Whether progress is being reported: by one task at a time, so that no step overtakes another.
+    /// Whether progress is being reported. Only one task at a time reports, so that steps stay in order.
     private enum Reporting {
         case idle
         case running
@@ -64,7 +64,7 @@ final class BatchRun: Sendable {
 
     var progress: UploadBatchProgress { state.withLock { $0.progress } }
 
-    /// The next outcome, waiting for it; `nil` after the last one.
+    /// Waits for the next outcome and returns it; returns `nil` after the last outcome.
     func next() async -> UploadOutcome? {
         await withTaskCancellationHandler {
             // If this task is already cancelled, the batch is stopped by now and starts no upload.
@@ -146,7 +146,7 @@ extension BatchRun {
         for continuation in waiting { continuation.resume(returning: nil) }
     }
 
-    /// Runs one upload in a separate task, so that it can be cancelled alone.
+    /// Runs one upload in a separate task, so that it can be cancelled without the others.
     private func upload(_ index: Int, _ events: @escaping MakeEvents) async -> UploadOutcome {
         if Task.isCancelled { cancel(index) }
         let task = state.withLock { state -> Task<UploadResponse, any Error>? in

@@ -231,7 +231,7 @@ public struct UploadOutcome: Sendable {
     /// The index of the upload in the sequence of items, from 0.
     public let index: Int
 
-    /// The response, with an accepted status, or an error: what
+    /// The response, with an accepted status, or an error. The error is one that
     /// ``UploadClient/upload(_:to:method:headerFields:progress:)`` throws, `CancellationError` if the upload was
     /// cancelled, or an error of the closure that makes the forms.
     public let result: Result<UploadResponse, any Error>

@@ -162,7 +162,7 @@ public final class UploadItem: Identifiable {
         if let list { list.fill() } else { start() }
     }
 
-    /// Waits until the upload has ended, successfully or not. Returns at once if it has not started.
+    /// Waits until the upload has ended, successfully or not. Returns at once if the upload has not started.
     public func finish() async {
         await task?.value
     }

@@ -73,7 +73,7 @@ public final class UploadList {
         for item in items { item.cancel() }
     }
 
-    /// Sends every failed form again, but not cancelled ones.
+    /// Sends every failed form again, but not the cancelled forms.
     public func retryAll() {
         for item in items {
             if case .failed = item.state { item.retry() }

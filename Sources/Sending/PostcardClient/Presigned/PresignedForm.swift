@@ -25,8 +25,8 @@ public struct PresignedForm: Sendable, Hashable {
     /// How the file is sent.
     public let kind: Kind
 
-    /// The key of the object, if it is known before the file is sent. It may contain `${filename}`, which the store
-    /// replaces.
+    /// The key of the object, if the key is known before the file is sent. It may contain `${filename}`, which the
+    /// store replaces by the filename.
     public let key: String?
 
     /// How a file is sent to an object store.
@@ -61,7 +61,7 @@ public struct PresignedForm: Sendable, Hashable {
     }
 
     /// When the store stops accepting the form: the policy's expiration, or the end of the signature of a PUT. `nil` if
-    /// the form does not say.
+    /// the form does not contain a date.
     public var expires: Date? {
         switch kind {
         case .post: (try? policy)?.expires

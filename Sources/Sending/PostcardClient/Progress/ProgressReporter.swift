@@ -16,7 +16,7 @@ final class ProgressReporter: Sendable {
         var isResumed = false
         /// The whole body of the attempt.
         var body: UploadBody?
-        /// The range of each part's content in the body; `nil` if the ranges become known while the body is read.
+        /// The ranges of the parts' contents in the body; `nil` if the ranges become known only while the body is read.
         var contentRanges: [Range<Int64>]?
         /// The most bytes of the body sent in the attempt. It does not fall when a redirect sends the form again.
         var bytesSent: Int64 = -1

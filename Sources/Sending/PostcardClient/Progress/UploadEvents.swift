@@ -45,7 +45,7 @@ public struct UploadEvents: AsyncSequence, Sendable {
         Iterator(by: clock) { [upload, key] in try await upload(key, $0) }
     }
 
-    /// One upload in progress.
+    /// Iterates over the events of one upload.
     public struct Iterator: AsyncIteratorProtocol {
         private let run: Run
 
@@ -55,14 +55,14 @@ public struct UploadEvents: AsyncSequence, Sendable {
 
         /// The next event; `nil` after `done`.
         ///
-        /// - Throws: What ``UploadClient/upload(_:to:method:headerFields:progress:)`` throws.
+        /// - Throws: The errors of ``UploadClient/upload(_:to:method:headerFields:progress:)``.
         public mutating func next() async throws -> UploadEvent? {
             try await run.next()
         }
 
         /// The next event; `nil` after `done`.
         ///
-        /// - Throws: What ``UploadClient/upload(_:to:method:headerFields:progress:)`` throws.
+        /// - Throws: The errors of ``UploadClient/upload(_:to:method:headerFields:progress:)``.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UploadEvent? {
             try await run.next()
         }
@@ -214,7 +214,7 @@ final class UploadEventQueue: Sendable {
 /// An event of an upload, from ``UploadClient/events(of:to:method:headerFields:)``.
 ///
 /// A successful upload begins with `preparing` and ends with `done`, with any number of other events between them. A
-/// failed one ends with the error that is thrown.
+/// failed upload ends with an error, which the loop throws.
 public enum UploadEvent: Sendable {
     /// The form's files are checked and its photos are made to fit. Nothing is sent yet. `preparing` is always the
     /// first event. It is reported again if the server refuses the form as too large and the photos are made to fit its
@@ -222,8 +222,8 @@ public enum UploadEvent: Sendable {
     case preparing
     /// There is no network; the upload continues when there is one.
     case waitingForNetwork
-    /// The form is being sent. Reported at most once per ``ReportingOptions/progressInterval``, but always at an
-    /// attempt's first step, at the end of each part, and when everything was sent.
+    /// The form is being sent. This event is reported at most once per ``ReportingOptions/progressInterval``, but
+    /// always at an attempt's first step, at the end of each part, and when everything was sent.
     case sending(UploadProgress)
     /// The whole form was sent, and the server has not responded yet.
     case awaitingResponse(UploadProgress)

@@ -76,7 +76,7 @@ public struct UploadProgress: Sendable {
         return Double(bytesSent) / Double(totalBytes)
     }
 
-    /// The progress of every part of the form, in order. It is computed at each call.
+    /// The progress of every part of the form, in order. The list is computed at each call.
     public var parts: [Part] {
         layouts.enumerated().map { index, part in
             let range = index < contentRanges.count ? contentRanges[index] : nil
@@ -109,7 +109,7 @@ package struct SpeedMeter: Sendable {
     /// Long enough to even out a connection's bursts, short enough to show a change of the network.
     private static let window = Duration.seconds(3)
 
-    /// Samples closer together than this are merged, which limits memory and costs no precision.
+    /// Samples that are closer together than this are merged. That limits the memory, and costs no precision.
     private static let spacing = Duration.milliseconds(100)
 
     package init() {}

@@ -72,7 +72,7 @@ extension KnownProxy {
     /// The maximum size of a page to examine, larger than every default page.
     private static let maximumPageBytes = 16 << 10
 
-    /// What a refusal with this status says about the proxy.
+    /// Explains a refusal with this status by the proxy.
     func explanation(of status: HTTPResponse.Status) -> String {
         let origin = "The response seems to be one of \(name), which may be a proxy in front of the server."
         guard status == .contentTooLarge, let sizeLimit else { return origin }

@@ -120,7 +120,7 @@ extension ObjectStoreProblem {
         let text = message.lowercased()
         if isExpiration { return "The form has expired. Get a new one from the server that signed it." }
         if text.isEmpty {
-            // Ceph gives no other reason for any of these.
+            // Ceph gives no further details for any of these cases.
             return "The store does not say why. The signature may be another one's or have expired, or the key that "
                 + "signed the form is not known or may not write to this bucket."
         }

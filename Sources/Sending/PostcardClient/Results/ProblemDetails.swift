@@ -35,7 +35,7 @@ public struct ProblemDetails: Sendable, Hashable {
 
     /// Reads the JSON of a problem.
     ///
-    /// - Returns: `nil` if it is not a JSON object.
+    /// - Returns: `nil` if the text is not a JSON object.
     init?(_ json: Data) {
         guard json.count <= Self.maximumBytes, let read = try? JSON(json, maximumDepth: JSONValue.maximumDepth),
             case .object(var members) = JSONValue(read)

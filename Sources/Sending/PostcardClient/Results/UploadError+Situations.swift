@@ -223,7 +223,7 @@ extension UploadError {
             response: response)
     }
 
-    /// The server offers resumable uploads, but refuses to create one in any supported version of the draft.
+    /// The server offers resumable uploads, but refuses to create an upload in any supported version of the draft.
     static func refusedVersions(_ response: UploadResponse, by url: URL, _ numbers: [Int64]) -> UploadError {
         let list = numbers.map { "\($0)" }.joined(separator: ", ")
         return refused(response, by: url).adding(

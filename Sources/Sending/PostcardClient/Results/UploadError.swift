@@ -27,8 +27,8 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         public static let invalidURL = Code(rawValue: "invalid-url")
         /// The form cannot be read; ``UploadError/formError`` says why.
         public static let form = Code(rawValue: "form")
-        /// The form breaks one of the client's rules: nothing was sent. ``UploadError/underlyingError`` is the
-        /// `FormProblem`.
+        /// The form breaks one of the client's ``UploadClient/rules``: nothing was sent.
+        /// ``UploadError/underlyingError`` is the `FormProblem`.
         public static let brokenRule = Code(rawValue: "broken-rule")
         /// The form breaks a condition of the policy that was signed for it, or cannot be sent to an object store at all:
         /// nothing was sent. The message says which condition, and what to do.
@@ -91,7 +91,7 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// The message without the text of the response, for readers who have seen the response.
     package private(set) var messageBesidesResponse: String
 
-    /// The server's response, if there is one.
+    /// The server's response; `nil` if there was none.
     public let response: UploadResponse?
 
     /// What the upload was waiting for, if it timed out.
@@ -189,7 +189,7 @@ extension UploadError: LocalizedError {
 extension UploadError {
     /// Whether the form may have arrived.
     public enum Delivery: String, Sendable, Hashable {
-        /// No server has the whole form: it is safe to send it again.
+        /// No server has the whole form: it is safe to send the form again.
         case neverArrived = "never-arrived"
         /// A server has refused the form. It is safe to send the form again, but useless unless the reason for the
         /// refusal passes.

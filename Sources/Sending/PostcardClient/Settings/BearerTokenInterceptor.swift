@@ -2,14 +2,14 @@ import HTTPTypes
 import PostcardFoundation
 import Synchronization
 
-/// Sends a token with every upload (RFC 6750 §2.1), and gets a new one when the server responds with 401.
+/// Sends a token with every upload (RFC 6750 §2.1), and gets a new token when the server responds with 401.
 ///
 /// ```swift
 /// var client = UploadClient()
 /// client.interceptors = [BearerTokenInterceptor(token: saved) { expired in try await account.newToken() }]
 /// ```
 ///
-/// All uploads waiting for a token share a single refresh. An upload whose new token is refused as well fails with that
+/// All uploads waiting for a token share a single refresh. If the new token is refused too, the upload fails with that
 /// refusal.
 public final class BearerTokenInterceptor: UploadInterceptor {
     private let tokens: TokenRefresh

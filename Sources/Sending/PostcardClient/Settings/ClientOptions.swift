@@ -155,7 +155,8 @@ public struct UploadTimeouts: Sendable, Hashable {
     }
 
     /// How long an upload may take with all attempts and the delays between them before it fails with
-    /// ``UploadError/Code/deadlinePassed``. Defaults to `nil`, because a large form over a slow network takes long.
+    /// ``UploadError/Code/deadlinePassed``. Defaults to `nil`, because sending a large form over a slow network takes
+    /// long.
     public var total: Duration?
 
     private enum ResponseLimit: Hashable {

@@ -201,7 +201,7 @@ final class ResumptionOffers: Sendable {
         }
     }
 
-    /// What is known about an address.
+    /// What is known about the server at an address, from earlier uploads.
     func known(for url: URL, at now: ContinuousClock.Instant = .now) -> KnownServer {
         state.withLock { state in
             KnownServer(

@@ -36,7 +36,8 @@ public struct RetryPolicy: Sendable, Hashable {
     /// tries again after a server's certificate was not trusted, and after an interceptor failed. Defaults to `true`.
     public var retriesConnectionFailures = true
 
-    /// The maximum delay before the second attempt, which doubles with each further attempt. Defaults to 0.5 seconds.
+    /// The maximum delay before the second attempt. The delay doubles with each further attempt. Defaults to 0.5
+    /// seconds.
     public var firstDelay: Duration = .milliseconds(500)
 
     /// The maximum delay that the doubling can reach. Defaults to 30 seconds.

@@ -23,8 +23,8 @@
 /// ``BearerTokenInterceptor`` is an interceptor for tokens that expire. If a server redirects to another origin,
 /// interceptors are not called for that request, so that no credentials are sent there.
 public protocol UploadInterceptor: Sendable {
-    /// Changes a request before it is sent. Called for every attempt, in the order of the client's interceptors, with
-    /// the request that the caller made.
+    /// Changes a request before it is sent. This method is called for every attempt, in the order of the client's
+    /// interceptors, with the request that the caller made.
     ///
     /// - Parameters:
     ///   - request: The request. To change the URL, make another request.

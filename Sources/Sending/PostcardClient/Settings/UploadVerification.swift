@@ -83,9 +83,9 @@ extension UploadVerification {
         }
     }
 
-    /// The part of the receiver's record that says which bytes it received.
+    /// A part of the receiver's record: the bytes that it received.
     private struct Record {
-        /// The contents of the text fields, as the receiver kept them.
+        /// The contents of the text fields, as the receiver stored them.
         let fields: [[UInt8]]
         let files: [(size: Int64, sha256: [UInt8])]
 

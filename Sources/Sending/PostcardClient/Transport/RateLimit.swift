@@ -10,9 +10,9 @@ import Synchronization
 /// All uploads with the same limit share it: the uploads of a client, of its copies, and of other clients with this
 /// `RateLimit`. To limit a single upload, send it with a copy of the client that has its own limit.
 ///
-/// The limit counts the bytes of request bodies, which are read no faster than they may be sent. Each burst has the
-/// bytes of a twentieth of a second. So an upload that waits for its turn does not reach the idle timeout, unless about
-/// a thousand uploads share a limit.
+/// The limit counts the bytes of request bodies, which are read no faster than they may be sent. They are sent in
+/// bursts, each with the bytes of a twentieth of a second. So an upload that waits for its turn does not reach the idle
+/// timeout, unless about a thousand uploads share a limit.
 public final class RateLimit: Sendable {
     /// The maximum number of bytes sent per second.
     public let bytesPerSecond: Int
@@ -51,7 +51,7 @@ public final class RateLimit: Sendable {
         return burst
     }
 
-    /// Gives back bytes that were allowed and not sent.
+    /// Returns bytes that were allowed but not sent, so that other uploads can use them.
     func giveBack(_ count: Int) {
         bucket.withLock { $0.giveBack(count) }
     }
@@ -88,7 +88,7 @@ struct TokenBucket: Sendable {
         return start
     }
 
-    /// Gives back bytes that were not sent.
+    /// Returns bytes that were not sent, so that the next burst may be sent earlier.
     mutating func giveBack(_ count: Int) {
         paidUntil -= .seconds(1) * count / bytesPerSecond
     }

@@ -33,8 +33,8 @@ public protocol UploadTransport: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - report: Called with each event; returns at once. Events of one kind must be reported one after the other;
-    ///     bytes sent and bytes received may be reported at the same time.
+    ///   - report: Called with each event. The closure returns at once. Events of one kind must be reported one after
+    ///     the other; bytes sent and bytes received may be reported at the same time.
     /// - Returns: The response with its whole body.
     /// - Throws: ``UploadError`` for failures of the connection; the errors of the body's reader unchanged, which are
     ///   `FormError` and the errors of the form's own streams; `CancellationError`.
@@ -57,7 +57,7 @@ public struct UploadRequest: Sendable {
     /// The method.
     public let method: HTTPRequest.Method
 
-    /// The header fields, with the `Content-Type` of the body, which cannot be changed. The transport sets `Host`,
+    /// The header fields. The `Content-Type` is that of the body and cannot be changed. The transport sets `Host`,
     /// `Content-Length` and `Transfer-Encoding`. A request without a body has no `Expect`.
     public var headerFields: HTTPFields {
         get { fields }

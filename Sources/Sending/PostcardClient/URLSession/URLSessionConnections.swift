@@ -171,7 +171,7 @@ extension URLRequest {
 
 #if !canImport(FoundationNetworking)
 extension URLRequest {
-    /// Keeps the request off networks that it may not use.
+    /// Forbids the request to use networks that are not allowed.
     package mutating func allow(_ networks: AllowedNetworks) {
         allowsCellularAccess = networks.cellular
         allowsExpensiveNetworkAccess = networks.expensive

@@ -16,7 +16,7 @@ public import Foundation
 /// read as an empty form. Use `AsyncHTTPTransport` for those servers: it sends a `Content-Length` for every form of
 /// known length.
 ///
-/// On Linux all sessions of a program share one queue, on which a form's own stream is waited for: while such a stream
+/// On Linux all sessions of a program share one queue, which also waits for a form's own streams. While such a stream
 /// has no bytes ready, other transfers of URLSession wait too, and cannot be cancelled. URLSession there also keeps a
 /// processor busy while it waits for a response. `AsyncHTTPTransport` has neither problem.
 public struct URLSessionTransport: UploadTransport {

@@ -18,7 +18,7 @@ final class URLSessionUpload: Sendable {
     private let state: Mutex<State>
 
     private struct State {
-        /// The reader of the body, once URLSession has asked for it.
+        /// The reader of the body; `nil` until URLSession has asked for the body.
         var reader: BlockingBodyReader?
         var task: URLSessionTask?
         var continuation: CheckedContinuation<UploadResponse, any Error>?

@@ -118,7 +118,7 @@ public struct UploadClient: Sendable {
     ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
     ///   - headerFields: Further header fields.
-    /// - Returns: The events. Each iteration is an upload, which is cancelled when the loop is left.
+    /// - Returns: The events. Each iteration over them is a separate upload, which is cancelled when the loop is left.
     public func events(
         of form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
         headerFields: HTTPFields = HTTPFields()
@@ -233,7 +233,8 @@ struct UploadJob: Sendable {
     var saveResource: (@Sendable (URL?) throws -> Void)?
     /// Whether servers may already have the form from earlier processes.
     var delivery = PossibleDelivery.neverArrived
-    /// Whether an error of an interceptor is thrown as an ``InterceptorError``, which a queue handles differently.
+    /// Whether an error of an interceptor is thrown as an ``InterceptorError``. A queue needs this, because it handles
+    /// such errors differently.
     var distinguishesInterceptors = false
     /// How long the upload had taken before it was passed to this client.
     var elapsed = Duration.zero

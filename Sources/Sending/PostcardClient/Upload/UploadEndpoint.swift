@@ -182,7 +182,7 @@ extension UploadJob {
     }
 }
 
-/// A response whose body is ignored, or empty as in a 204.
+/// A response type for endpoints whose response body is ignored, or is empty as in a 204.
 public struct NoResponse: Decodable, Sendable, Hashable {
     /// Makes an empty response.
     public init() {}

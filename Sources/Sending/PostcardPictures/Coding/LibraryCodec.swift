@@ -8,7 +8,7 @@ struct LibraryCodec: PictureCodec {
     /// Whether the headers of these libraries were installed when the module was compiled.
     static var isAvailable: Bool { picture_libraries() }
 
-    /// Whether the headers of libtiff were installed too. They are only needed for TIFF.
+    /// Whether the headers of libtiff were installed when the module was compiled. They are only needed for TIFF.
     static var readsTIFF: Bool { picture_library_tiff() }
 
     /// The maximum memory for a picture that cannot be read row by row, in bytes.
@@ -158,7 +158,7 @@ private final class RowReceiver {
         RowReceiver(PictureSize(width: 0, height: 0), edge: 0, orientation: .upright, maximumBytes: 0)
     }
 
-    /// The pixels, once all rows were received.
+    /// The pixels; `nil` until all rows were received.
     var pixels: PicturePixels? {
         guard let scaler, scaler.isComplete else { return nil }
         return scaler.pixels

@@ -1,7 +1,7 @@
 import PostcardForm
 import PostcardPictureFormats
 
-/// What is known about a picture from its first bytes, without decoding it.
+/// The properties of a picture that its first bytes show, without decoding.
 struct PictureHead: Equatable {
     /// The picture's format, found from its bytes and not from its filename.
     var type: MediaType?

@@ -2,7 +2,7 @@
 public import Foundation
 public import PostcardForm
 
-/// A file outside the app, such as one of iCloud Drive.
+/// A file outside the app, such as a file in iCloud Drive.
 struct PickedDocument: PickedItem {
     let url: URL
 

@@ -15,7 +15,7 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
 
         /// The picture in memory has no pixels, or too many for its format.
         public static let notEncodable = Code(rawValue: "not-encodable")
-        /// The item offers no file: it is a link or a folder, for example.
+        /// The item offers no file. For example, it is a link or a folder.
         public static let noFile = Code(rawValue: "no-file")
         /// Loading the item's file failed; ``PictureError/underlyingError`` is the system's error.
         public static let notLoadable = Code(rawValue: "not-loadable")

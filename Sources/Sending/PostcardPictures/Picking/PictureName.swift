@@ -21,7 +21,7 @@ struct PictureName: Equatable {
     /// The name of a picture from a library that names both the file and its types.
     ///
     /// - Parameters:
-    ///   - file: The name of the file that the library gave.
+    ///   - file: The name of the library's file.
     ///   - mimeTypes: The types that the library lists, most preferred first.
     ///   - fileExtension: The extension of the most preferred type.
     init(_ file: String, mimeTypes: [String], fileExtension: String?) {

@@ -207,8 +207,8 @@ struct BackgroundCarrier: AttemptCarrier {
     func notifyChange() { store.notifyChange() }
 }
 
-/// An error of one of the app's closures: ``BackgroundSession/headerFields`` or ``BackgroundSession/presignedForm``.
-/// The upload is handed over later.
+/// An error of one of the app's closures ``BackgroundSession/headerFields`` and ``BackgroundSession/presignedForm``.
+/// After it, the upload is handed over later.
 private struct ClosureError: Error, CustomStringConvertible {
     let description: String
 }

@@ -18,7 +18,7 @@ import PostcardFoundation
 /// process.
 public struct BackgroundSession: Sendable {
     /// The session's identifier, such as `com.example.pets`. Use the same identifier at every start of the app. An
-    /// extension needs a different one in each run: ``init(extension:appGroup:)``.
+    /// extension needs a different identifier in each run, see ``init(extension:appGroup:)``.
     public var identifier: String
 
     /// The app group that the app shares with its extensions, such as `group.com.example.pets`. Required in extensions.
@@ -36,8 +36,8 @@ public struct BackgroundSession: Sendable {
     /// system wakes the app. Each wake-up without the app being opened makes the system wait longer.
     public var isDiscretionary = false
 
-    /// The maximum number of uploads to a host at a time. Defaults to 3. Many uploads are handed to the system at once,
-    /// and this limits how many of them it sends.
+    /// The maximum number of uploads to a host at a time. Defaults to 3. Many uploads are handed to the system at once;
+    /// this number limits how many of them the system sends at the same time.
     public var maximumConnectionsPerHost = 3
 
     /// The maximum number of uploads that are handed to the system at a time. Defaults to 100. Further uploads are

@@ -83,9 +83,9 @@ enum SessionSlot<Session: AnyObject> {
     enum End {
         /// The session was already replaced, or its end was already known.
         case known
-        /// The session ended without being given up.
+        /// The session ended although this process did not give it up.
         case unexpected
-        /// The session was given up. The callers that waited for its end can make another session.
+        /// This process gave the session up. The callers that waited for its end can now make another session.
         case givenUp(waiting: [CheckedContinuation<Void, Never>])
     }
 
@@ -100,9 +100,9 @@ enum SessionSlot<Session: AnyObject> {
         return session
     }
 
-    /// Keeps a caller until the session that was given up has ended.
+    /// Makes a caller wait until the session that was given up has ended.
     ///
-    /// - Returns: Whether there is such a session.
+    /// - Returns: Whether there is a session that was given up, so that the caller waits.
     mutating func wait(_ caller: CheckedContinuation<Void, Never>) -> Bool {
         guard case .ending(let session, let waiting) = self else { return false }
         self = .ending(session, waiting: waiting + [caller])

@@ -99,7 +99,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
 
     private struct State {
         var slot = SessionSlot<URLSession>.none
-        /// The queue that made ``freshFields``, which keeps its database open.
+        /// Identifies the queue that made ``freshFields``. The closure keeps the queue's database open.
         var token: EventRelay.Token?
         var freshFields: (@Sendable (AttemptID) async -> HTTPFields?)?
         var answerChallenge:
@@ -176,7 +176,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         }
     }
 
-    /// Gives up the session, unless a later queue uses it.
+    /// Gives up the session. Does nothing if a later queue uses it.
     func release(_ token: EventRelay.Token) {
         let session = state.withLock { state in
             guard state.token == token else { return nil as URLSession? }

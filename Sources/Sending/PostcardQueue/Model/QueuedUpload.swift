@@ -40,7 +40,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
     /// The tag as JSON, or `nil` if the upload has none.
     var tag: Data?
 
-    /// Returns the tag that the app has given the upload, or `nil` if there is none.
+    /// Returns the tag that the app has given to the upload, or `nil` if there is none.
     ///
     /// - Throws: `DecodingError` if the tag is of another type.
     public func tag<Tag: Decodable>(as type: Tag.Type) throws -> Tag? {
@@ -64,7 +64,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
         case waitingForNetwork
         /// The upload is being sent, or was handed to the system.
         case sending
-        /// An attempt failed for a reason that may pass, and the next one begins at the given time.
+        /// An attempt failed for a reason that may pass. The next attempt begins at the given time.
         case retrying(at: Date, because: Failure)
         /// The upload was paused with ``UploadQueue/pause(_:)``.
         case paused

@@ -91,10 +91,11 @@ extension QueuedUpload {
 extension UploadError.Code {
     /// The system ended an attempt without a response: it lost the upload, or cancelled it without a reason.
     public static let interrupted = UploadError.Code(rawValue: "interrupted")
-    /// The user has quit the app in the app switcher, which cancels its uploads. They are sent again when the app runs.
+    /// The user has quit the app in the app switcher, which cancels the app's uploads. They are sent again when the app
+    /// runs.
     public static let forceQuit = UploadError.Code(rawValue: "force-quit")
     /// The system sends nothing for the app in the background, because the user has turned off Background App Refresh
-    /// for it. Show this to the user: the uploads continue when it is on again.
+    /// for it. Show this to the user: the uploads continue when Background App Refresh is on again.
     public static let backgroundUpdatesDisabled = UploadError.Code(rawValue: "background-updates-disabled")
     /// The system cancelled the upload because it lacks memory, space or energy.
     public static let insufficientResources = UploadError.Code(rawValue: "insufficient-resources")

@@ -110,8 +110,8 @@ extension UploadQueue {
         }
     }
 
-    /// Resumes a paused upload. It continues where it stopped if the server resumes uploads, and starts over otherwise;
-    /// see ``pause(_:)``.
+    /// Resumes a paused upload. If the server resumes uploads, the upload continues where it stopped; otherwise it
+    /// starts over. See ``pause(_:)``.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is not paused.
     public func resume(_ id: QueuedUpload.ID) async throws(UploadQueueError) {

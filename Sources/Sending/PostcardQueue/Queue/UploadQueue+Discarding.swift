@@ -61,7 +61,7 @@ struct Leftover: Sendable {
     let url: URL
     let headerFields: HTTPFields
 
-    /// The result is `nil` if the server has no upload resource.
+    /// Finds the upload resource in an upload's row; the result is `nil` if the server has none.
     init?(_ row: UploadRow) {
         guard let resource = row.resource else { return nil }
         self.resource = resource

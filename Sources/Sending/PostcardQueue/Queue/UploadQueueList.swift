@@ -46,7 +46,8 @@ public final class UploadQueueList {
     ///
     /// - Parameters:
     ///   - queue: The queue.
-    ///   - limit: The maximum number of uploads in the list. The newest ones are listed. Defaults to 1,000.
+    ///   - limit: The maximum number of uploads in the list. If there are more, the newest are listed. Defaults to
+    ///     1,000.
     public init(_ queue: UploadQueue, limit: Int = 1000) {
         self.queue = queue
         self.limit = limit

@@ -12,7 +12,7 @@ final class OutcomeReporter: Sendable {
     private struct State {
         /// The task that waits for uploads to end and reports them.
         var following: Task<Void, Never>?
-        /// The latest report. A report begins after the report before it has ended.
+        /// The latest report. Each report begins after the one before it has ended.
         var latest: Task<Void, Never>?
     }
 

@@ -26,7 +26,7 @@ extension QueueMachine {
         case failed(mayPass: Bool)
     }
 
-    /// What has happened between two rounds.
+    /// Everything that has happened since the last round.
     struct News: Sendable {
         var events: [AttemptEvent] = []
         /// Whether the system has passed completion handlers.

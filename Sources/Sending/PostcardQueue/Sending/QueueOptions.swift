@@ -22,8 +22,8 @@ public struct QueueOptions: Sendable {
     /// ``UploadConditions/notBefore``. Defaults to `false`.
     public var endsWhenEmpty: Bool
 
-    /// Whether a run that ends when it is empty first waits for the next attempts of uploads that failed. Defaults to
-    /// `true`.
+    /// Whether a run that ends when the queue is empty first waits for the next attempts of uploads that failed.
+    /// Defaults to `true`.
     public var awaitsRetries = true
 
     /// How often the queue checks for changes by other processes. Defaults to 1 second. `nil` means that there are no

@@ -55,7 +55,7 @@ extension QueueStore {
 /// Counts the uploads that are done, and finds those that need no longer be listed. An upload whose end the app has not
 /// acknowledged is always listed. Each method is called within one transaction.
 extension Database {
-    /// The number of uploads that were done, including those that were removed since.
+    /// The number of uploads that servers have accepted, including uploads that were removed since.
     var doneCount: Int {
         get throws {
             // The table has one row, unless another program has changed it.

@@ -162,8 +162,8 @@ extension UploadRow.Part {
     }
 }
 
-/// When an upload may be sent: the values of the column `schedule`, by which the next upload is found. The column is
-/// `NULL` for uploads that are not waiting.
+/// When an upload may be sent, as the values of the column `schedule`. The queue finds the next upload by this column.
+/// It is `NULL` for uploads that are not waiting.
 enum Schedule: Int {
     /// The upload may be sent.
     case ready
