@@ -90,6 +90,8 @@ private struct ServerProbe {
         self.suite = suite
     }
 
+    /// Makes the requests.
+    ///
     /// - Throws: `ConnectionFailure` if the server does not respond.
     mutating func run() async throws {
         try await makeContents()

@@ -81,6 +81,8 @@ public struct AsyncHTTPTransport: UploadTransport {
         self.init(configuration: configuration, eventLoopGroup: eventLoopGroup, expectationPatience: .seconds(1))
     }
 
+    /// Makes a transport with a configuration.
+    ///
     /// - Parameter expectationPatience: How long to wait for a 100 (Continue) before the body is sent anyway.
     package init(
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(),

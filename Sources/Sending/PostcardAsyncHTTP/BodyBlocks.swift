@@ -41,6 +41,8 @@ final class BodyBlocks: Sendable {
         }
     }
 
+    /// Makes an empty sequence of blocks, or one with a first block.
+    ///
     /// - Parameters:
     ///   - first: The first block, if it was read already.
     ///   - source: The source from which the event loop reads the other blocks. Defaults to `nil`: a task adds them
@@ -105,7 +107,7 @@ final class BodyBlocks: Sendable {
         }
     }
 
-    /// What the connection gets when it takes a block.
+    /// The result of taking the next block.
     enum Next {
         case block(BodyBlock)
         /// There is no block yet.
@@ -212,6 +214,8 @@ struct BodySource {
     private var ring: [ByteBuffer] = []
     private var next = 0
 
+    /// Makes a source that reads a body in blocks.
+    ///
     /// - Parameter blockSize: The maximum number of bytes of a block.
     /// - Throws: `FormError` if the first bytes cannot be read.
     init(_ body: UploadBody, blockSize: Int) throws {

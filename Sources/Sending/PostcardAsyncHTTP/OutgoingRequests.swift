@@ -2,7 +2,7 @@ import NIOHTTP1
 import PostcardClient
 import Synchronization
 
-/// What the handler of a connection needs to know about a request.
+/// A request in progress, as the handler of its connection needs it.
 struct OutgoingRequest: Sendable {
     /// The body, which the handler sends; `nil` for a request without a body.
     let body: OutgoingBody?

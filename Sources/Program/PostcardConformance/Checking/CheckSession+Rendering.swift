@@ -109,6 +109,8 @@ struct RenderedRequest: Sendable {
     /// The bytes of the content after the pause.
     let rest: [UInt8]
 
+    /// Makes the bytes of a request.
+    ///
     /// - Parameters:
     ///   - fields: The header fields, without those that say how long the content is.
     ///   - content: The content; `nil` for a request without content.

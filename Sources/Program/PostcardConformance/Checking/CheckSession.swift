@@ -10,7 +10,8 @@ final class CheckSession {
     let content: UploadContent
     private(set) var knowledge: ServerKnowledge
 
-    /// The upload resource of the last creation; `nil` if the server named none, or if it has another origin.
+    /// The upload resource of the last creation; `nil` if the server named none, or if its origin is not that of the
+    /// checked URL.
     private(set) var upload: ServerAddress?
     /// The upload resource of the last creation if it has another origin than the checked URL. Nothing is sent to it: a
     /// server must not decide which other servers the checks change.

@@ -24,6 +24,8 @@ final class ConformanceConnection: Sendable {
         return try NIOSSLContext(configuration: configuration)
     }
 
+    /// Opens a connection.
+    ///
     /// - Throws: `ConnectionFailure` if no connection is open within the timeout.
     static func open(
         to address: ServerAddress, timeout: Duration

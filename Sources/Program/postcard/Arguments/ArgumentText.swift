@@ -96,6 +96,8 @@ enum CommandLineArguments {
         return length
     }
 
+    /// Rewrites the arguments for the argument parser.
+    ///
     /// - Throws: `ValidationError` if bytes that are not UTF-8 are given where only text is possible.
     static func readable(_ arguments: [[UInt8]]) throws -> [String] {
         var result: [String] = []

@@ -38,6 +38,8 @@ struct EncodedChunks<Chunks: AsyncSequence & Sendable>: AsyncSequence, Sendable 
     private let encoding: ContentEncoding
     private let name: String
 
+    /// Makes a sequence that encodes chunks.
+    ///
     /// - Parameter name: The part's name, for the error's message.
     init(_ chunks: Chunks, in encoding: ContentEncoding, named name: String) {
         (self.chunks, self.encoding, self.name) = (chunks, encoding, name)

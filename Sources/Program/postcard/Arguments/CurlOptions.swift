@@ -13,6 +13,8 @@ enum CurlOptions {
     /// The letters of curl's short options that have a value. The value may follow the letter directly.
     static let lettersWithValue = Set("AbcCdDeEFhHKmoPQrtTuUwxXyYz".utf8)
 
+    /// Looks up an option of curl.
+    ///
     /// - Parameters:
     ///   - name: The option, with its dashes.
     ///   - isQueued: Whether the form is added to a queue, and not sent yet.

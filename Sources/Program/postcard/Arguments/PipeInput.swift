@@ -14,6 +14,8 @@ struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
     private var first = Data()
     private var hasEnded = false
 
+    /// Makes an input from a pipe or standard input.
+    ///
     /// - Parameter path: The path of a pipe; `nil` for standard input.
     init(_ path: FilePath? = nil) {
         self.path = path

@@ -281,7 +281,7 @@ struct FormLimitOptions: ParsableArguments {
 
 /// The default values as the help shows them.
 enum Shown {
-    /// A number of bytes in the largest binary unit that is exact.
+    /// A number of bytes as text, such as `64 KiB`. The unit is the largest that gives a whole number.
     static func size(_ bytes: Int64) -> String {
         for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)]
         where bytes >= 1 << shift && bytes % (1 << shift) == 0 {

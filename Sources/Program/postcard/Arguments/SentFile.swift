@@ -12,6 +12,8 @@ struct SentFile {
     let name: ArgumentText
     private let path: ArgumentText
 
+    /// Finds the file at a path.
+    ///
     /// - Throws: ``CommandFailure`` for a directory, and for a path that is not UTF-8 and cannot be opened.
     init(_ path: ArgumentText) throws {
         if path.bytes.last == UInt8(ascii: "/") {
@@ -154,6 +156,8 @@ struct TextFile {
     /// The name of the file in messages.
     let name: String
 
+    /// Reads a whole file or standard input.
+    ///
     /// - Parameter path: The file; `-` is standard input.
     /// - Throws: ``CommandFailure`` if the file cannot be read.
     init(_ path: ArgumentText) throws {
@@ -168,6 +172,8 @@ struct TextFile {
         }
     }
 
+    /// Reads a whole file or standard input.
+    ///
     /// - Parameter path: The file; `-` is standard input.
     /// - Throws: ``CommandFailure`` if the file cannot be read.
     init(_ path: String) throws {

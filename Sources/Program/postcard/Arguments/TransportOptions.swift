@@ -132,6 +132,8 @@ struct TransportOptions: ParsableArguments {
         return given.filter(\.1).map(\.0)
     }
 
+    /// Makes the transport that the options describe.
+    ///
     /// - Parameter url: The server's URL, which determines the proxy that is read from the environment.
     /// - Throws: ``CommandFailure`` if this machine lacks what the client needs, or a file of certificates cannot be
     ///   read.
@@ -267,6 +269,8 @@ struct TransportOptions: ParsableArguments {
 struct ProxyEnvironment {
     private let variables: [String: String]
 
+    /// Reads the proxies from environment variables.
+    ///
     /// - Parameter variables: The environment variables. Defaults to those of the process.
     init(_ variables: [String: String] = ProcessInfo.processInfo.environment) {
         self.variables = variables

@@ -9,6 +9,8 @@ struct CurlLine {
     /// The parts of the request that curl cannot send.
     private var losses: [String] = []
 
+    /// Makes the command line for the form of a `send` command.
+    ///
     /// - Throws: `ValidationError` if an option cannot be understood.
     init(_ command: Send) throws {
         words += CurlCommand.options(forURL: command.target.text)

@@ -168,6 +168,8 @@ private final class NewFolder {
     private var folders: [FilePath] = []
     private var files: [FilePath] = []
 
+    /// Prepares to make a folder. Nothing is written yet.
+    ///
     /// - Parameter permissions: The permissions of the folder's files.
     init(_ path: String, _ permissions: FilePermissions) {
         self.path = FilePath(path)

@@ -144,6 +144,8 @@ struct FindingLines {
     private let style: TextStyle
     private let isTitled: Bool
 
+    /// Prepares the lines for a group of findings.
+    ///
     /// - Parameters:
     ///   - group: Findings of one kind. The first is shown in full.
     ///   - isTitled: Whether to show the message; `false` if the verdict shows it already.

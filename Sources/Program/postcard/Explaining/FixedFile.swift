@@ -131,6 +131,8 @@ struct FixedFile {
         guard fchmod(file.rawValue, replaced.permissions.rawValue) == 0 else { throw Errno(rawValue: errno) }
     }
 
+    /// Writes the fixed request or body into a file, and reads it again to find out what is fixed.
+    ///
     /// - Returns: What was written, with the findings of reading it again.
     private static func writeFixed(
         _ explanation: Explanation, from source: Source, into file: FileDescriptor,

@@ -179,9 +179,9 @@ extension ResumableUpload {
         return isOfProtocol || response.currentOffset.map { $0 != length } ?? false
     }
 
-    /// Counts a response that accepted nothing of what was sent.
+    /// Counts a rejection: a response that accepted none of the bytes sent.
     ///
-    /// - Returns: The end of the upload after too many; `nil` if the upload continues.
+    /// - Returns: The end of the upload if there were too many rejections in a row; `nil` if the upload continues.
     mutating func reject(_ error: UploadError, _ resumption: inout Resumption) -> Action? {
         resumption.noteRejection()
         if resumption.rejections >= resumption.policy.maximumRejections {

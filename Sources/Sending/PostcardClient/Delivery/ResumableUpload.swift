@@ -4,8 +4,8 @@ import PostcardFoundation
 import PostcardWire
 
 /// Decides what one attempt of a resumable upload does next: it finds out whether the server resumes uploads, makes or
-/// finds the upload resource, and sends what the server is missing. Like ``DeliveryMachine``, of which it is a part, it
-/// has no clock, network or files of its own.
+/// finds the upload resource, and sends what the server is missing. Like ``DeliveryMachine``, which contains this type,
+/// it has no clock, network or files of its own.
 ///
 /// Every step is a whole request with a final response, so that every transport can do it: the URL of the upload
 /// resource is in the response to a creation without content. A 104 (Upload Resumption Supported) that names the URL
@@ -87,6 +87,8 @@ struct ResumableUpload: Sendable {
     /// Every status that a response can have, except those of redirects that are followed.
     static let anyStatus = Set(100..<600).subtracting([307, 308])
 
+    /// Prepares a resumable upload of a request.
+    ///
     /// - Parameters:
     ///   - request: The request of an ordinary upload. If its form cannot be resumed, the initializer returns `nil`.
     ///   - policy: The client's resumption policy, with the minimum size of a form.

@@ -2,7 +2,8 @@ import HTTPTypes
 import PostcardFoundation
 import PostcardWire
 
-/// What a resumable upload keeps from one attempt to the next: how far it got, and how often it has failed since.
+/// The progress of a resumable upload, kept from one attempt to the next: how far it got, and how often it has failed
+/// since.
 struct Resumption: Sendable {
     let policy: ResumptionPolicy
 
@@ -83,6 +84,8 @@ struct Resumption: Sendable {
         }
     }
 
+    /// Makes the state of an upload before its first attempt in this process.
+    ///
     /// - Parameters:
     ///   - policy: The client's policy.
     ///   - resource: The upload resource of an earlier process.

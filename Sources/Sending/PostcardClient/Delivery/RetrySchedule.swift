@@ -73,6 +73,8 @@ package struct RetrySchedule: Sendable {
         /// failures.
         fileprivate let pause: Duration?
 
+        /// Makes a failure from the error of an attempt.
+        ///
         /// - Parameters:
         ///   - error: The error of the attempt.
         ///   - now: The time by this device's clock, for a `Retry-After` that is a date. Defaults to the current time.

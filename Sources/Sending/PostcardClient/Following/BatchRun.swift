@@ -39,6 +39,8 @@ final class BatchRun: Sendable {
         case ended
     }
 
+    /// Makes the run of a batch. The uploads start when the first outcome is requested.
+    ///
     /// - Parameters:
     ///   - items: The items that the uploads are made from. The next item is taken when another upload may start.
     ///   - maximumConcurrentUploads: The maximum number of uploads at a time.

@@ -28,6 +28,8 @@ final class ProgressReporter: Sendable {
         var isWithheld = false
     }
 
+    /// Makes a reporter that puts its events into a queue.
+    ///
     /// - Parameters:
     ///   - events: The queue that receives the events.
     ///   - interval: The minimum time between two steps.

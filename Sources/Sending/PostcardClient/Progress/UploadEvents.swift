@@ -130,6 +130,8 @@ final class UploadEventQueue: Sendable {
     private let clock: any UploadClock
     private let state = Mutex(State())
 
+    /// Makes an empty queue.
+    ///
     /// - Parameter clock: The clock, which does not advance while a task still has events to take.
     init(by clock: any UploadClock) {
         self.clock = clock

@@ -114,6 +114,8 @@ package struct SpeedMeter: Sendable {
 
     package init() {}
 
+    /// Adds a sample: the number of bytes sent at a given time.
+    ///
     /// - Parameters:
     ///   - bytes: The total number of bytes sent so far.
     ///   - time: The time of this sample; not before the previous sample.

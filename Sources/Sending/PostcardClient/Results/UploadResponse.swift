@@ -186,6 +186,8 @@ struct ResumptionAnnouncement: Sendable {
     private(set) var location: String?
     private(set) var limits: UploadLimits?
 
+    /// Reads the announcement in an interim response.
+    ///
     /// - Parameter request: The header fields of the request. If they name a version of the draft, a response that
     ///   names another one or none is ignored, as the draft requires (appendix "Draft Version Identification").
     /// - Returns: `nil` for any other interim response, and for a response that is ignored.

@@ -32,6 +32,8 @@ final class ContentDigests: Sendable {
         case interrupted
     }
 
+    /// Makes digests for the parts of a form.
+    ///
     /// - Parameter parts: The parts of the form.
     init(of parts: [PartLayout]) {
         self.parts = parts

@@ -40,6 +40,8 @@ final class BlockingBodyReader: Sendable {
         }
     }
 
+    /// Makes a reader for a request's body.
+    ///
     /// - Throws: `FormError` if the body cannot be read, for example because it has a stream that was read before.
     init(_ body: UploadBody) throws(FormError) {
         state = Mutex(State(reader: Held(reader: try body.reader())))

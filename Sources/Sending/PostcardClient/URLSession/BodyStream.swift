@@ -9,6 +9,8 @@ final class BodyInputStream: InputStream {
     private let reader: BlockingBodyReader?
     private var status = Stream.Status.notOpen
 
+    /// Makes a stream that reads a request's body.
+    ///
     /// - Parameter reader: The reader of the body; `nil` for a stream that fails when it is read.
     init(_ reader: BlockingBodyReader?) {
         self.reader = reader

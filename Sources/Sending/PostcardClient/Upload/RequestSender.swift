@@ -245,6 +245,8 @@ private final class RequestMonitor: Sendable {
         stop?()
     }
 
+    /// Sets the closure that cancels the request.
+    ///
     /// - Parameter stop: Cancels the request. It is called at once if the request was already stopped.
     func onStop(_ stop: @escaping @Sendable () -> Void) {
         let isStopped = state.withLock { state in

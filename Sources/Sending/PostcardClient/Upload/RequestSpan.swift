@@ -38,6 +38,8 @@ struct RequestSpan {
         span.end()
     }
 
+    /// Ends the span with an error.
+    ///
     /// - Parameter error: The error. Only its code is recorded, because its message may quote the form.
     func end(_ error: any Error) {
         let code = (error as? UploadError).map { "\($0.code)" } ?? "\(type(of: error))"

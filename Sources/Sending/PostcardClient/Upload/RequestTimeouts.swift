@@ -43,6 +43,8 @@ struct RequestTimeouts: Sendable {
     /// Whether the whole body was reported as sent.
     private(set) var hasSentAll = false
 
+    /// Starts the timeouts of a request.
+    ///
     /// - Parameters:
     ///   - url: The URL of the request, for errors.
     ///   - hasBody: Whether the request has a body. Without a body, no event says when the connection is made.

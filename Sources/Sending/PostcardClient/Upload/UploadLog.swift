@@ -9,6 +9,8 @@ import PostcardWire
 struct UploadLog: Sendable {
     private let logger: Logger?
 
+    /// Makes the log of one upload.
+    ///
     /// - Parameters:
     ///   - logger: The logger; `nil` logs nothing.
     ///   - id: The `upload-id` of all lines.
@@ -18,6 +20,8 @@ struct UploadLog: Sendable {
         self.logger = logger
     }
 
+    /// Logs that a request is being sent.
+    ///
     /// - Parameter isSecret: Whether the path is secret, because anyone who knows it can change the upload on the
     ///   server.
     func sending(_ request: UploadRequest, attempt: Int, isSecret: Bool = false) {

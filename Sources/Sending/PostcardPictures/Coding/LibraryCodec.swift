@@ -164,6 +164,8 @@ private final class RowReceiver {
         return scaler.pixels
     }
 
+    /// Prepares for the rows of a picture.
+    ///
     /// - Returns: Whether to continue decoding.
     func start(_ rows: picture_rows) -> Bool {
         let size = PictureSize(width: Int(clamping: rows.width), height: Int(clamping: rows.height))
@@ -183,6 +185,8 @@ private final class RowReceiver {
         return true
     }
 
+    /// Receives the next row of the picture.
+    ///
     /// - Returns: Whether to continue decoding.
     func receive(_ row: UnsafePointer<UInt8>) -> Bool {
         scaler?.receive(row)

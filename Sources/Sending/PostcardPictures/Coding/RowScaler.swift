@@ -70,6 +70,8 @@ struct RowScaler {
     private var rowsWritten = 0
     private(set) var pixels: PicturePixels
 
+    /// Prepares to scale a picture.
+    ///
     /// - Parameters:
     ///   - source: The size of the source picture.
     ///   - channels: The number of channels, 1 or 3.

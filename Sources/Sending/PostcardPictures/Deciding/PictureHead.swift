@@ -32,6 +32,8 @@ enum PicturePlan: Equatable {
     /// The picture cannot be made to fit.
     case refuse(PictureFitError.Code)
 
+    /// Decides how a picture is made to fit a limit.
+    ///
     /// - Parameters:
     ///   - head: What is known about the picture.
     ///   - limit: The limit that the picture must fit.
@@ -123,6 +125,8 @@ enum PictureOrientation: Int, CaseIterable {
 /// Reads the headers of the most common formats. They are read without a codec for two reasons: a picture that already
 /// fits needs no codec, and the size of a picture is checked before a codec reserves memory for it.
 extension PictureHead {
+    /// Reads the header of a picture.
+    ///
     /// - Throws: ``PictureFitError`` if the file cannot be read, or if it ends within its header.
     /// - Returns: What is known about the picture. The size is `nil` for a type that is not read here, such as HEIC.
     init(reading bytes: PictureBytes) throws(PictureFitError) {

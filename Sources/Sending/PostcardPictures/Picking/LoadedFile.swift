@@ -134,6 +134,8 @@ final class CallbackResult<Value: Sendable>: Sendable {
         case over(isCancelled: Bool)
     }
 
+    /// Makes a result that waits for one call.
+    ///
     /// - Parameters:
     ///   - activity: Asks the system not to suspend the app during the call.
     ///   - discard: Called with a result that no task waits for any more.

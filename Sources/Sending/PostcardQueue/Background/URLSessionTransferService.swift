@@ -270,6 +270,8 @@ extension URLSessionTask {
 }
 
 extension AttemptEnd {
+    /// Finds out how a task of the system has ended.
+    ///
     /// - Parameter isRejected: Whether the app rejected the server's certificate or its request for credentials.
     fileprivate init(of task: URLSessionTask, _ error: (any Error)?, isRejected: Bool) {
         let url = task.originalRequest?.url ?? URL(filePath: "/")

@@ -123,6 +123,8 @@ extension UploadQueue {
         }
     }
 
+    /// Changes an upload, and stops its transfer if one is open.
+    ///
     /// - Parameter holdsBack: Whether the change may make later uploads of the same group wait.
     private func change(
         _ id: QueuedUpload.ID, holdingBack holdsBack: Bool = false,

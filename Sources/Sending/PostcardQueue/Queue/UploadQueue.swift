@@ -132,6 +132,8 @@ public final class UploadQueue: Sendable {
             freeBytes: freeBytes, broadcast: broadcast, registry: .shared)
     }
 
+    /// Makes a queue with all its dependencies.
+    ///
     /// - Parameter registry: The registry of the process's senders.
     private init(
         directory: URL, session: BackgroundSession?, service: (any TransferService)?,
@@ -242,8 +244,8 @@ public final class UploadQueue: Sendable {
         return sender
     }
 
-    /// Handles the ends of uploads that extensions have handed over. The system may not have woken the app for them,
-    /// for example after the user has quit the app in the app switcher.
+    /// Records how uploads ended that extensions have handed over. The system may not have woken the app for them, for
+    /// example after the user has quit the app in the app switcher.
     func settleExtensions() async throws(UploadQueueError) {
         let sessions = try await work { store throws(UploadQueueError) in
             try store.database.read { try $0.sessions() }

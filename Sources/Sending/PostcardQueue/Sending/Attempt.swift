@@ -110,6 +110,8 @@ package enum AttemptOutcome: Sendable {
 extension AttemptOutcome {
     var isStopped: Bool { if case .stopped = self { true } else { false } }
 
+    /// Decides the outcome of an attempt from its end.
+    ///
     /// - Parameters:
     ///   - end: How the attempt ended.
     ///   - body: The beginning of the response's body.

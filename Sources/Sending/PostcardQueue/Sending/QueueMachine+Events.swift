@@ -8,6 +8,8 @@ extension QueueMachine {
         case woken(News)
         case closed([AttemptEvent])
         case done
+        /// The attempts of the carrier and of the database were read, to be compared.
+        ///
         /// - Parameters:
         ///   - carried: The carrier's attempts. The value is `true` if the attempt has ended but its end was not
         ///     reported yet, and `false` if it has not ended.
@@ -17,11 +19,17 @@ extension QueueMachine {
             carried: [AttemptID: Bool], recorded: [AttemptID: QueuedUpload.ID], events: [AttemptEvent])
         case recorded([AttemptID: QueuedUpload.ID])
         case claimed([UploadRow])
+        /// No upload can be claimed now.
+        ///
         /// - Parameter nextDue: The time at which the next upload may be claimed.
         case exhausted(nextDue: Date?)
         case refused(Refusal)
+        /// The attempts of the carrier were read.
+        ///
         /// - Parameter events: The attempt events that were reported in the meantime.
         case listed([AttemptID: Bool], events: [AttemptEvent])
+        /// The action has failed.
+        ///
         /// - Parameter mayPass: Whether the same action may succeed later, for example because the disk was full.
         case failed(mayPass: Bool)
     }
@@ -61,6 +69,8 @@ extension QueueMachine {
         case connect
         case compare
         case settle([EndedAttempt], [Progress])
+        /// Cancel attempts.
+        ///
         /// - Parameter uploads: The uploads of the attempts that are known.
         case cancel([AttemptID], of: [QueuedUpload.ID])
         case read
@@ -144,7 +154,7 @@ extension QueueMachine {
         case calling(then: Action)
     }
 
-    /// The next step after all ends are recorded.
+    /// The step that follows when the ends of all attempts are recorded.
     enum Step {
         case work
         case compare(Comparison)
@@ -170,8 +180,8 @@ extension QueueMachine {
     /// State that is only needed in the current round.
     struct Round {
         var hasOnlyProgress = false
-        /// Whether the carrier must be asked which ends it has not reported yet. The event `deliveredAll` may have
-        /// arrived before the handlers, or belong to an earlier wake-up.
+        /// Whether the carrier must be asked which attempts have ended without a report. The event `deliveredAll` may
+        /// have arrived before the handlers, or belong to an earlier wake-up.
         var mustList = false
         var nextDue: Date?
         /// Why the system does not accept uploads.

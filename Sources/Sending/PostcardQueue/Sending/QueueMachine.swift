@@ -26,11 +26,11 @@ import PostcardFoundation
 struct QueueMachine: Sendable {
     /// The maximum number of uploads in one write, so that writes stay short.
     static let batch = 50
-    /// How long to wait, in seconds, before recording ends again after recording has failed, for example because the
-    /// disk was full.
+    /// How long to wait, in seconds, before recording the ends of attempts again after that has failed, for example
+    /// because the disk was full.
     private static let recordPause = 1.0
-    /// The maximum number of failures to record ends. After that the run ends with the error, because a database that
-    /// stays broken must be noticed.
+    /// How often recording the ends of attempts may fail in a row. After that the run ends with the error, because a
+    /// database that stays broken must be noticed.
     static let maximumRecordFailures = 60
     /// The maximum number of sessions in a row that end by themselves. After that the run ends with an error. A
     /// server's response resets the count.
@@ -59,7 +59,7 @@ struct QueueMachine: Sendable {
     private var unbegun: Set<AttemptID> = []
     /// Whether this process knows all attempts of earlier processes.
     private var hasCompared = false
-    /// The number of failures to record ends since the last success.
+    /// How often recording the ends of attempts has failed since the last success.
     private var recordFailures = 0
     /// The number of sessions in a row that have ended by themselves.
     private var invalidations = 0
@@ -68,7 +68,7 @@ struct QueueMachine: Sendable {
     private var hasHandlers = false
     /// Whether the carrier has delivered all events since the connection, or since the last handlers were called.
     private var hasDeliveredAll = false
-    /// Attempts whose ends must be recorded before the handlers are called.
+    /// Attempts whose ends must be recorded before the completion handlers are called.
     private var awaited: Set<AttemptID> = []
 
     init(_ rules: Rules) {
@@ -166,7 +166,7 @@ extension QueueMachine {
         return .compare
     }
 
-    /// Processes events, and records the ends that are not in the database yet.
+    /// Processes events, and records the ends of attempts that are not in the database yet.
     private mutating func settle(then step: Step, at now: Date) -> Action {
         let progress = takeInEvents()
         if !ended.isEmpty || !progress.isEmpty {
@@ -324,7 +324,7 @@ extension QueueMachine {
         return callHandlers(at: now)
     }
 
-    /// Calls the handlers when all ends are recorded, and ends the round.
+    /// Calls the system's completion handlers when the ends of all attempts are recorded, and ends the round.
     private mutating func callHandlers(at now: Date) -> Action {
         awaited.formIntersection(open.keys)
         if let problem = round.problem { return callHandlers(then: .giveUp(problem)) }
