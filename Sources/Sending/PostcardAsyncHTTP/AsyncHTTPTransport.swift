@@ -35,8 +35,8 @@ public struct AsyncHTTPTransport: UploadTransport {
 
     private let connections: Connections
 
-    /// Makes a transport with its own HTTP client. Copies of the transport share the client. It is shut down when the
-    /// last copy is released.
+    /// Makes a transport with its own HTTP client. Copies of the transport share the client. The client is shut down
+    /// when the last copy of the transport is released.
     ///
     /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public init(connectTimeout: Duration = .seconds(30)) {
@@ -115,8 +115,8 @@ public struct AsyncHTTPTransport: UploadTransport {
             loops = Mutex((0, client.eventLoopGroup.next()))
         }
 
-        /// The event loop for a request. If no other request is in progress, it is the loop of the latest request,
-        /// which has a connection. Otherwise the requests are spread over all loops.
+        /// The event loop for a request. If no other request is in progress, this is the loop of the latest request,
+        /// whose connection can be reused. Otherwise the requests are spread over all loops.
         func takeLoop() -> any EventLoop {
             loops.withLock { loops in
                 if loops.running > 0 { loops.last = client.eventLoopGroup.next() }

@@ -83,7 +83,7 @@ final class BodyHandler: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    /// Ends the body, and ends reading it.
+    /// Stops sending the body, and stops reading it.
     private func end() {
         switch state {
         case .idle, .over: break
@@ -148,7 +148,7 @@ extension BodyHandler {
     /// sent on such a connection is lost, and it is unknown whether the server has read it.
     private func isClosedByServer() -> Bool {
         #if canImport(Glibc)
-        // A channel without its own socket, such as an HTTP/2 stream, cannot say.
+        // For a channel without its own socket, such as an HTTP/2 stream, this is unknown.
         guard let socket else { return false }
         let established: UInt8 = 1
         var isClosed = false

@@ -125,7 +125,7 @@ extension SentUpload {
     }
 }
 
-/// One expectation: the form that it is about, and its location in the test.
+/// One expectation of a form, and its location in the test.
 private struct Check {
     let upload: SentUpload
     let location: TestLocation

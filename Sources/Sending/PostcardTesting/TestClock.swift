@@ -152,9 +152,9 @@ public final class TestClock: Clock, Sendable {
                             + "streams and preparations, at its interceptors, and at what its progress closure calls.",
                         at: location)
                 }
-                // If an upload sleeps, the next event is that it wakes up. If not, the app itself may act next, for
-                // example begin another upload. The clock cannot know that, but the app has probably acted by the time
-                // of this check.
+                // If an upload sleeps, its wake-up is next. If not, the app itself may do something first, such as
+                // begin another upload. The clock cannot know what the app does, but the app has probably done it after
+                // these yields.
                 guard state.withLock({ !$0.isUploadAsleep }) else { break }
                 for _ in 0..<20 { await Task.yield() }
             } while state.withLock { $0.work > 0 }

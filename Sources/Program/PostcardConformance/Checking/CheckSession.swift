@@ -111,8 +111,8 @@ final class CheckSession {
         return exchange
     }
 
-    /// The effect of a request as text, to compare it with that of another request: its status, and the state of the
-    /// upload after it.
+    /// The effect of a request as text: its status, and the state of the upload after the request. The texts of two
+    /// requests can be compared.
     func signature(of step: Step) async throws -> String {
         let exchange = try await perform(step)
         guard let status = exchange.final?.status else { return exchange.missing }

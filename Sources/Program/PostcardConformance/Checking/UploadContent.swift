@@ -47,7 +47,7 @@ package enum ContentSource: Sendable, Hashable {
     }
 }
 
-/// The representation (RFC 9110 §3.2) that a check uploads. Each request has a part of it.
+/// The representation (RFC 9110 §3.2) that a check uploads, in one or several requests.
 struct UploadContent: Sendable {
     let contentType: String
     var bytes: [UInt8]
@@ -56,7 +56,7 @@ struct UploadContent: Sendable {
     enum Kind: Sendable, Hashable {
         /// A content that the server processes.
         case whole
-        /// A content that the server refuses after receiving all of it: a form without its last bytes.
+        /// A content that the server refuses after receiving it: a form without its last bytes.
         case broken
         /// A content that the server can refuse early: a form whose first part has an invalid header.
         case malformed

@@ -29,7 +29,7 @@ package enum UploadingSystem: String, Sendable, CaseIterable {
         return self == .ios26 ? step.with("Upload-Length", "{all}") : step
     }
 
-    /// The checks of what a server must send for the system to resume, in the order in which it is needed.
+    /// The checks of what the system needs from a server to resume uploads, in the order in which the system needs it.
     package var checks: [ConformanceCheck] {
         let cut = upload.cut(at: .half).announced
         let rest = Step.append(.seen, .all, isComplete: true)

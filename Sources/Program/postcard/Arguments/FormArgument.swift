@@ -160,7 +160,7 @@ struct FormArgumentScanner {
     /// Whether the next thing is an attribute or the end.
     var isAtAttribute: Bool { rest.allSatisfy(\.isBlank) || attribute(at: rest.startIndex) != nil }
 
-    /// Skips a byte if it is the next one. Returns whether it was.
+    /// Skips a byte if the byte is next, and returns whether it was.
     mutating func skip(_ byte: UInt8) -> Bool {
         guard rest.first == byte else { return false }
         rest.removeFirst()

@@ -203,7 +203,7 @@ struct FormBuilder {
         return metadata == nil && content.isPictureOrVideo || fitting != nil && content.isPicture
     }
 
-    /// Sets what is removed from a file, how it is made to fit, and its type.
+    /// Sets three things for a file: what is removed, how a picture is made to fit, and the type.
     ///
     /// - Parameters:
     ///   - examined: The content; `nil` if it cannot be read.

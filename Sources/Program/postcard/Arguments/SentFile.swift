@@ -221,7 +221,7 @@ struct MissingFile {
     private let argument: ArgumentText
     private let isText: Bool
 
-    /// Checks whether the file of a part exists. The result is `nil` if it does, and for a part without a file.
+    /// Checks whether the file of a part exists. The result is `nil` if the file exists, and for a part without a file.
     init?(_ part: FormArgument.Part, of argument: FormArgument) {
         switch part.source {
         case .file(let path) where path != "-": (self.path, isText) = (path, false)

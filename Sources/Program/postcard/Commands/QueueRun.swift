@@ -104,7 +104,7 @@ struct QueueRun: AsyncParsableCommand {
     private static func sayWhatIsLeft(in queue: UploadQueue) async throws -> Bool {
         let left = try await queue.uploads().filter { !$0.state.isEnded }
         let hasRetries = left.contains { if case .retrying = $0.state { true } else { false } }
-        // Uploads that wait for a time come first. The others wait because the queue is paused, if it is.
+        // Uploads that wait for a time come first. If the queue is paused, all others wait for the queue.
         let dated = left.filter { QueueLine.due($0) != nil }
         let others = try await queue.isPaused ? [] : left.filter { QueueLine.due($0) == nil }
         for upload in (dated + others).prefix(maximumLines) { Terminal.say(QueueLine.text(of: upload)) }
@@ -166,7 +166,8 @@ actor QueueEndings {
         try await printEnded()
     }
 
-    /// Prints each upload once. This includes uploads that ended in an earlier run that could not print them.
+    /// Prints a line for each upload that has ended, but only once. This includes uploads of an earlier run that could
+    /// not print them.
     private func printEnded() async throws {
         var last: Int64 = 0
         while true {

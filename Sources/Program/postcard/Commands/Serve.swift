@@ -144,8 +144,8 @@ struct Serve: AsyncParsableCommand {
     }
 }
 
-/// Returns memory that the process has freed to the system. Without this, the C library of Linux keeps much of it: the
-/// memory for a burst of forms would never be returned.
+/// Returns memory that the process has freed to the system. Otherwise the C library of Linux would keep much of the
+/// memory, for example that for a burst of forms.
 enum FreedMemory {
     #if canImport(Glibc)
     /// The size from which a block of memory is allocated separately, so that freeing returns it to the system. By

@@ -24,7 +24,7 @@ struct FixedFile {
         let path: String
         let fixed: [Finding]
         let left: [Finding]
-        /// The corrected Content-Type for a body without a request; `nil` if it was right.
+        /// The corrected Content-Type for a body without a request; `nil` if the Content-Type was right.
         let contentType: String?
     }
 

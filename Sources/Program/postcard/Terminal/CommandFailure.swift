@@ -78,7 +78,7 @@ struct CommandFailure: Error, CustomStringConvertible {
     }
 }
 
-/// The program's exit statuses, for scripts. They have the numbers of `sysexits.h` if it defines the case.
+/// The program's exit statuses, for scripts. The numbers are those of `sysexits.h` for the cases that it defines.
 enum ExitStatus {
     /// The form is not valid; or the server refused it, responded before it was completely sent, or received other
     /// bytes than were sent.
@@ -142,8 +142,8 @@ enum ExitStatus {
 /// Ends work when a signal arrives, so that the work can remove its temporary files before the program ends.
 enum Interruption {
     /// Runs work. After SIGINT or SIGTERM the work is cancelled, and when it has ended, the program ends by that
-    /// signal. A second signal ends the program at once. A signal that is already ignored, as for a background job,
-    /// stays ignored.
+    /// signal. A second signal ends the program at once. A signal that the program already ignores, such as that of a
+    /// background job, is still ignored.
     ///
     /// - Parameters:
     ///   - isNeeded: Whether the work has temporary files. If it has none, signals end the program as usual.

@@ -36,8 +36,8 @@ enum Terminal {
         }
     }
 
-    /// Writes a text that comes from elsewhere. A file or a pipe gets it unchanged. For a terminal it is made
-    /// printable, so that it cannot control the terminal.
+    /// Writes a text that comes from elsewhere. A file or a pipe gets the text unchanged. A terminal gets a printable
+    /// version, which cannot control the terminal.
     static func write(foreign bytes: some Sequence<UInt8>) throws {
         guard isOutputInteractive else { return try write(bytes) }
         let text = String(decoding: Array(bytes), as: UTF8.self).replacing("\r\n", with: "\n")
@@ -109,7 +109,7 @@ struct TextStyle {
 struct RedrawnLines {
     private var count = 0
 
-    /// Draws lines in place of those of the last drawing.
+    /// Draws lines. They replace the lines of the last drawing.
     mutating func draw(_ lines: [String]) {
         // The cursor moves up to the first line. Then each line is written, and the rest of the line cleared.
         let start = count > 0 ? "\u{1B}[\(count)A\r" : ""

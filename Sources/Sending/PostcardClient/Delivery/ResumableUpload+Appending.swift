@@ -105,8 +105,8 @@ extension ResumableUpload {
         let status = response.status.code
         let offset = response.currentOffset
         if extent.isComplete {
-            // An empty append has asked the server once more to complete the upload. The server has now done so, it had
-            // done so before, or it is busy.
+            // An empty append has asked the server once more to complete the upload. The response means that the upload
+            // is complete, or that the server is busy.
             let mayPass = resumption.policy.retryPolicy.statuses.contains(status) && !offer.isFinal(response)
             if mayPass { return .fail(error) }
             return settle(finalRefusal: error, response, offer, resource, &resumption)
@@ -163,7 +163,7 @@ extension ResumableUpload {
         if resumption.policy.saysNothing(response) { return .fail(refusal(response, by: request.url)) }
         resumption.hasAskedForLimits = true
         var limits = response.status.kind == .successful ? response.headerFields.uploadLimits(in: offer.version) : nil
-        // This lifetime is that of another upload.
+        // The lifetime in the response to OPTIONS belongs to another upload.
         limits?.lifetimeSeconds = nil
         let offer = resumption.adopt(limits, offer)
         guard offer.accepts(length), offer.limits.maximumAppendBytes ?? .max < range.upperBound - range.lowerBound
@@ -171,9 +171,9 @@ extension ResumableUpload {
         return locate(offer, &resumption)
     }
 
-    /// Whether a 409 means that the append began at another offset than the server's. If the response names no offset,
-    /// or the offset after the last byte, it may have another cause, unless it says that it is not the response to the
-    /// form ("Retry").
+    /// Whether a 409 means that the append began at another offset than the server's. A 409 that names no offset, or
+    /// the offset after the last byte, may have another cause, unless the response says that it is not the response to
+    /// the form ("Retry").
     private func isConflict(_ response: UploadResponse, _ offer: ResumptionOffer) -> Bool {
         let isOfProtocol = response.headerFields.uploadCompleteness(in: offer.version) == false
         return isOfProtocol || response.currentOffset.map { $0 != length } ?? false

@@ -6,8 +6,8 @@ import PostcardWire
 // MARK: - The creation of the upload resource
 
 extension ResumableUpload {
-    /// The problem codes of `postcard serve` when it cannot store an incomplete form. It may still accept the form in
-    /// one request.
+    /// The problem codes with which `postcard serve` says that it cannot store an incomplete form. The server may still
+    /// accept the form in one request.
     private static let noRoomCodes: Set = ["store-full", "too-many-unfinished-uploads"]
 
     /// Asks the server to make an upload resource, and sends only the smallest number of bytes that the server accepts.
@@ -67,7 +67,7 @@ extension ResumableUpload {
     ) -> Action {
         var offer = offer
         if !offer.hasVersion(of: response) {
-            // The server has its own version, even if the request names another.
+            // The server uses the version in its response, even if the request names another version.
             let number = response.headerFields.interopNumber
             guard let version = resumption.policy.versions.first(where: { $0.interopNumber == number }) else {
                 let error = error(.changedVersion(response, by: url), of: url)

@@ -111,8 +111,8 @@ extension ResumableUpload {
         return .check(readBytes: isInherited ? extent.offset : nil)
     }
 
-    /// Continues after the files were checked: they are those of the earlier attempts, so the server gets the bytes
-    /// that it is missing.
+    /// Continues after the check of the files: they have not changed since the earlier attempts, so the bytes that the
+    /// server is missing are sent.
     mutating func handleChecked(_ resumption: inout Resumption) -> Action? {
         guard case .checking(let offer, let resource, let extent) = step else { return nil }
         resumption.noteChecked()
@@ -209,7 +209,7 @@ extension ResumptionOffer {
 }
 
 extension UploadResponse {
-    /// The offset at which the server continues: that of the `Upload-Offset` field, or of the problem details.
+    /// The offset at which the server continues, from the `Upload-Offset` field or from the problem details.
     var currentOffset: Int64? {
         if let offset = headerFields.uploadOffset { return offset }
         let member = problem?[ResumptionProblemType.expectedOffset]?.number

@@ -225,8 +225,8 @@ struct Resumption: Sendable {
     }
 }
 
-/// How large appends may be, learned from earlier appends. Proxies have limits that no response names. Some pass on a
-/// request only when they have all of it: then the bytes of an interrupted append are lost.
+/// How large appends may be, learned from earlier appends. Proxies have limits that no response names. Some proxies
+/// pass on a request only when they have received all of it: then the bytes of an interrupted append are lost.
 struct AppendSize: Sendable, Hashable {
     /// The range of sizes to use for appends after an append has failed for an unknown reason.
     let cautious: ClosedRange<Int64>
@@ -234,8 +234,8 @@ struct AppendSize: Sendable, Hashable {
     /// The largest append to try, in bytes; `nil` if none has failed yet.
     private(set) var maximum: Int64?
 
-    /// The size in bytes at which an append succeeded after larger appends had failed; `nil` if it says nothing about
-    /// other uploads.
+    /// The size in bytes at which an append succeeded after larger appends had failed; `nil` if there is none that
+    /// other uploads can use.
     private(set) var passed: Int64?
 
     /// The latest interrupted append. It is reset when the server says how many of its bytes it has.
@@ -267,7 +267,7 @@ struct AppendSize: Sendable, Hashable {
         return lower(from: count, minimum: minimum)
     }
 
-    /// Records that an append was interrupted, or that a proxy reported that it got no response to the append.
+    /// Records that an append was interrupted, or that a proxy got no response to the append from the server.
     mutating func noteInterruption(of range: Range<Int64>) {
         interrupted = range
     }

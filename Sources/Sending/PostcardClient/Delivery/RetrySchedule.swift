@@ -26,7 +26,7 @@ package struct RetrySchedule: Sendable {
         package var failures: Int
         /// The number of conflicts in a row: see ``RetryPolicy/maximumConflicts``.
         package private(set) var conflicts: Int
-        /// What may have happened to the form on the servers that it was sent to.
+        /// What may have happened to the form on the servers.
         package private(set) var delivery: PossibleDelivery
         /// The number of retries that interceptors have requested and that were granted.
         var interceptorRetries = 0
@@ -136,7 +136,7 @@ package struct RetrySchedule: Sendable {
     }
 
     /// Returns the error if it is too late for another attempt, or `nil` if the attempt may start. An attempt that was
-    /// planned in time can be too late when it starts, because the device slept or no process was running.
+    /// planned in time can still start too late, because the device slept or no process was running.
     ///
     /// - Parameters:
     ///   - error: The error of the latest attempt, if it is known.

@@ -38,7 +38,8 @@ public struct UploadBatch: AsyncSequence, Sendable {
         run.cancel()
     }
 
-    /// Cancels one upload, or keeps it from starting; its outcome is `CancellationError`. Does nothing if it has ended.
+    /// Cancels one upload, or keeps the upload from starting. Its outcome is `CancellationError`. Does nothing if the
+    /// upload has ended.
     ///
     /// - Parameter index: The index of the upload in the sequence of items, from 0.
     public func cancel(_ index: Int) {

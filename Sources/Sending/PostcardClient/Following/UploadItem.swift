@@ -149,7 +149,8 @@ public final class UploadItem: Identifiable {
         if case .waiting = state { state = .cancelled }
     }
 
-    /// Sends the form again if it failed or was cancelled. A form that the server has accepted is never sent again.
+    /// Sends the form again if the upload failed or was cancelled. A form that the server has accepted is never sent
+    /// again.
     public func retry() {
         switch state {
         case .failed(let error):

@@ -87,8 +87,8 @@ extension PresignedForm {
 // MARK: - Replacing an expired form
 
 extension UploadError {
-    /// Whether a store has refused a presigned form because it has expired. Not every store says that it has expired: a
-    /// denial after `end` means the same.
+    /// Whether a store has refused a presigned form because it has expired. Some stores only deny access to an expired
+    /// form, so a denial after `end` means the same.
     ///
     /// - Parameter end: When the form expires; `nil` if that is not known.
     package func isExpiration(ofFormUntil end: Date?, at now: Date) -> Bool {

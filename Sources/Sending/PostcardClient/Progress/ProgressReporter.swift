@@ -24,7 +24,7 @@ final class ProgressReporter: Sendable {
         var endedParts = 0
         var meter = SpeedMeter()
         var lastReport: ContinuousClock.Instant?
-        /// Whether the latest step was not reported because it followed the one before too soon.
+        /// Whether the latest step was withheld, because it came too soon after the step before.
         var isWithheld = false
     }
 

@@ -5,7 +5,7 @@ import PostcardForm
 /// Within an attempt the numbers never fall. All bytes are bytes of the request's body. "Sent" means handed to the
 /// connection: bytes in the system's buffers count as sent.
 public struct UploadProgress: Sendable {
-    /// The number of the attempt, from 1. A retry begins at 0 bytes again, unless it resumes the attempt before.
+    /// The number of the attempt, from 1. A retry begins at 0 bytes again, unless the retry resumes the attempt before.
     public let attempt: Int
 
     /// Whether this attempt resumes the one before: bytes that the server has are not sent again.
@@ -22,7 +22,7 @@ public struct UploadProgress: Sendable {
     public let bytesPerSecond: Double?
 
     /// The time that the rest of the body will take at the current speed. It is `nil` if the speed or the length is not
-    /// known, or if it would be more than a year. The time that the server takes to respond is not included.
+    /// known, or if the time would be more than a year. The time that the server takes to respond is not included.
     public let timeRemaining: Duration?
 
     private let layouts: [PartLayout]

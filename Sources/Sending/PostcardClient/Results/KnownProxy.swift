@@ -1,7 +1,7 @@
 import HTTPTypes
 import PostcardFoundation
 
-/// A proxy or web server that may respond with its own page in place of the server behind it.
+/// A proxy or web server in front of the actual server. It may respond with its own page.
 struct KnownProxy: Sendable, Hashable {
     /// The name of the proxy for messages.
     let name: String
@@ -72,7 +72,7 @@ extension KnownProxy {
     /// The maximum size of a page to examine, larger than every default page.
     private static let maximumPageBytes = 16 << 10
 
-    /// Explains a refusal with this status by the proxy.
+    /// Explains the proxy's response when it refuses a request with a status.
     func explanation(of status: HTTPResponse.Status) -> String {
         let origin = "The response seems to be one of \(name), which may be a proxy in front of the server."
         guard status == .contentTooLarge, let sizeLimit else { return origin }

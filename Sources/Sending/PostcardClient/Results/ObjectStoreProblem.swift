@@ -17,7 +17,7 @@ public struct ObjectStoreProblem: Sendable, Hashable {
     /// say.
     public let requestID: String?
 
-    /// The maximum size of the file, in bytes, if it was too large and the store says so.
+    /// The maximum size of the file, in bytes, if the file was too large and the store reports the maximum.
     public let maximumBytes: Int64?
 
     /// Reads the body of a response.

@@ -170,7 +170,7 @@ extension UploadError {
         return proxy.map { error.adding($0.explanation(of: response.status)) } ?? error
     }
 
-    /// The server refused the form, or responded that it does not know whether it accepted the form.
+    /// The server refused the form, or responded that it is unknown whether the form was accepted.
     package static func refusedForm(_ response: UploadResponse, by url: URL) -> UploadError {
         var error = refused(response, by: url)
         error.delivery = response.delivery

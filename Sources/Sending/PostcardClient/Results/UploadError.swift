@@ -152,10 +152,10 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// What is wrong with the form, for the code ``Code/form``.
     public var formError: FormError? { code == .form ? underlyingError as? FormError : nil }
 
-    /// What the server says is wrong, if it uses the format of RFC 9457.
+    /// The server's description of the problem, if the response has the format of RFC 9457.
     public var problem: ProblemDetails? { response?.problem }
 
-    /// What the object store says is wrong, if the server uses the protocol of Amazon S3.
+    /// The object store's description of the problem, if the server uses the protocol of Amazon S3.
     public var objectStoreProblem: ObjectStoreProblem? { response?.objectStoreProblem }
 
     public var description: String { message }

@@ -140,7 +140,7 @@ final class TokenRefresh: Sendable {
             result = .failure(error)
         }
         let waiting = state.withLock { state -> [UUID: Continuation] in
-            // The task was cancelled in the meantime, and another one may have started.
+            // The task was cancelled in the meantime, and another task may have started.
             guard state.refreshing?.id == id else { return [:] }
             if case .success(let token) = result { state.token = token }
             defer { state.refreshing = nil }

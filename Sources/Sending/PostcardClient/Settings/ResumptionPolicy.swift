@@ -43,9 +43,9 @@ public struct ResumptionPolicy: Sendable {
     public var maximumRejections = 5
 
     /// The sizes of appends, in bytes, after appends have failed for no reason that the server gave. The cause may be a
-    /// proxy that has its own limit, or one that passes on a request only when it has all of it. The first append is as
-    /// large as the upper bound. Each further append is half as large as the last one that failed, down to the lower
-    /// bound. Defaults to 8,000,000 down to 125,000.
+    /// proxy that has its own limit, or a proxy that passes on a request only when all of it has arrived. The first
+    /// append is as large as the upper bound. Each further append is half as large as the last one that failed, down to
+    /// the lower bound. Defaults to 8,000,000 down to 125,000.
     package var cautiousAppendBytes: ClosedRange<Int64> = 125_000...8_000_000
 
     /// The supported versions of the draft, most preferred first. If a server refuses one version, the next version is
@@ -91,8 +91,8 @@ public struct ResumptionPolicy: Sendable {
 struct ResumptionOffer: Sendable, Hashable {
     private(set) var version: ResumptionVersion
     private(set) var limits: UploadLimits
-    /// Whether OPTIONS has offered resumable uploads. A server without OPTIONS gets no creation without content: if it
-    /// does not know the draft, it takes the empty body for a form.
+    /// Whether OPTIONS has offered resumable uploads. A server without OPTIONS gets no creation without content: a
+    /// server that does not know the draft would take the empty body for a form.
     let isListed: Bool
 
     init(version: ResumptionVersion, limits: UploadLimits) {

@@ -43,8 +43,8 @@ package protocol UploadClock: Sendable {
     /// to set. A test clock advances only when there are none.
     func note(_ change: Int)
 
-    /// Calls a closure that cancels a task. The timer uses this method because it must not run the cancellation
-    /// handlers of transports itself.
+    /// Calls a closure that cancels a task. The timer uses this method, because cancelling a task runs the cancellation
+    /// handlers of transports, and the timer must not wait for them.
     func cancel(_ cancel: @escaping @Sendable () -> Void)
 }
 

@@ -103,7 +103,7 @@ extension RequestSender {
         return response
     }
 
-    /// Sends a request with the transport, and cancels it when it times out.
+    /// Sends a request with the transport, and cancels the request when it times out.
     private func transmit(
         _ request: UploadRequest, watchedBy monitor: RequestMonitor
     ) async throws -> UploadResponse {

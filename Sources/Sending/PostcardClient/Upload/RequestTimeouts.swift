@@ -108,8 +108,8 @@ struct RequestTimeouts: Sendable {
         case response(Duration)
     }
 
-    /// The first timeout to be reached if no more bytes move. Every request computes this before it is sent, so the
-    /// error is only made when it is needed.
+    /// The first timeout to be reached if no more bytes move. Every request asks for this timeout before it is sent, so
+    /// the error is made only when the timeout is reached.
     private var earliestExpiry: (time: Instant, limit: Limit)? {
         var earliest: (time: Instant, limit: Limit)?
         func consider(_ limit: Limit, at time: Instant) {

@@ -81,7 +81,8 @@ private struct ImageIOPicture: DecodedPicture {
     private func decoded(toEdge edge: Int) throws -> CGImage {
         let factor = PicturePlan.subsampling(from: longerEdge, to: edge)
         var image = thumbnail(edge: edge, subsampling: factor)
-        // If ImageIO has scaled the picture twice, so that it is too small, it is decoded again without subsampling.
+        // If ImageIO has scaled the picture twice, so that the result is too small, the picture is decoded again
+        // without subsampling.
         if factor > 1, let found = image, max(found.width, found.height) < min(edge, longerEdge) - 1 {
             image = nil
             image = thumbnail(edge: edge, subsampling: 1)

@@ -94,7 +94,7 @@ struct PictureFit: Equatable {
         let lowest = Self.qualities.lowerBound
         let tooMuch = tries.filter { $0.encoding.edge == edge }.map(\.encoding.quality).min()
         guard tooMuch.map({ $0 > lowest }) ?? true else { return nil }
-        // If few encodings are left and none has fitted, it is more important to fit than to use the last percent of
+        // If few encodings are left and none has fitted, a picture that fits is more important than the last percent of
         // the bytes.
         let isLate = best == nil && left <= 2
         if best == nil, left == 1 { return nil }
@@ -180,7 +180,8 @@ extension PictureFit {
         let start = Encoding(edge: edge, quality: tries.last?.encoding.quality ?? Self.qualities.upperBound)
         var step = Self.step(Double(start.quality))
         let goal = log(max(bytes - Double(fixedBytes), 1))
-        // The prediction uses the nearest encoding, which depends on the result, so it is made twice.
+        // The prediction uses the nearest encoding. This encoding depends on the result, so the prediction is made
+        // twice.
         for _ in 0..<2 {
             guard let nearest = nearest(edge: edge, step: step) else { break }
             let stepPower = stepPower(near: edge)

@@ -38,8 +38,8 @@ extension FormPart {
         let copy: URL
         do {
             copy = try await result.value {
-                // Neither class is Sendable. But the coordinator may be cancelled from any thread, and the system no
-                // longer uses the intent when it calls the accessor.
+                // Neither class is Sendable. But the coordinator may be cancelled from any thread, and the system has
+                // finished using the intent when it calls the accessor.
                 nonisolated(unsafe) let coordinator = NSFileCoordinator()
                 nonisolated(unsafe) let intent = NSFileAccessIntent.readingIntent(with: url, options: .forUploading)
                 // The result is false for a URL that is not security-scoped. Such a URL can be read without this call.

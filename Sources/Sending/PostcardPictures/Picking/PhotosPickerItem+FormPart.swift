@@ -84,7 +84,7 @@ private struct PickedFile: Transferable, Sendable {
         url = try LoadedFile.copy(file, to: nil)
     }
 
-    /// Moves the file to another folder, on the same volume if possible. Removes the file if it cannot be moved.
+    /// Moves the file to another folder, on the same volume if possible. If moving fails, removes the file.
     func moved(to folder: URL?) throws(PictureError) -> URL {
         guard let folder else { return url }
         do {

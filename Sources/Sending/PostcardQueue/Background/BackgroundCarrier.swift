@@ -15,7 +15,7 @@ struct BackgroundCarrier: AttemptCarrier {
 
     func connect() async throws {
         let (session, store) = (session, store)
-        // These are uploads that an earlier process was sending itself when it ended.
+        // This is the failure of uploads that an earlier process was sending itself when it ended.
         let unclear = session.retryPolicy.unclearFailure
         try store.directory.whileNoneSends {
             try store.database.write { try $0.recoverUploads(failingUnclear: unclear) }
@@ -269,8 +269,8 @@ extension Database {
         return true
     }
 
-    /// The identifiers of the sessions that have a given upload. Without an upload, those of all sessions that have
-    /// uploads.
+    /// The identifiers of the sessions that have a given upload. Without an upload, the identifiers of all sessions
+    /// that have uploads.
     ///
     /// - Parameter holdsBack: Whether to include sessions that have later uploads of the same group, handed over before
     ///   they are due.

@@ -30,8 +30,7 @@ final class EventRelay: Sendable {
         var latest: Token?
         var missed: [AttemptEvent] = []
 
-        /// Keeps an event for the next queue. If it is an attempt's progress, it replaces the earlier progress of that
-        /// attempt.
+        /// Keeps an event for the next queue. The progress of an attempt replaces the earlier progress of that attempt.
         mutating func keep(_ event: AttemptEvent) {
             if case .sent(let id, _) = event {
                 missed.removeAll { if case .sent(let other, _) = $0 { other == id } else { false } }

@@ -125,7 +125,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         self.configuration = configuration
     }
 
-    /// The session. It is made when it is first needed, and reports events from then on.
+    /// The session. It is made when it is first used, and reports events from then on.
     var session: URLSession { withSession { $0 } }
 
     /// Calls a closure with the current session. If the session is known to have ended, makes a new session first:

@@ -40,7 +40,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
     /// The tag as JSON, or `nil` if the upload has none.
     var tag: Data?
 
-    /// Returns the tag that the app has given to the upload, or `nil` if there is none.
+    /// Returns the tag that the app has given to the upload, or `nil` if the upload has no tag.
     ///
     /// - Throws: `DecodingError` if the tag is of another type.
     public func tag<Tag: Decodable>(as type: Tag.Type) throws -> Tag? {

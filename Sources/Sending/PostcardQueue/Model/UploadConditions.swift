@@ -6,8 +6,8 @@ public struct UploadConditions: Sendable, Hashable {
     /// The earliest time to send the upload. Defaults to `nil`: at once.
     public var notBefore: Date?
 
-    /// When the upload fails with the code `expired` if it has not arrived by then. An attempt in progress is then
-    /// cancelled. Defaults to `nil`: never.
+    /// When the upload expires. If it has not arrived by then, it fails with the code `expired`. An attempt in progress
+    /// is then cancelled. Defaults to `nil`: never.
     public var expires: Date?
 
     /// The networks that the upload may use. Defaults to all. Only Apple platforms distinguish networks. An upload that

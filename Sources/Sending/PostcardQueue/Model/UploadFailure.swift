@@ -97,7 +97,7 @@ extension UploadError.Code {
     /// The system sends nothing for the app in the background, because the user has turned off Background App Refresh
     /// for it. Show this to the user: the uploads continue when Background App Refresh is on again.
     public static let backgroundUpdatesDisabled = UploadError.Code(rawValue: "background-updates-disabled")
-    /// The system cancelled the upload because it lacks memory, space or energy.
+    /// The system cancelled the upload because memory, space or energy was short.
     public static let insufficientResources = UploadError.Code(rawValue: "insufficient-resources")
     /// The system does not accept uploads for the background session, because another process uses the session, or
     /// because the session is set up wrongly.

@@ -26,7 +26,7 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
 
         /// The queue's directory cannot be made, read or written, or other users can write to it.
         public static let unusableDirectory = Code(rawValue: "unusable-directory")
-        /// The database is damaged, or is not that of a queue. It was not changed.
+        /// The file is not the database of a queue, or is damaged. It was not changed.
         public static let damaged = Code(rawValue: "damaged")
         /// The database was made by an older version. The queue sets it aside, see ``UploadQueue/setAside``.
         static let older = Code(rawValue: "older")

@@ -70,7 +70,7 @@ extension UploadQueue {
 
 extension UploadQueue {
     /// Checks that the store does not respond to a presigned form with a redirect. In a background session the system
-    /// follows redirects, and then it is unknown whether the file arrived.
+    /// follows redirects, and then the app cannot know whether the file arrived.
     private static func checkRedirect(of layout: FormLayout, to url: URL) throws {
         let names = ["success_action_redirect", "redirect"]
         guard let part = layout.parts.dropLast().first(where: { names.contains($0.name.lowercased()) }) else { return }

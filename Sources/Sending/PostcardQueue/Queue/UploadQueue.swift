@@ -178,8 +178,8 @@ public final class UploadQueue: Sendable {
         reporter?.close()
     }
 
-    /// Opens the queue now, to find out whether it can be used. Without this call, the first call that needs the queue
-    /// opens it.
+    /// Opens the queue now, to find out whether the queue can be used. Without this call, the first call that needs the
+    /// queue opens it.
     ///
     /// - Throws: ``UploadQueueError`` if the directory cannot be used, if other users can write to it, or if its
     ///   database is damaged or newer. Then the database is not changed, and the next call tries again.

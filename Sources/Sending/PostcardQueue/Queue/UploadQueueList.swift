@@ -92,9 +92,9 @@ public final class UploadQueueList {
         do { try await queue.run() } catch { sendingError = error as? UploadQueueError }
     }
 
-    /// Keeps the list up to date until the task is cancelled, or until the queue cannot be read, which sets ``error``.
-    /// If the device was not unlocked since it was started, waits until it is. Tries again after a failure that may
-    /// pass, such as that of a full disk.
+    /// Keeps the list up to date until the task is cancelled, or until the queue cannot be read; ``error`` then says
+    /// why. Until the device is unlocked for the first time after a start, this method waits. Tries again after a
+    /// failure that may pass, such as that of a full disk.
     public func follow() async {
         followingError = nil
         while !Task.isCancelled {

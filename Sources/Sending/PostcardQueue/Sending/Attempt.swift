@@ -70,7 +70,7 @@ extension UploadRow {
     /// The identifier of the current attempt.
     var attempt: AttemptID { AttemptID(upload: uuid, number: max(upload.attempts, 1)) }
 
-    /// When an attempt begins that was handed to a background session before it is due; `nil` for at once.
+    /// When to begin an attempt that was handed to a background session before it is due; `nil` to begin at once.
     var earliestBegin: Date? {
         if case .retrying(let due, _) = upload.state { return due }
         return upload.conditions.notBefore
@@ -141,9 +141,9 @@ extension AttemptOutcome {
             } else {
                 let response = UploadResponse(
                     status: HTTPResponse.Status(code: min(max(status, 0), 999)), headerFields: headerFields, body: body)
-                // A success counts even if the system reports that it has sent fewer bytes. The system repeats a
-                // request whose connection broke, and does not report that: if the server already has the form, it
-                // responds to the second request early. The system may also have lost the count after a relaunch.
+                // A success counts even if the system reports that fewer bytes were sent. The system repeats a request
+                // whose connection broke, and does not report that: if the server already has the form, it responds to
+                // the second request early. The system may also have lost the count after a relaunch.
                 let isAccepted = statuses.contains(response.status.code)
                 self =
                     if method == .head {

@@ -74,8 +74,8 @@ extension QueueMachine {
         /// - Parameter uploads: The uploads of the attempts that are known.
         case cancel([AttemptID], of: [QueuedUpload.ID])
         case read
-        /// Mark uploads as being sent. This is written to disk before any attempt begins, so that the next attempt
-        /// knows of this one.
+        /// Mark uploads as being sent. The marks are on disk before any attempt begins, so that later attempts take it
+        /// into account.
         case claim(Claim)
         case begin(UploadRow)
         case list

@@ -233,7 +233,7 @@ extension QueueMachine {
             case .deliveredAll:
                 hasDeliveredAll = true
                 awaited = []
-            // This event was already handled when it was received. Only the responses before it are dropped here.
+            // The invalidation was already handled when it was received. Only the responses before it are dropped here.
             case .invalidated: strays = [:]
             }
         }

@@ -74,7 +74,8 @@ extension QueueMachine.Rules {
         // An upload that resumes is not unclear. If an earlier attempt was unclear, the user was already asked.
         let asks = !retryPolicy.repeatsUnclear && row.resource == nil && attempt.resumeData == nil
         // The user is asked even if the upload was paused since: otherwise it would be sent again without a question
-        // when it is resumed. If the user has sent it to another address or retried it since, that is a new delivery.
+        // when it is resumed. If the user has retried the upload since, or sent it to another address, the earlier
+        // attempt does not count.
         if asks, row.possibleDelivery != nil, !row.upload.state.isEnded, case .stopped(mayHaveArrived: true) = outcome {
             return .fail(because: .unclear(after: .stopped), mayHaveArrived: true)
         }

@@ -191,8 +191,8 @@ extension Database {
         }
     }
 
-    /// Reads an upload that is about to be sent. An upload that cannot be read fails, so that it does not block the
-    /// others.
+    /// Reads an upload that is about to be sent. If the row cannot be read, the upload fails, so that it does not block
+    /// the others.
     func readable(_ id: QueuedUpload.ID) throws -> UploadRow? {
         do {
             if let row = try row(id) { return row }
