@@ -48,7 +48,7 @@ public final class TestClock: Clock, Sendable {
         var work = 0
         var advances = 0
         var isAdvancing = false
-        /// Whether time passes by itself, because the test has not made the clock.
+        /// Whether time passes by itself, and not only when the test advances the clock.
         var isAutomatic: Bool
         /// The tasks that wait for a condition.
         var watchers: [Int: (condition: @Sendable (State) -> Bool, continuation: CheckedContinuation<Bool, Never>)] =

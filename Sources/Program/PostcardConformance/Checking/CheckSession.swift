@@ -146,7 +146,7 @@ final class CheckSession {
 
     // MARK: - Requests
 
-    /// Makes a request, and waits for its final response unless the connection is closed before.
+    /// Makes a request, and waits for its final response if one is expected.
     func perform(_ step: Step) async throws -> Exchange {
         try requireInterimResponses(for: step)
         if step.needsInterim, case .paced = step.delivery, let exchange = knowledge.slowAppend { return exchange }

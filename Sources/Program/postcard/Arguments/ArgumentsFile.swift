@@ -59,7 +59,7 @@ struct ArgumentsFile {
         return [option] + (try value(rest, number: number).map { [$0] } ?? [])
     }
 
-    /// The value of the option in a line; `nil` if it has none.
+    /// The value that a line gives to an option; `nil` if the line has no value.
     private static func value(_ text: ArraySlice<UInt8>, number: Int) throws(Fault) -> [UInt8]? {
         guard let first = text.first else { return nil }
         guard first == UInt8(ascii: "\"") else {

@@ -40,7 +40,8 @@ struct Thumbnail: AsyncParsableCommand {
         // Uploads have priority over thumbnails.
         _ = nice(10)
         for (resource, value) in [(RLIMIT_DATA, maximumMemory), (RLIMIT_CPU, maximumSeconds), (RLIMIT_CORE, 0)] {
-            // The first limit sends a signal that can be handled; the second limit kills the process.
+            // At the soft limit the process gets a signal for that limit. At the hard limit it is killed, as when
+            // memory is short.
             var limit = rlimit(rlim_cur: rlim_t(value), rlim_max: rlim_t(value + 1))
             #if canImport(Glibc)
             _ = setrlimit(__rlimit_resource_t(resource.rawValue), &limit)

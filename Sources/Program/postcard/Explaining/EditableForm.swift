@@ -124,7 +124,8 @@ struct EditableForm {
         return CurlWord.line("form", name + [mark] + CurlWord.quoted(file).utf8 + attributes)
     }
 
-    /// Whether a line with the type would be read in another way without quotes. curl supports no quotes around a type.
+    /// Whether a type must be in quotes, because its line would be read in another way without them. curl supports no
+    /// quotes around a type.
     private static func needsQuotes(_ type: String) -> Bool {
         let words = type.utf8.filter { !$0.isBlank }.map(\.asciiLowercased)
         return words.contains { ",\"".utf8.contains($0) }

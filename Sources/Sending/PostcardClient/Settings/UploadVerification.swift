@@ -40,7 +40,7 @@ public struct UploadVerification: Sendable {
     /// The parts that a server did not receive as they were sent. This error is the ``UploadError/underlyingError`` of
     /// an error with the code ``UploadError/Code/altered``.
     public struct Mismatch: Error, Sendable {
-        /// The parts, in the form's order.
+        /// The parts that the server did not receive as they were sent, in the form's order.
         public let parts: [SentPart]
     }
 

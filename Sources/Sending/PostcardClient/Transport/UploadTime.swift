@@ -44,7 +44,7 @@ package protocol UploadClock: Sendable {
     func note(_ change: Int)
 
     /// Calls a closure that cancels a task. The timer uses this method, because cancelling a task runs the cancellation
-    /// handlers of transports, and the timer must not wait for them.
+    /// handlers of transports, and the timer must not run these itself.
     func cancel(_ cancel: @escaping @Sendable () -> Void)
 }
 

@@ -152,7 +152,7 @@ extension UploadQueue {
             do {
                 try await opening.activity.perform { [self] in
                     guard let row = try store.database.read({ try $0.row(id) }) else { return }
-                    // If the folder is locked, another process is importing it.
+                    // If the folder is locked, the items of the upload are already being imported.
                     guard let folder = try? ImportFolder(row.uuid, in: store.directory) else { return }
                     try await importItems(of: id, folder, in: store)
                 }

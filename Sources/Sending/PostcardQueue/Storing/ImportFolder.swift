@@ -17,7 +17,7 @@ struct ImportFolder: Sendable {
 
     /// Opens the folder of an upload. Makes the folder if it does not exist.
     ///
-    /// - Throws: `FileError`, with the errno `wouldBlock` if another process uses the folder.
+    /// - Throws: `FileError`, with the errno `wouldBlock` if the folder is in use.
     init(_ uuid: UUID, in queue: QueueDirectory) throws(FileError) {
         guard let name = FilePath.Component(uuid.uuidString) else {
             throw FileError("open", queue.imports.path, Errno.invalidArgument)
