@@ -20,7 +20,7 @@ final class BodyHandler: ChannelDuplexHandler {
     typealias OutboundIn = HTTPClientRequestPart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// The granularity of progress on a slow connection.
+    /// The number of bytes to write at a time, and so the step of progress on a slow connection.
     private static let chunkSize = 64 << 10
 
     /// The maximum number of bytes to write before looking for a response, if the socket accepts all bytes at once.
@@ -144,8 +144,8 @@ extension BodyHandler {
         context.close(promise: nil)
     }
 
-    /// Whether the server has closed its side of the connection, before the event loop has noticed. A request that is
-    /// sent on such a connection is lost, and it is unknown whether the server has read it.
+    /// Whether the server has closed its side of the connection, and the event loop has not noticed that yet. A request
+    /// that is sent on such a connection is lost, and it is unknown whether the server has read it.
     private func isClosedByServer() -> Bool {
         #if canImport(Glibc)
         // For a channel without its own socket, such as an HTTP/2 stream, this is unknown.

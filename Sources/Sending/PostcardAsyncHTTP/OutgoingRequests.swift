@@ -79,7 +79,7 @@ struct OutgoingBody: Sendable {
     let expectsContinue: Bool
     let report: @Sendable (TransportEvent) -> Void
 
-    /// The maximum number of bytes given to the connection and not yet in the socket.
+    /// The maximum number of bytes that were passed to the connection and that the socket has not accepted yet.
     static let maximumBytesInFlight = 512 << 10
 
     /// Sets the header fields from which the receiver knows where the body ends (RFC 9112 §6).

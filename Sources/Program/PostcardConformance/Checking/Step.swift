@@ -50,7 +50,7 @@ struct Step: Sendable {
     /// The expectations of the responses; empty for a request that only prepares for later ones.
     var expectations: [Expectation] = []
 
-    /// The name in braces for the version of the run, in the value of a field.
+    /// A placeholder in the value of a field. It stands for the version of the draft that the run uses.
     static let ownVersion = "{version}"
 
     private init(

@@ -78,7 +78,7 @@ struct ContentEncoder {
     /// Bytes that can be encoded only together with the bytes after them.
     private var held: [UInt8] = []
     private var offset: Int64 = 0
-    /// The number of characters in the last line.
+    /// The number of characters in the last line so far.
     private var column = 0
 
     init(_ encoding: ContentEncoding) {

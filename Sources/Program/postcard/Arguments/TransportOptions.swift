@@ -95,7 +95,7 @@ struct TransportOptions: ParsableArguments {
     @Flag(exclusivity: .exclusive)
     var version: Version?
 
-    /// The lowest version of TLS.
+    /// The lowest version of TLS to accept.
     enum LowestTLS: String, EnumerableFlag {
         case tls12 = "tlsv1.2"
         case tls13 = "tlsv1.3"

@@ -133,8 +133,9 @@ extension ResumableUpload {
         return reject(error, &resumption) ?? locate(announced, &resumption)
     }
 
-    /// Decides what to do after an append was refused as too large. The next append is as small as the server says, or
-    /// smaller than the refused one if the response names no limit, such as that of a proxy.
+    /// Decides what to do after an append was refused as too large. If the response names a limit, the next append is
+    /// within the limit. If it names none, as when a proxy responds, the next append is smaller than the refused
+    /// append.
     ///
     /// - Parameter offer: How the server resumes uploads, with the limits in the refusal.
     private mutating func settle(

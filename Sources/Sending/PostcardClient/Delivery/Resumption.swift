@@ -187,7 +187,7 @@ struct Resumption: Sendable {
         update { $0.refusesHead = true }
     }
 
-    /// Records that the files are the same as those that the server has bytes of.
+    /// Records that the files have not changed since the server received its bytes.
     mutating func noteChecked() {
         update { if case .earlierProcess = $0.origin { $0.origin = .earlierProcess(isChecked: true) } }
     }

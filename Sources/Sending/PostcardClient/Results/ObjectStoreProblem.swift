@@ -138,8 +138,8 @@ extension ObjectStoreProblem {
 
 /// The elements with nothing but text in an XML document, such as the errors of object stores.
 ///
-/// Those documents are flat, and some stores write them slightly wrong. Foundation's parser is a library of its own on
-/// Linux, with libxml2 behind it, which no app should need for six elements. So this type only looks for
+/// Those documents are flat, and some stores write them slightly wrong. On Linux, Foundation's parser is a separate
+/// library that needs libxml2. No app should need both for six elements. So this type only looks for
 /// `<Name>text</Name>`, and ignores attributes and everything else. The texts are shown to people, and used only to
 /// choose advice and to decide whether a form is replaced by a new one.
 struct XMLElements: Sendable {

@@ -258,7 +258,8 @@ extension UploadError {
         return reported.exceeded(by: layout)
     }
 
-    /// Whether this error is a refusal of the form as too large without a limit, as proxies send it.
+    /// Whether the form was refused as too large in a response that names no limit. Such responses usually come from
+    /// proxies.
     package var namesNoLimit: Bool {
         guard let response, response.status == .contentTooLarge else { return false }
         return problem?["limit"] == nil && problem?["limits"] == nil

@@ -77,9 +77,9 @@ public struct UploadAttempt: Sendable {
 public enum UploadDecision: Sendable, Hashable {
     /// The next interceptor decides, or the retry policy after the last interceptor.
     case passOn
-    /// The form is sent again after a delay; ``UploadInterceptor/adapt(_:attempt:)`` is called again before. The number
-    /// of such retries is limited by ``RetryPolicy/maximumInterceptorRetries``, and a form with a stream that can be
-    /// read only once is not sent again.
+    /// The form is sent again after a delay. ``UploadInterceptor/adapt(_:attempt:)`` is then called for the new
+    /// attempt. The number of such retries is limited by ``RetryPolicy/maximumInterceptorRetries``, and a form with a
+    /// stream that can be read only once is not sent again.
     case retry(after: Duration)
     /// The upload fails with the error of the attempt.
     case giveUp

@@ -48,7 +48,7 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
         public static let tagTooLarge = Code(rawValue: "tag-too-large")
         /// There is no upload with that identifier.
         public static let unknown = Code(rawValue: "unknown")
-        /// The upload is in a state that does not allow the change.
+        /// The state of the upload does not allow the change.
         public static let state = Code(rawValue: "state")
         /// The system does not accept uploads for the background session: the session is set up wrongly, or the system
         /// ends it again and again. The uploads stay in the queue.

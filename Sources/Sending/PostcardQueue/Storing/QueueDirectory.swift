@@ -299,8 +299,8 @@ extension QueueDirectory {
     /// The maximum size of the recorded state, larger than any.
     private static let maximumNoteBytes = 1024
 
-    /// The sizes and modification times of the database and its log, as text; `nil` if they cannot be read. An empty
-    /// log counts as none. SQLite's other files contain nothing that outlives a process.
+    /// The sizes of the database and its log, and the times of their last changes, as text; `nil` if they cannot be
+    /// read. An empty log counts as none. SQLite's other files contain nothing that outlives a process.
     private var fileState: String? {
         var state = "\(QueueDatabase.version)\n"
         for name in [Self.databaseName, Self.logName] {
