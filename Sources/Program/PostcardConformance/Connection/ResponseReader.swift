@@ -132,7 +132,7 @@ struct ResponseReader {
         return String(streamSafe: line)
     }
 
-    /// The failure when there are more lines than allowed.
+    /// The failure when the lines of a head, or those around chunks, are larger than allowed.
     private var tooManyLines: ConnectionFailure {
         if case .head = state { .tooLargeHead } else { .tooLargeLines }
     }

@@ -20,7 +20,7 @@ extension Database {
         ).map { (try $0.decode(Int64.self, forColumn: "ended"), try $0.decode(Int64.self, forColumn: "id")) }
     }
 
-    /// Records that the app has acknowledged an end. Does nothing if the upload has ended again since.
+    /// Records that the app has acknowledged how an upload ended. Does nothing if the upload has ended again since.
     func acknowledge(_ end: Int64, of id: QueuedUpload.ID) throws {
         try cachedStatement(sql: "UPDATE upload SET ended = NULL WHERE id = ? AND ended = ?")
             .execute(arguments: [id, end])
