@@ -29,8 +29,8 @@ public final class UploadList {
     ///
     /// - Parameters:
     ///   - client: The client that sends the forms.
-    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 3; on a phone's network more are seldom
-    ///     faster.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 3; on a phone's network, more
+    ///     uploads at a time are seldom faster.
     public init(client: UploadClient = UploadClient(), maximumConcurrentUploads: Int = 3) {
         self.client = client
         self.maximumConcurrentUploads = max(maximumConcurrentUploads, 1)

@@ -30,8 +30,8 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         /// The form breaks one of the client's ``UploadClient/rules``: nothing was sent.
         /// ``UploadError/underlyingError`` is the `FormProblem`.
         public static let brokenRule = Code(rawValue: "broken-rule")
-        /// The form breaks a condition of the policy that was signed for it, or cannot be sent to an object store at all:
-        /// nothing was sent. The message says which condition, and what to do.
+        /// The form breaks a condition of the policy that was signed for it, or cannot be sent to an object store at
+        /// all: nothing was sent. The message says which condition the form breaks, and what to do.
         public static let brokenPolicy = Code(rawValue: "broken-policy")
         /// The presigned form has expired, by this device's clock: nothing was sent.
         public static let formExpired = Code(rawValue: "form-expired")
@@ -46,9 +46,10 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         public static let connectTimedOut = Code(rawValue: "connect-timed-out")
         /// The upload took longer than ``UploadTimeouts/total``.
         public static let deadlinePassed = Code(rawValue: "deadline-passed")
-        /// No secure connection could be made: nothing was sent. Either the handshake broke, or the server's certificate
-        /// is not trusted, as on a network whose users must sign in first. A queue tries again, unless the server
-        /// requires a client certificate, App Transport Security forbids the connection, or the app rejected the server.
+        /// No secure connection could be made: nothing was sent. Either the handshake broke, or the server's
+        /// certificate is not trusted, as on a network whose users must sign in first. A queue tries again, unless the
+        /// server requires a client certificate, App Transport Security forbids the connection, or the app rejected the
+        /// server.
         public static let tls = Code(rawValue: "tls")
         /// The server responded with a status that is neither accepted nor a redirect that is followed;
         /// ``UploadError/response`` is the response.

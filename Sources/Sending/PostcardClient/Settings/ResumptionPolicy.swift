@@ -73,8 +73,8 @@ public struct ResumptionPolicy: Sendable {
     /// Makes a policy.
     ///
     /// - Parameters:
-    ///   - retryPolicy: When and how often an interrupted upload resumes. Defaults to up to ten attempts in a row without
-    ///     progress.
+    ///   - retryPolicy: When and how often an interrupted upload resumes. Defaults to up to ten attempts in a row
+    ///     without progress.
     ///   - minimumBytes: The smallest body that is resumed, in bytes. Defaults to 1 MiB.
     ///   - deletesCancelledUploads: Whether the server is asked to delete a cancelled upload. Defaults to `false`.
     public init(

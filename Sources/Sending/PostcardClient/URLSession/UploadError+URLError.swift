@@ -35,7 +35,8 @@ extension UploadError {
         }
     }
 
-    /// The domain and the code of the system's error, such as `NSURLErrorDomain -1005`, for logs; `nil` if there is none.
+    /// The domain and the code of the system's error, such as `NSURLErrorDomain -1005`, for logs; `nil` if there is no
+    /// such error.
     package var systemCode: String? {
         underlyingError.map { error in
             let error = error as NSError
