@@ -23,7 +23,7 @@ IMAGE ?= swift:6.3.1-bookworm
 
 STAGE := @Scripts/stage
 
-.PHONY: demo test check check-api check-apple check-consumers check-frameworks check-fuzz check-kills check-sdk check-simulators
+.PHONY: demo test check check-api page check-page check-apple check-consumers check-frameworks check-fuzz check-kills check-sdk check-simulators
 .PHONY: check-release check-speed check-systems docs install archive release tagged-release publish in-container simulate
 .PHONY: set-up set-up-tests set-up-systems build-tests lint format reference
 .NOTPARALLEL:
@@ -45,7 +45,7 @@ test: set-up-tests
 	$(STAGE) 'busy tests' Scripts/run-tests --filter "$(BUSY)"
 
 # What takes longer. Each stage can be run alone.
-check: check-api docs check-apple check-consumers check-kills check-fuzz
+check: check-api check-page docs check-apple check-consumers check-kills check-fuzz
 
 # Whether everything compiles, the snippets too, the public declarations are those in API/, and the changelog's next
 # version allows what changed there since the last one.
@@ -58,6 +58,17 @@ check-api: set-up-tests
 docs: set-up-tests
 	$(STAGE) 'build of everything' swift build --build-tests
 	$(STAGE) 'documentation' Scripts/make-docs
+
+# Makes the Doctor's page, one file that any browser opens. It takes minutes once, and nothing if the sources are the same.
+page: set-up-tests
+	$(STAGE) 'module' Page/build
+	$(STAGE) 'page' Page/assemble Page/.build/page.wasm .build/page/explain.html
+
+# Compares what the page says with what the program says, in Node and in Chromium, and uses the page as people do.
+check-page: page
+	$(STAGE) 'program' swift build --product postcard
+	$(STAGE) 'same findings' Page/check .build/debug/postcard
+	$(STAGE) 'page in Chromium' .build/receivers/bin/python Tests/Browser/doctor.py .build/page/explain.html .build/debug/postcard
 
 # Compiles for Apple's platforms, and tests that check with planted defects.
 check-apple: set-up

@@ -28,7 +28,7 @@ let package = Package(
             swiftSettings: settings),
         .target(name: "Runtime", cSettings: [.unsafeFlags(["-fno-builtin", "-ffreestanding", "-O2"])]),
         .executableTarget(
-            name: "Page", dependencies: ["PostcardDoctor", "PostcardForm", "Runtime"],
+            name: "Page", dependencies: ["PostcardDoctor", "PostcardForm", "PostcardFoundation", "Runtime"],
             swiftSettings: settings,
             linkerSettings: [
                 .unsafeFlags([

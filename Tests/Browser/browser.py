@@ -181,6 +181,7 @@ async def running_browser():
         reading = asyncio.create_task(process.stderr.read())
         async with websockets.connect(address, max_size=None, proxy=None) as socket:
             browser = Browser(socket)
+            browser.profile = profile
             listening = asyncio.create_task(browser.listen())
             yield browser
             listening.cancel()
@@ -190,3 +191,59 @@ async def running_browser():
             process.kill()
         await process.wait()
         shutil.rmtree(profile, ignore_errors=True)
+
+
+# The texts that are seen, whose contrast with what is behind them is less than WCAG 2.2 asks for (1.4.3).
+FAINT_TEXTS = """(() => {
+  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+  const part = (value) => value <= 10 ? value / 3294.6 : ((value / 255 + .055) / 1.055) ** 2.4;
+  const luminance = ([red, green, blue]) => .2126 * part(red) + .7152 * part(green) + .0722 * part(blue);
+  const ground = (element) => {
+    for (let each = element; each; each = each.parentElement) {
+      const color = numbers(getComputedStyle(each).backgroundColor);
+      if (color[3] !== 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  const faint = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const text = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join("");
+    const style = getComputedStyle(element);
+    if (!text || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) || element.disabled) continue;
+    const [one, other] = [luminance(numbers(style.color)), luminance(ground(element))];
+    const contrast = (Math.max(one, other) + .05) / (Math.min(one, other) + .05);
+    const size = parseFloat(style.fontSize);
+    const isLarge = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
+    if (contrast < (isLarge ? 3 : 4.5)) faint.push(`${text.slice(0, 30)}: ${contrast.toFixed(2)}`);
+  }
+  return faint;
+})()"""
+
+
+async def looked_at(page, name):
+    """Checks what is on the screen, and keeps it if it is asked for."""
+    # What arrives fades in.
+    await page.expect("document.getAnimations().every((each) => each.playState !== 'running')", "Nothing moves")
+    faint = await page.run(FAINT_TEXTS)
+    if faint:
+        raise Failed(f"Texts can be read in {name}: {faint}")
+    await page.expect("document.documentElement.scrollWidth <= innerWidth", f"Nothing sticks out in {name}")
+    if folder := os.environ.get("POSTCARD_SCREENSHOTS"):
+        os.makedirs(folder, exist_ok=True)
+        await page.picture(os.path.join(folder, f"{name}.png"), full=True)
+    await page.run("document.activeElement.blur()")
+    seen = 0
+    for _ in range(40):
+        await page.press("Tab", 9)
+        shown = await page.run(
+            "(() => { const element = document.activeElement; if (element === document.body) return null;"
+            "const shown = element.matches('input[type=file]') ? element.closest('.drop') : element;"
+            "const { outlineStyle, outlineWidth } = getComputedStyle(shown);"
+            "return [outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2, element.outerHTML.slice(0, 60)]; })()")
+        if shown is None:
+            break
+        seen += 1
+        if not shown[0]:
+            raise Failed(f"The focus is seen in {name}: {shown[1]}")
+    if seen <= 5:
+        raise Failed(f"{seen} elements of {name} can have the focus")

@@ -14,7 +14,7 @@ import sys
 import urllib.error
 import urllib.request
 
-from browser import Failed, running_browser
+from browser import Failed, looked_at, running_browser
 
 
 def fetch(url, **headers):
@@ -502,33 +502,6 @@ def tiff(width, height):
     return struct.pack("<2sHI", b"II", 42, start + 6) + pixels + struct.pack("<3H", 8, 8, 8) + directory + bytes(4)
 
 
-# The texts that are seen, whose contrast with what is behind them is less than WCAG 2.2 asks for (1.4.3).
-FAINT_TEXTS = """(() => {
-  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
-  const part = (value) => value <= 10 ? value / 3294.6 : ((value / 255 + .055) / 1.055) ** 2.4;
-  const luminance = ([red, green, blue]) => .2126 * part(red) + .7152 * part(green) + .0722 * part(blue);
-  const ground = (element) => {
-    for (let each = element; each; each = each.parentElement) {
-      const color = numbers(getComputedStyle(each).backgroundColor);
-      if (color[3] !== 0) return color;
-    }
-    return [255, 255, 255];
-  };
-  const faint = [];
-  for (const element of document.querySelectorAll("body *")) {
-    const text = [...element.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data.trim()).join("");
-    const style = getComputedStyle(element);
-    if (!text || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) || element.disabled) continue;
-    const [one, other] = [luminance(numbers(style.color)), luminance(ground(element))];
-    const contrast = (Math.max(one, other) + .05) / (Math.min(one, other) + .05);
-    const size = parseFloat(style.fontSize);
-    const isLarge = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
-    if (contrast < (isLarge ? 3 : 4.5)) faint.push(`${text.slice(0, 30)}: ${contrast.toFixed(2)}`);
-  }
-  return faint;
-})()"""
-
-
 # The receiver has no time for a small picture when it is asked for the first time.
 BUSY_AT_FIRST = """
     const ask = fetch, asked = new Set();
@@ -573,32 +546,6 @@ async def views(browser, url, pictures):
                 await page.run("scrollTo(0, 0)")
                 await looked_at(page, f"{name}-requests")
                 await browser.send("Target.closeTarget", {"targetId": page.target})
-
-
-async def looked_at(page, name):
-    """Checks what is on the screen, and keeps it if it is asked for."""
-    # What arrives fades in.
-    await page.expect("document.getAnimations().every((each) => each.playState !== 'running')", "Nothing moves")
-    faint = await page.run(FAINT_TEXTS)
-    expect(not faint, f"Texts can be read in {name}: {faint}")
-    await page.expect("document.documentElement.scrollWidth <= innerWidth", f"Nothing sticks out in {name}")
-    if folder := os.environ.get("POSTCARD_SCREENSHOTS"):
-        os.makedirs(folder, exist_ok=True)
-        await page.picture(os.path.join(folder, f"{name}.png"), full=True)
-    await page.run("document.activeElement.blur()")
-    seen = 0
-    for _ in range(40):
-        await page.press("Tab", 9)
-        shown = await page.run(
-            "(() => { const element = document.activeElement; if (element === document.body) return null;"
-            "const shown = element.matches('input[type=file]') ? element.closest('.drop') : element;"
-            "const { outlineStyle, outlineWidth } = getComputedStyle(shown);"
-            "return [outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2, element.outerHTML.slice(0, 60)]; })()")
-        if shown is None:
-            break
-        seen += 1
-        expect(shown[0], f"The focus is seen in {name}: {shown[1]}")
-    expect(seen > 5, f"{seen} elements of {name} can have the focus")
 
 
 async def forms(browser, url, pictures):

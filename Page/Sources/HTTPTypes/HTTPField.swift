@@ -1,7 +1,8 @@
 /// The name of a header field, as far as the Doctor asks.
 public enum HTTPField {
-    public struct Name {
+    public struct Name: CustomStringConvertible {
         public let rawName: String
+        public var description: String { rawName }
         /// In lower case, as HTTP/2 has names.
         public var canonicalName: String { rawName.lowercased() }
 

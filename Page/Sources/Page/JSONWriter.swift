@@ -60,7 +60,7 @@ struct JSONWriter {
 }
 
 extension JSONWriter {
-    /// Writes an explanation, with what the input was.
+    /// Writes an explanation, with what the input was: as `postcard explain --json` does, and what only the page shows.
     mutating func value(_ explanation: Explanation, format: String, remarks: [String]) {
         object { json in
             json.name("valid")
@@ -79,6 +79,8 @@ extension JSONWriter {
             json.array { json in for remark in remarks { json.value(remark) } }
             json.name("curl")
             json.value(explanation.curl?.line)
+            json.name("page")
+            json.details(explanation)
         }
     }
 
@@ -123,8 +125,6 @@ extension JSONWriter {
         object { json in
             json.name("code")
             json.value(finding.code.rawValue)
-            json.name("title")
-            json.value(finding.code.title)
             json.name("severity")
             json.value(finding.severity.rawValue)
             json.name("place")

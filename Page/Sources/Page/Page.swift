@@ -3,7 +3,7 @@ import PostcardForm
 import Runtime
 
 // The functions that the page calls. One input at a time is explained: begin, read pieces, finish, and take the answer; then,
-// to fix it, beginFix and the same pieces again.
+// to fix it, beginFix, the same pieces by readAgain, and finishAgain.
 
 private enum Reader {
     case none
@@ -16,17 +16,29 @@ private struct Answer {
     var json: [UInt8] = []
     var explanation: Explanation?
     var contentType: String?
+    var format = "body"
+    var remarks: [String] = []
+
+    /// Writes the explanation, with what the chosen servers refuse.
+    mutating func write() {
+        guard let explanation else { return }
+        var json = JSONWriter()
+        json.value(
+            servers.isEmpty ? explanation : explanation.judged(against: servers), format: format, remarks: remarks)
+        self.json = json.bytes
+    }
 }
 
-private enum Fixing {
+/// What becomes of an input that is read a second time.
+private enum SecondReading {
     case none
-    case request(RequestInput, RequestFixer)
-    case body(RequestFixer)
+    case fix(RequestInput?, RequestFixer)
+    case body(RequestInput?, RequestSplitter)
 }
 
 nonisolated(unsafe) private var reader = Reader.none
 nonisolated(unsafe) private var answer = Answer()
-nonisolated(unsafe) private var fixing = Fixing.none
+nonisolated(unsafe) private var second = SecondReading.none
 nonisolated(unsafe) private var servers: [ServerProfile] = []
 
 private func text(_ pointer: UnsafeRawPointer?, _ count: Int) -> String {
@@ -45,7 +57,7 @@ public func deallocate(_ pointer: UnsafeMutableRawPointer) { pointer.deallocate(
 @_expose(wasm, "begin") @_cdecl("begin")
 public func begin(_ hasContentType: Int32, _ contentType: UnsafeRawPointer?, _ count: Int, _ entry: Int) {
     answer = Answer()
-    fixing = .none
+    second = .none
     if hasContentType != 0 {
         let type = text(contentType, count)
         answer.contentType = type
@@ -87,31 +99,48 @@ public func readPiece(_ bytes: UnsafeRawPointer, _ count: Int) {
 /// - Returns: The length of the answer.
 @_expose(wasm, "finish") @_cdecl("finish")
 public func finish() -> Int {
-    var json = JSONWriter()
     switch reader {
     case .input(var examination):
         do throws(InputError) {
-            let explanation = try examination.finish()
-            let judged = servers.isEmpty ? explanation : explanation.judged(against: servers)
-            answer.explanation = explanation
-            json.value(judged, format: examination.format?.rawValue ?? "body", remarks: examination.remarks)
+            answer.explanation = try examination.finish()
+            answer.format = examination.format?.rawValue ?? "body"
+            answer.remarks = examination.remarks
+            answer.write()
         } catch {
-            write(error, &json)
+            answer.json = json(of: error)
         }
     case .body(var examination):
-        let explanation = examination.finish()
-        let judged = servers.isEmpty ? explanation : explanation.judged(against: servers)
-        answer.explanation = explanation
-        json.value(judged, format: "body", remarks: [])
-    case .failed(let error): write(error, &json)
+        answer.explanation = examination.finish()
+        answer.write()
+    case .failed(let error): answer.json = json(of: error)
     case .none: break
     }
     reader = .none
+    return answer.json.count
+}
+
+/// Explains the same input again, with what the servers refuse that were chosen since.
+///
+/// - Returns: The length of the answer.
+@_expose(wasm, "judge") @_cdecl("judge")
+public func judge() -> Int {
+    answer.write()
+    return answer.json.count
+}
+
+/// Lists the known servers.
+///
+/// - Returns: The length of the answer.
+@_expose(wasm, "listServers") @_cdecl("listServers")
+public func listServers() -> Int {
+    var json = JSONWriter()
+    json.servers(ServerProfile.all)
     answer.json = json.bytes
     return answer.json.count
 }
 
-private func write(_ error: InputError, _ json: inout JSONWriter) {
+private func json(of error: InputError) -> [UInt8] {
+    var json = JSONWriter()
     json.object { json in
         json.name("error")
         json.value(error.code.rawValue)
@@ -122,6 +151,7 @@ private func write(_ error: InputError, _ json: inout JSONWriter) {
         json.name("uploads")
         json.array { json in for upload in error.uploads { json.value(upload) } }
     }
+    return json.bytes
 }
 
 /// Copies the answer to a place that the page has allocated.
@@ -132,57 +162,86 @@ public func takeAnswer(_ place: UnsafeMutableRawPointer) {
     }
 }
 
-/// Begins to fix the input that was explained last.
+/// Begins to fix the input that was explained last, which is read a second time.
 ///
 /// - Returns: 1 if something can be fixed for certain.
 @_expose(wasm, "beginFix") @_cdecl("beginFix")
 public func beginFix(_ entry: Int) -> Int32 {
     guard let explanation = answer.explanation, explanation.isValid || !explanation.fixable.isEmpty else { return 0 }
-    let fixer = RequestFixer(explanation)
-    fixing =
-        answer.contentType == nil
-        ? .request(RequestInput(entry: entry > 0 ? entry : nil), fixer) : .body(fixer)
+    second = .fix(secondInput(entry), RequestFixer(explanation))
     return 1
+}
+
+/// Begins to extract the body of the input that was explained last, in which the offsets of parts count.
+///
+/// - Returns: 0 if nothing was explained.
+@_expose(wasm, "beginBody") @_cdecl("beginBody")
+public func beginBody(_ entry: Int) -> Int32 {
+    guard let explanation = answer.explanation else { return 0 }
+    second = .body(secondInput(entry), RequestSplitter(explanation))
+    return 1
+}
+
+private func secondInput(_ entry: Int) -> RequestInput? {
+    answer.contentType == nil ? RequestInput(entry: entry > 0 ? entry : nil) : nil
 }
 
 private func handOn(_ span: RawSpan) {
     span.withUnsafeBytes { page_write($0.baseAddress, $0.count) }
 }
 
-/// Fixes the next bytes, which the page gets by `write`.
-@_expose(wasm, "fix") @_cdecl("fix")
-public func fixPiece(_ bytes: UnsafeRawPointer, _ count: Int) {
+/// Reads the next bytes a second time. The page gets what becomes of them by `write`.
+@_expose(wasm, "readAgain") @_cdecl("readAgain")
+public func readAgain(_ bytes: UnsafeRawPointer, _ count: Int) {
     let span = UnsafeRawBufferPointer(start: bytes, count: count).bytes
-    switch fixing {
-    case .body(var fixer):
-        fixing = .none
+    switch second {
+    case .fix(nil, var fixer):
+        second = .none
         fixer.read(span, handOn: handOn)
-        fixing = .body(fixer)
-    case .request(var input, var fixer):
-        fixing = .none
+        second = .fix(nil, fixer)
+    case .fix(var input?, var fixer):
+        second = .none
         do throws(InputError) {
             try input.read(span) { fixer.read($0, handOn: handOn) }
-            fixing = .request(input, fixer)
+            second = .fix(input, fixer)
+        } catch {}
+    case .body(nil, var splitter):
+        second = .none
+        splitter.read(span, handOnHead: { _ in }, handOnBody: handOn)
+        second = .body(nil, splitter)
+    case .body(var input?, var splitter):
+        second = .none
+        do throws(InputError) {
+            try input.read(span) { splitter.read($0, handOnHead: { _ in }, handOnBody: handOn) }
+            second = .body(input, splitter)
         } catch {}
     case .none: break
     }
 }
 
-/// Ends the fixed input.
+/// Ends the second reading.
 ///
-/// - Returns: 0 if it could not be read again.
-@_expose(wasm, "finishFix") @_cdecl("finishFix")
-public func finishFix() -> Int32 {
-    defer { fixing = .none }
-    switch fixing {
-    case .body(var fixer): fixer.finish(handOn: handOn)
-    case .request(var input, var fixer):
+/// - Returns: 0 if the input could not be read again.
+@_expose(wasm, "finishAgain") @_cdecl("finishAgain")
+public func finishAgain() -> Int32 {
+    defer { second = .none }
+    switch second {
+    case .fix(let input, var fixer):
+        if var input {
+            do throws(InputError) {
+                try input.finish { fixer.read($0, handOn: handOn) }
+            } catch {
+                return 0
+            }
+        }
+        fixer.finish(handOn: handOn)
+    case .body(var input?, var splitter):
         do throws(InputError) {
-            try input.finish { fixer.read($0, handOn: handOn) }
+            try input.finish { splitter.read($0, handOnHead: { _ in }, handOnBody: handOn) }
         } catch {
             return 0
         }
-        fixer.finish(handOn: handOn)
+    case .body(nil, _): break
     case .none: return 0
     }
     return 1

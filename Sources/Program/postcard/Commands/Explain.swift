@@ -86,7 +86,18 @@ struct Explain: AsyncParsableCommand {
                 + "--fix also fixed and unfixed."))
     var json = false
 
+    @Flag(
+        help: ArgumentHelp(
+            "Open the page that explains a request pasted into it, or print its path if there is no display.",
+            discussion: "The page makes no request to anywhere. It is the file share/postcard/explain.html."))
+    var page = false
+
     func validate() throws {
+        if page {
+            guard file == nil, contentType == nil, entry == nil, listen == nil, host == nil, timeout == nil,
+                against == nil, fix == nil, edit == nil, !json
+            else { throw ValidationError("--page opens a page for any request, and has no other options.") }
+        }
         if let listen {
             guard listen == 0 || Port.valid.contains(listen) else { throw ValidationError("\(listen) is not a port.") }
             guard file == nil, contentType == nil, entry == nil else {
@@ -133,6 +144,7 @@ struct Explain: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandFailure.reporting {
+            if page { return try ExplanationPage.open() }
             let report = if let listen { try await heard(on: listen) } else { try read() }
             try write(report)
             if case .failed(let failure) = report.fix { throw failure }

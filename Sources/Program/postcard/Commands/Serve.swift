@@ -111,15 +111,6 @@ struct Serve: AsyncParsableCommand {
         }
     }
 
-    /// The path of this program.
-    private static var program: String? {
-        #if canImport(Darwin)
-        Bundle.main.executablePath
-        #else
-        try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        #endif
-    }
-
     private func receiver() async throws -> Receiver {
         var logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = logLevel
@@ -136,7 +127,7 @@ struct Serve: AsyncParsableCommand {
         proxies.apply(to: &receiver)
         try webhooks.apply(to: &receiver)
         let lines = logFormat ?? (Terminal.isInteractive && logLevel > .info ? .text : .off)
-        if PictureFitter.isAvailable, let program = Self.program {
+        if PictureFitter.isAvailable, let program = ProgramFile.path {
             receiver.thumbnailCommand = [program, "thumbnail"]
         }
         if lines != .off { receiver.onRequest = { lines.write($0) } }

@@ -30,6 +30,8 @@ struct Diagnosis: Sendable {
         let found = Self.findings(in: body, contentType: contentType)
         var groups = FindingGroup.groups(of: found, leavingOut: unread)
         if groups.isEmpty { groups = warnings }
+        // A form over a limit of this receiver is over those of others for the same reason.
+        if refusal.status == .contentTooLarge { groups.removeAll { $0.finding.code == .overCommonDefaults } }
         self.refusal = refusal
         let code = FormProblem.Code(rawValue: refusal.code)
         if let cause = groups.first?.finding, let code, !unread.contains(code), cause.explains(refusal, code) {

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import PostcardDoctor
+import PostcardForm
 import PostcardFoundation
 import PostcardReception
 import PostcardServer
@@ -212,10 +213,14 @@ struct RequestSummary: Encodable, Sendable {
     let status: Int?
     /// The code of the refusal.
     let code: String?
+    /// What the refusal is about, in a few words.
+    let title: String?
     /// The identifier of the upload that it became.
     let upload: String?
     /// How many bytes of the body were read.
     let bytes: Int64
+    /// The Content-Length of a body of which less was read.
+    let declaredBytes: Int64?
     let partCount: Int
     let milliseconds: Int
 
@@ -226,9 +231,16 @@ struct RequestSummary: Encodable, Sendable {
         // The list has no other values.
         path = Secrets.hidingValues(ofPath: request.path)
         status = request.status
-        if case .refused(let problem) = request.outcome { code = problem.code } else { code = nil }
+        if case .refused(let problem) = request.outcome {
+            code = problem.code
+            title = FormProblem.Code(rawValue: problem.code)?.title ?? problem.title
+        } else {
+            (code, title) = (nil, nil)
+        }
         upload = request.upload?.text
         bytes = request.notes.body.length
+        let declared = request.fields.first { $0.name.lowercased() == "content-length" }.flatMap { Int64($0.value) }
+        declaredBytes = declared.flatMap { $0 > request.notes.body.length ? $0 : nil }
         partCount = request.notes.partCount
         milliseconds = Int(request.duration / .milliseconds(1))
     }

@@ -69,6 +69,7 @@ struct WebPage: Sendable {
         "server.js": (script, PackageResources.server_js),
         "elements.js": (script, PackageResources.elements_js),
         "bytes.js": (script, PackageResources.bytes_js),
+        "explained.js": (script, PackageResources.explained_js),
     ].mapValues { (type: $0.0, bytes: ByteBuffer(bytes: $0.1)) }
 
     /// The page's texts by their names.

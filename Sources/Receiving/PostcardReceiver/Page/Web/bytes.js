@@ -10,7 +10,7 @@ export function snippet({ offset, base64 }, place, length) {
   const start = Math.min(Math.max(place - offset, 0), all.length);
   const end = Math.min(start + Math.max(length, 1), all.length);
   const marked = start < all.length ? visible(all.subarray(start, end)) : [" "];
-  return element("pre", { class: "snippet", tabindex: 0 },
+  return element("pre", { class: "snippet excerpt", tabindex: 0 },
     visible(all.subarray(0, start)), element("mark", {}, marked), visible(all.subarray(end)));
 }
 

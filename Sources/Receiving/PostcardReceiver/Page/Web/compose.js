@@ -203,7 +203,7 @@ async function answered(response, delivered) {
   const known = translated(body.code);
   const fix = known?.fix ?? body.fix;
   outcome.replaceChildren(
-    element("strong", {}, `${response.status} ${body.title ?? ""}`),
+    element("strong", {}, known ? `${response.status}` : `${response.status} ${body.title ?? ""}`),
     ...message(body.detail ?? "", known),
     fix ? element("p", {}, fix) : "");
 }

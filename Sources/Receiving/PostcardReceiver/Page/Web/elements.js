@@ -1,8 +1,32 @@
 // Elements and words. Text always becomes text nodes, so received text is never parsed as HTML.
 
-const { texts, offer, problems } = JSON.parse(document.getElementById("data").textContent);
+const data = JSON.parse(document.getElementById("data").textContent);
 
-export { offer };
+/** What the receiver offers to this page. */
+export const offer = data.offer;
+
+let texts;
+let problems;
+let language;
+let number;
+let percentage;
+let clock;
+let calendar;
+
+/** Chooses the language. Texts that are on the page already stay as they are. */
+export function speak(chosen) {
+  ({ texts, problems } = data.languages?.[chosen] ?? data);
+  language = chosen;
+  document.documentElement.lang = chosen;
+  number = new Intl.NumberFormat(chosen, { maximumFractionDigits: 1 });
+  percentage = new Intl.NumberFormat(chosen, { style: "percent" });
+  clock = new Intl.DateTimeFormat(chosen, { timeStyle: "medium" });
+  calendar = new Intl.DateTimeFormat(chosen, { dateStyle: "medium", timeStyle: "short" });
+}
+
+speak(document.documentElement.lang);
+
+export const spoken = () => language;
 
 /**
  * A text as it can be shown: a character that controls, or changes the reading direction of those around it, becomes its
@@ -11,11 +35,15 @@ export { offer };
 const shown = (text) => `${text}`.replace(/[\p{Bidi_Control}\p{Cc}]/gu, (character) => "\t\n\r".includes(character)
   ? character : `\\u{${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}}`);
 
-/** A text of the page in its language, with its {values} filled in. */
+/** A text of the page in its language, with its {values} filled in, and {count:one|several} as the count wants it. */
 export function words(name, values = {}) {
   const text = texts[name] ?? name;
-  return text.replace(/\{(\w+)\}/g, (whole, key) => (values[key] == null ? whole : shown(values[key])));
+  return text
+    .replace(/\{(\w+):([^|}]*)\|([^}]*)\}/g, (_, key, one, several) => (`${values[key]}` === "1" ? one : several))
+    .replace(/\{(\w+)\}/g, (whole, key) => (values[key] == null ? whole : shown(values[key])));
 }
+
+export const hasWords = (name) => texts[name] !== undefined;
 
 /**
  * A problem in the language of the page, by its code: a title, what to do instead, and often why. Nothing if the page is
@@ -23,10 +51,16 @@ export function words(name, values = {}) {
  */
 export const translated = (code) => problems?.[code] ?? problems?.[code?.replace(/-of-client$/, "")];
 
-/** The receiver's message about a problem: under its title in the language of the page if there is one. */
-export function message(text, known) {
+/**
+ * The receiver's message about a problem. Where the page has another language, its title of the problem is shown instead,
+ * and the message, which has more detail, can be opened.
+ */
+export function message(text, known, name = "p") {
+  if (known?.isWhole) return [element(name, {}, known.title)];
   return known
-    ? [element("p", {}, known.title), element("p", { class: "note", lang: "en" }, text)] : [element("p", {}, text)];
+    ? [element(name, {}, known.title),
+      element("details", { class: "original" }, element("summary", {}, words("inEnglish")), element("p", { lang: "en" }, text))]
+    : [element(name, {}, text)];
 }
 
 /** An element with properties (class, aria-…, onclick and so on) and children: elements, texts, or nothing. */
@@ -42,12 +76,6 @@ export function element(name, properties = {}, ...children) {
     .map((child) => (child instanceof Node || name === "textarea" ? child : shown(child))));
   return made;
 }
-
-const language = document.documentElement.lang;
-const number = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
-const percentage = new Intl.NumberFormat(language, { style: "percent" });
-const clock = new Intl.DateTimeFormat(language, { timeStyle: "medium" });
-const calendar = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
 
 export const count = (value) => number.format(value);
 export const percent = (share) => percentage.format(share);

@@ -12,6 +12,9 @@ const received = new Received(document.getElementById("received"));
 const requests = new Requests(document.getElementById("requests"));
 const connection = document.getElementById("connection");
 
+/** The open request of an address. It can be opened once the list is there. */
+let wanted = /^#requests\/(\d+)$/.exec(location.hash)?.[1];
+
 // The lists may miss events that happen while they are loading, so these events are handled again afterwards.
 let early;
 const replayed = (handler) => (message) => {
@@ -26,6 +29,8 @@ async function load() {
   const [isLoaded] = await Promise.all([received.load(), offer.showsRequests ? requests.load() : undefined]);
   if (early === missed) early = undefined;
   for (const replay of missed) replay();
+  if (wanted) requests.open(wanted);
+  wanted = undefined;
   return isLoaded;
 }
 
@@ -34,6 +39,7 @@ compose({ delivered: replayed((record) => received.add(record)) });
 if (offer.canRead) {
   document.getElementById("seen").hidden = false;
   chooseTabs();
+  keepPlace();
   say(connection, words("connecting"));
   listen({
     listening() {
@@ -53,6 +59,18 @@ if (offer.canRead) {
   });
 }
 
+/** Keeps the tab and the open request in the address, which the other language gets too. */
+function keepPlace() {
+  const keep = (place) => history.replaceState(null, "", place ? `#${place}` : location.pathname + location.search);
+  requests.opened = (id) => keep(id ? `requests/${id}` : "requests");
+  for (const tab of document.querySelectorAll("[role=tab]")) {
+    tab.addEventListener("click", () => keep(tab.id === "requests-tab" ? "requests" : ""));
+  }
+  for (const link of document.querySelectorAll(".languages a")) {
+    link.addEventListener("click", () => { link.hash = location.hash; });
+  }
+}
+
 function chooseTabs() {
   const tabs = [...document.querySelectorAll("[role=tab]")];
   if (!offer.showsRequests) document.querySelector("[role=tablist]").hidden = true;
@@ -68,8 +86,9 @@ function chooseTabs() {
     tab.addEventListener("keydown", ({ key }) => {
       if (key !== "ArrowLeft" && key !== "ArrowRight") return;
       const next = tabs[(index + 1) % tabs.length];
-      choose(next);
+      next.click();
       next.focus();
     });
   }
+  if (offer.showsRequests && location.hash.startsWith("#requests")) choose(document.getElementById("requests-tab"));
 }

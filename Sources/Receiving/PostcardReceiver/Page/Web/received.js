@@ -1,5 +1,6 @@
 // The received forms, newest first.
 
+import { example } from "./explained.js";
 import { extension } from "./compose.js";
 import { bytes, element, offer, time, words } from "./elements.js";
 import { ask, askForJSON, askInTime, token } from "./server.js";
@@ -11,7 +12,7 @@ export class Received {
   constructor(place) {
     this.cards = new Map();
     this.list = element("ol", { class: "cards" });
-    this.empty = element("p", { class: "empty", hidden: true }, words("nothingReceived"));
+    this.empty = element("div", { class: "empty", hidden: true }, element("p", {}, words("nothingReceived")), example());
     this.problem = element("p", { class: "problem-line", role: "status" });
     this.older = element("button", { class: "quiet older", hidden: true, onclick: () => this.#loadOlder() }, words("older"));
     this.list.addEventListener("notfetched", ({ detail }) => this.#say(detail));

@@ -1,16 +1,20 @@
 // The inspector: every request as it was received, and what is wrong with it.
 
-import { bytes, count, element, message, time, translated, words } from "./elements.js";
-import { decoded, hexadecimal, snippet } from "./bytes.js";
+import { bytes, element, time, translated, words } from "./elements.js";
+import { decoded, hexadecimal } from "./bytes.js";
+import { command, example, fieldList, part, problem, section } from "./explained.js";
 import { askForJSON } from "./server.js";
 
 const maximumEntries = 200;
+
+/** On this machine no one else looks on, so values are shown at once. */
+const isOwnMachine = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 
 export class Requests {
   constructor(place) {
     this.entries = new Map();
     this.list = element("ol", { class: "requests" });
-    this.empty = element("p", { class: "empty", hidden: true }, words("nothingRequested"));
+    this.empty = element("div", { class: "empty", hidden: true }, element("p", {}, words("nothingRequested")), example());
     this.problem = element("p", { class: "problem-line", role: "status" });
     place.append(this.problem, this.list, this.empty);
   }
@@ -51,6 +55,14 @@ export class Requests {
     this.#showWhetherEmpty();
   }
 
+  /** Opens a request, if it is still recorded. */
+  open(id) {
+    const details = this.entries.get(id)?.querySelector("details");
+    if (!details) return;
+    details.open = true;
+    details.scrollIntoView({ block: "nearest" });
+  }
+
   #remove(id) {
     this.entries.get(id)?.remove();
     this.entries.delete(id);
@@ -65,17 +77,21 @@ export class Requests {
       element("summary", {},
         element("span", { class: `status ${kind(entry.status)}` }, `${entry.status ?? words("unanswered")}`),
         element("span", { class: "request-line" }, `${entry.method} ${entry.path}`),
-        entry.code ? element("span", { class: "code" }, entry.code) : null,
-        element("span", { class: "state" }, bytes(entry.bytes)),
+        entry.code ? element("span", { class: "title" }, translated(entry.code)?.title ?? entry.title) : null,
+        element("span", { class: "state" }, entry.declaredBytes
+          ? words("readOf", { read: bytes(entry.bytes), size: bytes(entry.declaredBytes) }) : bytes(entry.bytes)),
         time(entry.received)));
     details.addEventListener("toggle", async () => {
       if (!details.open || details.querySelector(".inside")) return;
       const inside = element("div", { class: "inside" }, words("loading"));
       details.append(inside);
-      await describe(entry, inside);
+      await describe(entry, inside, isOwnMachine ? "?values=shown" : "");
+    });
+    details.addEventListener("toggle", () => {
+      this.opened?.(details.open ? entry.id : undefined);
     });
     return element("li", {
-      "data-id": entry.id, "data-upload": entry.upload ?? "", "data-received": entry.received,
+      "data-id": entry.id, "data-code": entry.code, "data-upload": entry.upload ?? "", "data-received": entry.received,
     }, details);
   }
 }
@@ -109,62 +125,6 @@ function description(request, showValues) {
   ].filter(Boolean);
 }
 
-const section = (name, ...children) => element("section", {}, element("h3", {}, words(name)), ...children);
-
-function fieldList(fields) {
-  return element("dl", { class: "header-fields" },
-    fields.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
-}
-
-function problem(each) {
-  const place = [
-    each.part === undefined ? null : words("inPart", { part: each.part }),
-    each.offset === undefined
-      ? null : words(each.place === "head" ? "atHeadByte" : "atByte", { offset: count(each.offset) }),
-  ].filter(Boolean).join(", ");
-  const known = translated(each.code);
-  const [fix, reason] = [known?.fix ?? each.fix, known?.cause ?? each.reason];
-  return element("div", { class: `problem ${each.severity}` },
-    element("h4", {}, each.code, element("span", { class: "state" }, place)),
-    message(each.message, known),
-    each.around ? snippet(each.around, each.offset, each.length) : null,
-    fix ? element("p", { class: "fix" }, element("b", {}, words("fix")), fix) : null,
-    reason ? element("p", { class: "note" }, reason) : null,
-    each.swift ? element("pre", { class: "line" }, each.swift) : null,
-    folded(each).map((line) => element("p", { class: "note" }, line)));
-}
-
-/** Repetitions and consequences of a problem, one line for each kind. */
-function folded({ count: total, also, consequences, otherConsequences }) {
-  return [
-    total > 1 ? words("alsoAt", { places: places(also, total - 1) }) : null,
-    ...consequences.map((each) => words("thenAt", {
-      message: translated(each.code)?.title ?? each.message, code: each.code, places: places(each.places, each.count),
-    })),
-    otherConsequences ? words("moreFollow", { count: count(otherConsequences) }) : null,
-  ].filter(Boolean);
-}
-
-function places(shown, total) {
-  const list = shown.map(({ offset, part }) =>
-    count(offset) + (part === undefined ? "" : ` (${words("inPart", { part })})`)).join(", ");
-  return total > shown.length
-    ? words("bytesAndMore", { places: list, count: count(total - shown.length) }) : words("bytes", { places: list });
-}
-
-function part(each) {
-  const place = each.size
-    ? words("partPlace", {
-      start: count(each.offset), end: count(each.offset + each.size - 1), size: bytes(each.size),
-    })
-    : words("partEmpty", { start: count(each.offset) });
-  return element("li", {},
-    element("h4", {}, each.name, each.filename === undefined ? null : element("span", { class: "file-name" }, each.filename),
-      element("span", { class: "state" }, place)),
-    each.text ? element("p", { class: "value" }, each.text) : null,
-    fieldList(each.headers));
-}
-
 function body(request) {
   const { length, complete, first, last } = request.body;
   if (!length) return null;
@@ -187,27 +147,4 @@ function repeat({ curl, send }) {
   const note = curl.exact ? "curlExact" : curl.line.includes("@body") ? "curlUnknown" : parts;
   return section("repeat",
     command(curl.line, "copy", note), send ? command(send, "copySend", parts) : null);
-}
-
-function command(line, name, note) {
-  const button = element("button", { class: "copy", "data-action": name }, words(name));
-  const code = element("code", {}, line);
-  button.addEventListener("click", async () => {
-    await copy(line, code);
-    button.textContent = words("copied");
-    button.addEventListener("blur", () => { button.textContent = words(name); }, { once: true });
-  });
-  return element("div", { class: "command" },
-    element("pre", { class: "line", tabindex: 0 }, code),
-    element("div", { class: "actions" }, button, element("span", { class: "note" }, words(note))));
-}
-
-/** Without TLS, only a page from this machine may write to the clipboard. */
-async function copy(text, shown) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    getSelection().selectAllChildren(shown);
-    document.execCommand("copy");
-  }
 }
