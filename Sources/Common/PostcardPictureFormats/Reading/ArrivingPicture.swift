@@ -24,7 +24,8 @@ package struct ArrivingPicture: Sendable {
     /// The place of the EXIF in a file of boxes, known from the directory of items before it.
     private var announcedEXIF: (offset: Int64, length: Int64)?
 
-    /// The length of the first piece of a GIF's pixels; `nil` in other blocks.
+    /// The lengths of the first piece of a GIF's pixels and of the last piece read so far. `dataLength` is `nil` in
+    /// other blocks.
     private var dataLength: Int64?
     private var lastDataLength: Int64 = 0
     /// The bytes of a GIF's data, from the first piece on whose length differs from the pieces before it.
@@ -35,7 +36,8 @@ package struct ArrivingPicture: Sendable {
     /// The last bytes before the current piece.
     private var lead: [UInt8] = []
     private var isHeaderInLead = false
-    /// Whether the boxes with pictures or films are complete.
+    /// `isBehindMedia` says whether the boxes with pictures or films are complete. `isTrailer` says whether the current
+    /// box then has no known type.
     private var isBehindMedia = false, isTrailer = false
     /// The end of a WebP's last chunk, without the padding byte that makes the chunk's size even.
     private var unpaddedEnd: Int64?

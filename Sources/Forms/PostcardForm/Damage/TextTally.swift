@@ -63,7 +63,7 @@ struct LineBreakTally: Sendable {
     /// The number of pairs of LF and CR in compressed data, where they are as frequent as CR and LF.
     private(set) var otherPairs = 0
 
-    /// The number of bytes of compressed data that are in ``controls``.
+    /// The number of bytes of compressed data that are in ``controls``, and which of these bytes occurred.
     private var controlCount = 0
     private var kinds: UInt16 = 0
 
