@@ -202,7 +202,7 @@ extension RecordedBody {
 }
 
 extension UInt8 {
-    /// Whether the byte is of a letter or a digit, in UTF-8.
+    /// Whether the byte belongs to a letter or a digit, in UTF-8.
     var isOfWord: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
@@ -213,7 +213,7 @@ extension UInt8 {
 }
 
 extension Secrets {
-    /// Header fields whose values say how a message is sent, and nothing of who sends it.
+    /// The header fields whose values only describe how a message is sent, and not who sends it.
     private static let harmlessFields: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language", "access-control-request-headers",
         "access-control-request-method", "allow", "cache-control", "connection", "content-digest",
@@ -228,19 +228,19 @@ extension Secrets {
         "x-forwarded-proto", "x-real-ip", "x-request-id", "x-requested-with",
     ]
 
-    /// Whether the value of a header field is shown without being asked for.
+    /// Whether the value of a header field is shown to clients that do not ask for it.
     static func isHarmless(_ name: some StringProtocol) -> Bool {
         name.utf8.count <= 64 && harmlessFields.contains(name.lowercased())
     }
 
     fileprivate static func hidingValue(_ field: (name: String, value: String)) -> (name: String, value: String) {
         if isHarmless(field.name) { return field }
-        // A line of a malformed head that is no header field is all name.
+        // // A line of a malformed head that is not a header field has only a name.
         let name = field.name.prefix { $0.isLetter || $0.isNumber || "-_.".contains($0) }
         return (String(name), name == field.name && field.value.isEmpty ? "" : mask)
     }
 
-    /// A path without the values of its parameters.
+    /// The path without the values of its parameters.
     static func hidingValues(ofPath path: String) -> String {
         var shown = String.UnicodeScalarView()
         var isHidden = false
@@ -254,7 +254,7 @@ extension Secrets {
                 shown.append(scalar)
                 shown += mask.unicodeScalars
                 isHidden = true
-            // What is encoded in a name may be a value.
+            // // Encoded characters in a name may be a value.
             case "%", "{", "[", "\"", ":", "@":
                 guard isQuery, !isHidden else { break }
                 shown += mask.unicodeScalars

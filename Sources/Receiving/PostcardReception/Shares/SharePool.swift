@@ -5,19 +5,19 @@ import PostcardStore
 ///
 /// The pool is a pure value: ``ShareAccount`` has the lock, and its callers have the clock.
 ///
-/// - An address may hold a share of what is free, by default a quarter, so what is left shrinks with each greedy address
-///   and is never used up by a few of them: four addresses hold two thirds of it, and sixteen 99 percent. An address
-///   that has one item alone may hold half, because a single upload may be large.
-/// - A tenth is kept for addresses that hold little. Each of them gets a 64th of it, at least one item, so that it takes
-///   more than 64 addresses, each with a connection or an upload of its own, to keep a newcomer waiting.
-/// - If even that is used up, a newcomer makes the oldest item of the address that holds most give way.
+/// - An address may hold a share of the free amount, by default a quarter. The free amount shrinks with each greedy
+///   address, but a few of them never use it up: four addresses hold two thirds of the total, and sixteen hold 99
+///   percent. An address that has only one item may hold half, because a single upload may be large.
+/// - A tenth is reserved for addresses that hold little. Each of them gets a 64th of the reserve, at least one item.
+///   Only more than 64 addresses, each with a connection or an upload of its own, can keep a newcomer waiting.
+/// - If even the reserve is used up, the oldest item of the address that holds most makes room for a newcomer.
 /// - Requests that wait are served in turns of their addresses, and in order for each address.
 struct SharePool<Owner: Sendable>: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// Why an address does not get more.
+    /// Why an address is not granted more.
     enum Refusal: Error, Hashable {
-        /// The address already holds the maximum that it may hold now.
+        /// The address already holds its current maximum.
         case ofAddress(limit: Int)
         /// The other addresses hold too much.
         case ofAll
@@ -25,7 +25,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// An amount that an address was granted.
     struct Grant: Hashable {
-        /// Identifies the item.
+        /// The number that identifies the item.
         let number: Int
         let amount: Int
     }
@@ -47,7 +47,7 @@ struct SharePool<Owner: Sendable>: Sendable {
     private struct Holder {
         var held = 0
         var items = 0
-        /// The numbers of its waiting requests in order, and of some that have left.
+        /// The numbers of the address's waiting requests in order, and of some that no longer wait.
         var queue = CircularBuffer<Int>()
         /// The number of requests in the queue that are still waiting.
         var waiting = 0
@@ -60,7 +60,7 @@ struct SharePool<Owner: Sendable>: Sendable {
     private typealias Holders = [PeerAddress?: Holder]
 
     let total: Int
-    /// The amount that is kept for addresses that hold little.
+    /// The amount that is reserved for addresses that hold little.
     let reserve: Int
     /// The amount of the reserve that one address may use.
     let firstAmount: Int
@@ -71,22 +71,22 @@ struct SharePool<Owner: Sendable>: Sendable {
     private var holders: Holders = [:]
     private var items: [Int: Item] = [:]
     private var waiters: [Int: Waiter] = [:]
-    /// The addresses whose requests wait, each once.
+    /// The addresses with waiting requests, each once.
     private var turns = CircularBuffer<PeerAddress?>()
-    /// Whether the first address in `turns` waits for what others hold, so that no other address is granted anything
-    /// before it.
+    /// Whether the first address in `turns` waits for amounts that others hold. Then no other address is granted
+    /// anything before it.
     private var isBlocked = false
     private var lastNumber = 0
 
-    /// The share of an address that has one item alone, which may be large.
+    /// The share of an address that has only one item, which may be large.
     private static var shareOfOnlyItem: Double { 0.5 }
-    /// How many more pieces an address can get after one of variable size.
+    /// The number of further pieces that an address can get after an item of variable size.
     private static var pieces: Int { 8 }
 
     /// - Parameters:
-    ///   - total: How much all addresses may hold together.
-    ///   - share: The share of what is free that one address may hold, from 0 to 1. 1 means that addresses are not
-    ///     limited, and nothing is kept for newcomers.
+    ///   - total: The amount that all addresses may hold together.
+    ///   - share: The share of the free amount that one address may hold, from 0 to 1. 1 means that addresses are not
+    ///     limited, and nothing is reserved for newcomers.
     ///   - unit: The smallest useful amount.
     init(total: Int, share: Double, unit: Int = 1) {
         self.total = max(total, 1)
@@ -100,8 +100,8 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// Takes room for an item.
     ///
-    /// - Parameter amounts: The least and the most that the item needs. An item of variable size gets an eighth of what
-    ///   its address may still have, so that there is some for the next ones.
+    /// - Parameter amounts: The minimum and maximum that the item needs. An item of variable size gets an eighth of the
+    ///   amount that its address may still have, so that there is some left for the next items.
     mutating func take(
         _ amounts: ClosedRange<Int>, for peer: PeerAddress?, by owner: Owner, at now: Instant
     ) throws(Refusal) -> Grant {
@@ -136,8 +136,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         free -= amount
     }
 
-    /// Takes room for an item that is there already, even if there is none. The items may be as large as a disk says,
-    /// so the sum counts only as far as it is a number.
+    /// Takes room for an item that is already there, even if there is no room. Items may be as large as a disk says, so
+    /// the sum is limited to the largest number.
     mutating func restore(_ amount: Int, for peer: PeerAddress?, by owner: Owner, at now: Instant) -> Grant {
         let held = total - free
         let grant = Grant(number: nextNumber(), amount: min(amount, .max - held))
