@@ -27,7 +27,7 @@ public import SystemPackage
 /// | `GET /` | the page, in English or Korean by `Accept-Language` or `?lang=` |
 /// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry, `behind` |
 /// | `GET /requests` | the last requests, newest first, accepted or refused |
-/// | `GET /requests/ID` | one of them: header fields, parts, problems with their bytes, a line for curl; `?values=shown` hides only secrets |
+/// | `GET /requests/ID` | one request: header fields, parts, problems with their bytes, a line for curl; `?values=shown` hides only secrets |
 /// | `GET /uploads/ID/files/N/thumbnail` | a small JPEG of a picture, in `postcard serve` |
 /// | `GET /health` | 200 `ok`; 503 with what has failed while no form can be stored |
 /// | `GET /status` | counts of what was received and refused |

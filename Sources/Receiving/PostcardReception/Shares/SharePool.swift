@@ -156,18 +156,18 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// The part of a requested amount that an address is granted.
     ///
-    /// - Parameter holder: What the address holds; `nil` if it holds nothing. Each request is counted several times, so
-    ///   an address is looked up once for each.
+    /// - Parameter holder: The entry of the address; `nil` if it holds nothing. Each request is counted several times,
+    ///   so the entry is looked up only once for each request.
     private func grant(
         _ amounts: ClosedRange<Int>, to peer: PeerAddress?, at holder: Holders.Index?, isNewItem: Bool
     ) throws(Refusal) -> Int {
         let held = holder.map { holders.values[$0].held } ?? 0
         let items = (holder.map { holders.values[$0].items } ?? 0) + (isNewItem ? 1 : 0)
-        // What would be open to it if it held nothing.
+        // // The amount that would be open to the address if it held nothing.
         let limit = limit(of: peer, open: max(free - reserve, 0) + held, items: items) ?? held + max(free, 0)
         let rest = limit - held
         guard amounts.lowerBound <= free, amounts.lowerBound <= rest else {
-            // Nothing that others give back, or that gives way, would be enough.
+            // // Even if others gave back or lost everything, the rest would not be enough.
             let most = self.limit(of: peer, open: total - reserve, items: items)
             if let most, amounts.lowerBound > most { throw .ofAddress(limit: limit) }
             throw held == 0 || amounts.lowerBound > free ? .ofAll : .ofAddress(limit: limit)
@@ -175,8 +175,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         return min(amounts.upperBound, max(min(rest, free) / Self.pieces, amounts.lowerBound))
     }
 
-    /// The amount that an address may hold in this many items, out of what is open to it; `nil` if the address is not
-    /// limited.
+    /// The amount that an address may hold in a number of items, out of the amount that is open to it; `nil` if the
+    /// address is not limited.
     private func limit(of peer: PeerAddress?, open: Int, items: Int) -> Int? {
         guard peer != nil, share < 1 else { return nil }
         let part = items > 1 ? share : max(share, Self.shareOfOnlyItem)
@@ -198,7 +198,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - Waiting
 
-    /// A number for an item that has to wait.
+    /// The next number, for an item that has to wait.
     mutating func nextNumber() -> Int {
         lastNumber += 1
         return lastNumber
@@ -206,7 +206,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// Adds a request to the queue of its address.
     ///
-    /// - Parameter number: The number that its item gets.
+    /// - Parameter number: The number that the request's item will have.
     mutating func wait(_ number: Int, for amounts: ClosedRange<Int>, peer: PeerAddress?, owner: Owner) {
         waiters[number] = Waiter(peer: peer, amounts: amounts, owner: owner)
         var holder = holders[peer] ?? Holder()
@@ -222,7 +222,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         guard let waiter = waiters.removeValue(forKey: number), var holder = holders.removeValue(forKey: waiter.peer)
         else { return }
         holder.waiting -= 1
-        // Searching a long queue for each number would be slow, so numbers that have left are removed together.
+        // // Searching a long queue for each number would be slow, so the numbers of requests that have left are
+        // removed together.
         if holder.queue.count > 2 * holder.waiting + 16 {
             let waiters = waiters
             holder.queue.removeAll { waiters[$0] == nil }
@@ -231,7 +232,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         if waiters.isEmpty { isBlocked = false }
     }
 
-    /// Takes room for requests that wait, as long as there is any.
+    /// Grants room to waiting requests until there is no room or no request left.
     mutating func serve(at now: Instant) -> [Grant] {
         var served: [Grant] = []
         var unserved = 0
@@ -280,9 +281,9 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - Giving way
 
-    /// The owner of the item that gives way to a newcomer: of those taken before a time, the oldest of the address that
-    /// holds most. It is not chosen again. `nil` if there is none, or addresses are not limited. Clients that cannot be
-    /// distinguished do not give way, because one of them says nothing about what the others hold.
+    /// The owner of the item that makes room for a newcomer: the oldest item, taken before a time, of the address that
+    /// holds most. An item is chosen only once. `nil` if there is no such item, or addresses are not limited. Clients
+    /// that cannot be distinguished do not make room, because one of them says nothing about the amounts of the others.
     mutating func giveWay(takenBefore start: Instant) -> Owner? {
         guard share < 1 else { return nil }
         let old = items.filter { $0.value.since <= start && !$0.value.isGivingWay && $0.value.peer != nil }
@@ -297,15 +298,15 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - For status and tests
 
-    /// How much an address holds.
+    /// The amount that an address holds.
     func held(by peer: PeerAddress?) -> Int { holders[peer]?.held ?? 0 }
 
-    /// The address that holds most.
+    /// The address that holds the largest amount.
     var largestHolder: PeerAddress? { holders.max { $0.value.held < $1.value.held }?.key }
 
-    /// How many requests wait.
+    /// The number of waiting requests.
     var waitingCount: Int { waiters.count }
 
-    /// Whether nothing is held and nothing waits.
+    /// Whether nothing is held and no request waits.
     var isEmpty: Bool { items.isEmpty && waiters.isEmpty && free == total }
 }
