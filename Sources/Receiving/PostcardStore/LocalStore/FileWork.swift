@@ -108,7 +108,7 @@ package final class TemporaryFiles: Sendable {
         return Folder(path: path)
     }
 
-    /// Removes the folder with all that is in it, off the calling thread.
+    /// Removes the directory with all its files, off the calling thread.
     package func remove() {
         guard let path = folder.withLock({ $0.take()?.path }) else { return }
         _ = FileWork { try? FileManager.default.removeItem(atPath: path.string) }
