@@ -104,8 +104,8 @@ package final class PrivateDirectory: Sendable {
     /// - Throws: ``FileError``, also if the name is taken.
     package func clone(_ file: FileDescriptor, as name: FilePath.Component) throws(FileError) -> DurableFile? {
         #if canImport(Darwin)
-        // // Fails on another volume, and on one that is not APFS. The clone has the permissions of the file, which may
-        // be read-only.
+        // Fails on another volume, and on one that is not APFS. The clone has the permissions of the file, which may be
+        // read-only.
         guard name.withPlatformString({ fclonefileat(file.rawValue, descriptor.rawValue, $0, 0) }) == 0 else {
             if DurableFiles.lastError == .fileExists {
                 throw FileError("create", path.appending(name), DurableFiles.lastError)
@@ -116,8 +116,8 @@ package final class PrivateDirectory: Sendable {
             try protect(name)
             let clone = try open(name, O_RDWR, action: "open")
             #if !os(macOS)
-            // // A clone keeps the protection of its file, and the system must be able to read the clone while the
-            // device is locked.
+            // A clone keeps the protection of its file, and the system must be able to read the clone while the device
+            // is locked.
             let untilFirstUnlock: Int32 = 3
             guard fcntl(clone.rawValue, F_SETPROTECTIONCLASS, untilFirstUnlock) == 0 else {
                 try? clone.close()
@@ -132,7 +132,7 @@ package final class PrivateDirectory: Sendable {
         }
         #elseif os(Linux)
         let clone = try create(name)
-        // // FICLONE of linux/fs.h, which Btrfs and XFS support.
+        // FICLONE of linux/fs.h, which Btrfs and XFS support.
         if ioctl(clone.descriptor.rawValue, 0x4004_9409, file.rawValue) == 0 { return clone }
         try remove(name)
         return nil

@@ -97,7 +97,7 @@ extension JSON {
             defer { last = byte }
             return byte > 0 && !(byte == UInt8(ascii: "u") && last == UInt8(ascii: "\\"))
         }
-        // // In UTF-8 without escapes, the marks of the names and strings are those of the text itself.
+        // In UTF-8 without escapes, the marks of the names and strings are those of the text itself.
         if isInUTF8WithoutEscapes, CombiningMarks.firstExcess(in: text) == nil { return nil }
         guard let json = try? JSON(text) else { return "It is not JSON in UTF-8." }
         return json.isStreamSafe

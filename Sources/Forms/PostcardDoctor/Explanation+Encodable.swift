@@ -20,8 +20,7 @@ extension Explanation.Part: Encodable {
         case name, filename, contentType, offset, size, sha256, headers
     }
 
-    // // Written by hand because missing values must be written as null, and the synthesized method would leave them
-    // out.
+    // Written by hand because missing values must be written as null, and the synthesized method would leave them out.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(name, forKey: .name)

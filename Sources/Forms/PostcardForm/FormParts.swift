@@ -181,7 +181,7 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
 ///
 /// The names of the requirements contain `FormChunk`, because they become members of every `Data` in an app.
 public protocol FormChunk: Sendable {
-    /// Makes a chunk from a few bytes that were kept from an earlier one.
+    /// Makes a chunk from a few bytes that were kept from an earlier chunk.
     init(formChunk keptBytes: ArraySlice<UInt8>)
 
     /// Calls a closure with the bytes of the chunk, which are contiguous.

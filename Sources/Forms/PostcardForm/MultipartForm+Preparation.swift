@@ -87,7 +87,7 @@ extension MultipartForm {
     private func context(
         for indices: [Int], within limits: FormSizeLimits, in folder: URL
     ) throws(FormError) -> FormPreparationContext {
-        // // The form with empty parts in place of the parts to prepare has exactly the other bytes.
+        // The form with empty parts in place of the parts to prepare has exactly the other bytes.
         var rest = self
         let own = Set(indices)
         var (ownBytes, laterBytes): (Int64, Int64) = (0, 0)
@@ -113,7 +113,7 @@ extension MultipartForm {
             let room = max(max(limit, 0) - used, 0)
             let all = ownBytes.addingUpTo(laterBytes)
             if all <= room { return room - laterBytes }
-            // // Parts that are prepared later get a share in proportion to their size.
+            // Parts that are prepared later get a share in proportion to their size.
             guard laterBytes > 0 else { return room }
             let share = (Double(room) * (Double(ownBytes) / Double(all))).rounded(.down)
             return min(Int64(exactly: share) ?? room, room)
@@ -144,7 +144,7 @@ extension FormSizeLimits {
             maximumBytesByName: rules?.files.compactMapValues(\.maximumBytes) ?? [:])
     }
 
-    /// Only those of the limits that a form exceeds; `nil` if it exceeds none.
+    /// The limits that a form exceeds. All other limits are left out; `nil` if the form exceeds none.
     package func exceeded(by layout: FormLayout) -> FormSizeLimits? {
         let files = layout.parts.filter { $0.filename != nil }
         func isExceeded(_ limit: Int64?, by bytes: Int64?) -> Bool { limit.map { $0 >= 0 && $0 < bytes ?? 0 } ?? false }

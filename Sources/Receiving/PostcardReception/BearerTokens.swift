@@ -15,7 +15,7 @@ public struct BearerTokens: Sendable {
     ///
     /// - Parameter tokens: The accepted tokens. An empty text is not accepted. Without tokens every request is refused.
     public init(_ tokens: Set<String>) {
-        // // An empty token, such as the value of a variable that is not set, would let everyone in.
+        // An empty token, such as the value of a variable that is not set, would let everyone in.
         digests = tokens.filter { !$0.isEmpty }.map { SHA256.hash(data: Array($0.utf8)) }
     }
 
@@ -28,7 +28,7 @@ public struct BearerTokens: Sendable {
         let scheme = bytes.prefix { $0 != .space }
         guard scheme.isEqualIgnoringCase("bearer") else { throw .missingToken }
         let digest = SHA256.hash(data: Array(bytes.dropFirst(scheme.count).drop { $0 == .space }))
-        // // All digests are compared, and each in constant time.
+        // All digests are compared, and each in constant time.
         let matches = digests.count { $0 == digest }
         if matches == 0 { throw .wrongToken }
     }

@@ -54,7 +54,7 @@ final class BodyHandover: Sendable {
         do {
             while await isWanted() {
                 guard let chunk = try await chunks.next(isolation: #isolation) else {
-                    // // A sequence may seem to end when its task is cancelled.
+                    // A sequence may seem to end when its task is cancelled.
                     return end(with: Task.isCancelled ? CancellationError() : lengthError())
                 }
                 var start = 0

@@ -1,2 +1,2 @@
-// // The protocols and types of stores are part of the API for receiving.
+// The protocols and types of stores are part of the API for receiving.
 @_exported public import PostcardStore

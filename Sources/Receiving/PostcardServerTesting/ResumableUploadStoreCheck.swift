@@ -87,7 +87,7 @@ struct UnfinishedUploadChecks {
     ) async throws -> Store.Unfinished {
         let upload = try await store.createUnfinishedUpload(
             id, of: Self.form, expires: Date(timeIntervalSinceNow: lifetime))
-        // // The request that creates an upload does the same at its end.
+        // The request that creates an upload does the same at its end.
         await upload.lock.withLock {}
         return upload
     }
@@ -141,7 +141,7 @@ struct UnfinishedUploadChecks {
             try expect(upload.form.length == 12_345, "The length that a request said is not kept.")
         }
         let upload = try await find(id, in: open())
-        // // A store may know the length only after it was asked for the progress.
+        // A store may know the length only after it was asked for the progress.
         _ = try await upload.durableProgress()
         var form = Self.form
         form.length = 12_345
@@ -176,7 +176,7 @@ struct UnfinishedUploadChecks {
             let progress = try await upload.durableProgress()
             try expect(progress == .unfinished(offset: Int64(count)), "With \(count) bytes it is \(progress).")
         }
-        // // An appender may be finished several times.
+        // An appender may be finished several times.
         var appender = try await upload.makeAppender(isRevertible: false)
         for _ in 0..<3 {
             try await appender.append(Self.bytes(10, from: count))

@@ -139,7 +139,7 @@ extension UploadStoreChecks {
             let page = try await store.identifiers(limit: 3, after: paged.last)
             try expect(page.count <= 3, "A page is longer than asked for.")
             paged += page
-            // // The next page begins after a record even if that no longer exists, and new records do not shift it.
+            // The next page begins after a record even if that no longer exists, and new records do not shift it.
             guard let last = page.last else { break }
             _ = try await store.delete(last)
             _ = try await self.store(Form(files: []), in: store)

@@ -14,7 +14,7 @@ package enum FileSignature {
     private static func isoBrands(of start: [UInt8]) -> [String]? {
         guard start.count >= 12, start[4..<8].elementsEqual("ftyp".utf8) else { return nil }
         let end = start[..<4].bigEndian
-        // // Between the first brand and the others there is a version.
+        // Between the first brand and the others there is a version.
         let others = stride(from: 16, through: start.count - 4, by: 4).filter { Int64($0) + 4 <= end }
         return ([8] + others).map { String(decoding: start[$0..<($0 + 4)], as: UTF8.self) }
     }
@@ -22,8 +22,8 @@ package enum FileSignature {
     private static func type(of brands: [String]) -> String {
         let major = brands.first.flatMap { typeByBrand[$0] }
         if let major, major != "image/heif" { return major }
-        // // The major brand may say how a picture is stored, and another brand how it is coded. Videos may have some
-        // of the brands of pictures.
+        // The major brand may say how a picture is stored, and another brand how it is coded. Videos may have some of
+        // the brands of pictures.
         let others = brands.dropFirst().filter { ["heic", "heix", "mif1", "avif"].contains($0) }
             .compactMap { typeByBrand[$0] }
         if let avif = others.first(where: { $0 == "image/avif" }) { return avif }

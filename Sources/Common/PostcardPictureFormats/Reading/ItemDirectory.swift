@@ -85,7 +85,7 @@ package struct ItemDirectory {
             try reader.skip(3)
             let number = try reader.number(version < 3 ? 2 : 4)
             try reader.skip(2)
-            // // The first versions of the entry contain only media types.
+            // The first versions of the entry contain only media types.
             let type = version < 2 ? ArraySlice("mime".utf8) : try reader.bytes(4)
             items.append((number, Self.kind(type, &reader)))
         }
@@ -129,7 +129,7 @@ package struct ItemDirectory {
                 let (offset, isTooFar) = try reader.number(offsetSize).addingReportingOverflow(base)
                 guard !isTooFar else { throw BlockFault(at: reader.position, "an item is too far away") }
                 extents.append((index, offset, try reader.number(lengthSize)))
-                // // Such an extent would be read without consuming bytes, however many there are.
+                // Such an extent would be read without consuming bytes, however many there are.
                 if indexSize + offsetSize + lengthSize == 0 { break }
             }
             guard let origin = Location.Origin(rawValue: method) else {

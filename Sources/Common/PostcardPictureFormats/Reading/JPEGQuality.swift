@@ -15,7 +15,7 @@ package enum JPEGQuality {
         var offset: Int64 = 2
         walk: while true {
             let header = Array(jpeg.dropFirst(Int(clamping: offset)).prefix(16))
-            // // The file may end before its pixels.
+            // The file may end before its pixels.
             if header.isEmpty { break }
             guard case .unit(let unit) = PictureContainer.jpeg.unit(header[...], at: offset, end: Int64(jpeg.count))
             else { return nil }

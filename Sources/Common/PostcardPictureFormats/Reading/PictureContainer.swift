@@ -65,7 +65,7 @@ package enum PictureContainer: Sendable {
         switch self {
         case .jpeg, .gif: piece.starts(with: Self.exifMark) ? Self.exifMark.count : nil
         case .png, .webP: piece.starts(with: Self.exifMark) ? Self.exifMark.count : 0
-        // // The first four bytes are the number of other bytes before the structure (ISO/IEC 23008-12 Annex A).
+        // The first four bytes are the number of other bytes before the structure (ISO/IEC 23008-12 Annex A).
         case .boxes: piece.count < 4 ? nil : Int(exactly: 4 + piece.prefix(4).bigEndian)
         }
     }
@@ -170,7 +170,7 @@ extension PictureContainer {
         }
         let type = String(decoding: header.dropFirst(4).prefix(4), as: UTF8.self)
         let content = (offset + 8)..<(offset + 8 + count)
-        // // A checksum follows the content.
+        // A checksum follows the content.
         return .unit(PictureUnit(.named(type), content, next: content.upperBound + 4, isLast: type == "IEND"))
     }
 
@@ -190,11 +190,11 @@ extension PictureContainer {
         }
         switch header.first {
         case 0x3B?: return block(0x3B, dataAt: 1, isLast: true)
-        // // The data is behind the kind of extension.
+        // The data is behind the kind of extension.
         case 0x21?: return header.count < 2 ? .needs(2) : block(0x21, dataAt: 2)
         case 0x2C?:
             guard header.count >= 10 else { return .needs(10) }
-            // // The data is behind the colors and the size of the codes.
+            // The data is behind the colors and the size of the codes.
             return block(0x2C, dataAt: 11 + colorTableBytes(header[header.startIndex + 9]))
         default: return .malformed("a block of the GIF was expected here")
         }
@@ -240,7 +240,7 @@ extension PictureContainer {
             if isBehindFF {
                 let code = bytes[index]
                 isBehindFF = code == 0xFF
-                // // As in decoders, an FF behind an FF is a fill byte.
+                // As in decoders, an FF behind an FF is a fill byte.
                 if code != 0, code != 0xFF, code & 0xF8 != 0xD0 { return index }
             } else {
                 index = bytes.firstIndex(of: 0xFF, from: index)

@@ -57,7 +57,7 @@ extension MetadataScan {
                 // The video of a motion photo, and Samsung's directory of what belongs to the picture.
                 try scanTrailer(box.content, depth: depth)
             case "free", "skip", "wide":
-                // // Editors leave old content there.
+                // Editors leave old content there.
                 clear(box.content, .unused)
             case "uuid":
                 try scanUUID(box)
@@ -131,7 +131,7 @@ extension MetadataScan {
             guard type.utf8.count == 4, type.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { break }
             guard case .unit(let unit) = PictureContainer.boxes.unit(header[...], at: offset, end: range.upperBound)
             else {
-                // // A box that is cut off is reported when it is read.
+                // A box that is cut off is reported when it is read.
                 return Self.topLevelBoxes.contains(type) || Self.readBoxes.contains(type) ? range.upperBound : offset
             }
             if type == "ftyp", offset > range.lowerBound, isBehindPicture || !isMovie { break }
@@ -177,7 +177,7 @@ extension MetadataScan {
                 try scanUserData(child, &file, depth: depth + 1)
             case "meta":
                 try scanMeta(child, &file, depth: depth + 1)
-            // // Boxes of this type in a fragment say how it is encrypted.
+            // Boxes of this type in a fragment say how it is encrypted.
             case "uuid" where box.type == "moov" || box.type == "trak":
                 try scanUUID(child)
             case "free", "skip":
@@ -272,7 +272,7 @@ extension MetadataScan {
         guard box.content.upperBound - box.content.lowerBound >= 8 else { return [:] }
         var numbers: [Int64: RemovedContent] = [:]
         var number: Int64 = 1
-        // // Behind a version, flags and the number of keys, the keys are written like boxes.
+        // Behind a version, flags and the number of keys, the keys are written like boxes.
         for key in try boxes(in: (box.content.lowerBound + 8)..<box.content.upperBound) {
             let name = try block([key.content])
             numbers[number] = SensitiveName.kind(of: name[...])

@@ -15,8 +15,8 @@ extension MetadataScan {
             let header = try bytes(at: offset, count: 8)
             let unit = try unit(of: .png, header, at: offset, end: length)
             if unit.kind == .named("IDAT"), header == last {
-                // // There is nothing between the chunks of the picture, of which there may be thousands of one size:
-                // if a chunk is found further on, the chunks before it are skipped.
+                // There is nothing between the chunks of the picture, of which there may be thousands of one size: if a
+                // chunk is found further on, the chunks before it are skipped.
                 let target = offset + leap * (unit.next - offset)
                 let isThere = try target < length - 12 ? bytes(at: target, upTo: 8) == header : false
                 leap = isThere ? leap * 2 : max(leap / 2, 1)
@@ -31,7 +31,7 @@ extension MetadataScan {
             offset = unit.next
             if unit.isLast { break }
         }
-        // // Behind the end, some programs leave what a picture was before it was cropped.
+        // Behind the end, some programs leave what a picture was before it was cropped.
         if offset < length { clear(offset..<length, .trailer) }
     }
 
@@ -54,7 +54,7 @@ extension MetadataScan {
         case "iTXt" where removal == .location:
             try scanInternationalText(content)
         default:
-            // // Compressed texts are removed too: their content is not known here.
+            // Compressed texts are removed too: their content is not known here.
             wipePNGChunk(content, .unknown)
         }
     }
@@ -80,7 +80,7 @@ extension MetadataScan {
             if let kind { wipePNGChunk(content, kind) }
             return
         }
-        // // The language and the translated keyword each end with a zero.
+        // The language and the translated keyword each end with a zero.
         let texts = start.dropFirst(keyword.count + 2)
         guard start.count > keyword.count, start[keyword.count] == 0, let language = texts.firstIndex(of: 0),
             let translated = start[(language + 1)...].firstIndex(of: 0)
@@ -117,7 +117,7 @@ extension MetadataScan {
     private mutating func wipePNGChunk(_ content: Range<Int64>, _ kind: RemovedContent) {
         let type = Array("fiLl".utf8)
         write(type, at: content.lowerBound - 4, kind)
-        // // Zeros do not change a checksum of zero: once the first bytes bring it to zero, the rest may be long.
+        // Zeros do not change a checksum of zero: once the first bytes bring it to zero, the rest may be long.
         var checksum = CRC32()
         checksum.read(type)
         let count = Int(clamping: min(content.upperBound - content.lowerBound, 4))
@@ -204,7 +204,7 @@ extension MetadataScan {
         let end = try end(ofPiecesAt: data)
         func isOne(of names: String...) -> Bool { names.contains { application.elementsEqual($0.utf8) } }
         if isApplication, isOne(of: "XMP DataXMP"), end - data > 258 {
-            // // XMP is not in pieces: the bytes after it lead a reader that takes its letters for lengths to the end.
+            // XMP is not in pieces: the bytes after it lead a reader that takes its letters for lengths to the end.
             let trailer: [UInt8] = [1] + (0...255).map { 255 - $0 } + [0]
             guard try bytes(at: end - 258, count: 258) == trailer else {
                 throw PictureFault(at: offset, "the XMP of the GIF does not end as it has to")

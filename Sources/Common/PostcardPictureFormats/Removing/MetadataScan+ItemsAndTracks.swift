@@ -80,7 +80,7 @@ extension MetadataScan {
                 let whole: [Range<Int64>] = [base..<(base + itemData.upperBound - itemData.lowerBound)]
                 extents += try Self.slice(whole, extent.offset, extent.length, fault)
             case .item:
-                // // An extent without a number is in the first item.
+                // An extent without a number is in the first item.
                 let index = Int(clamping: max(extent.index, 1) - 1)
                 guard let sources = directory.sources[item], index < sources.count else { throw fault }
                 let source = try self.extents(of: sources[index], directory, box, file, data, depth: depth + 1)
@@ -154,7 +154,7 @@ extension MetadataScan {
         guard entries.content.upperBound - entries.content.lowerBound > 8 else { return .unknown }
         for entry in try boxes(in: (entries.content.lowerBound + 8)..<entries.content.upperBound) {
             guard entry.type == "mebx" else { return .unknown }
-            // // This entry names its keys in words.
+            // This entry names its keys in words.
             if let kind = SensitiveName.kind(of: try block([entry.content])[...]) { return kind }
         }
         return nil

@@ -40,7 +40,7 @@ extension MetadataScan {
         try scanSegments(&segments, from: &offset, in: range)
         try rewrite(segments)
         guard let directory = segments.pictures else { return offset }
-        // // The first picture is this one itself.
+        // The first picture is this one itself.
         let others = try pictures(listedIn: directory, from: range.lowerBound).dropFirst()
         for picture in others.sorted(by: { $0.lowerBound < $1.lowerBound }) where !picture.isEmpty {
             guard picture.lowerBound >= offset, picture.upperBound <= range.upperBound else {
@@ -125,8 +125,8 @@ extension MetadataScan {
                 wipe(content, .other)
             }
         case 0xE1 where removal == .location && start.starts(with: Self.extendedXMPMark):
-            // // An identifier of 32 bytes, and two numbers of four: the length of the whole XMP, and the offset of
-            // this piece.
+            // An identifier of 32 bytes, and two numbers of four: the length of the whole XMP, and the offset of this
+            // piece.
             let fixed = Self.extendedXMPMark.count + 40
             let head = try bytes(at: content.lowerBound, count: fixed)
             let range = (content.lowerBound + Int64(fixed))..<max(content.upperBound, content.lowerBound + Int64(fixed))
@@ -236,7 +236,7 @@ enum PhotoshopResources {
                 throw BlockFault(at: index, "a resource of Photoshop was expected here")
             }
             let identifier = rest.dropFirst(4).prefix(2).bigEndian
-            // // A name with its length, and then the data: both padded to an even number of bytes.
+            // A name with its length, and then the data: both padded to an even number of bytes.
             let size = index + 6 + (Int(bytes[index + 6]) + 2) / 2 * 2
             guard size + 4 <= bytes.count else { throw BlockFault(at: index, "a resource of Photoshop is cut off") }
             let count = bytes[size..<(size + 4)].bigEndian
@@ -254,7 +254,7 @@ enum PhotoshopResources {
             }
             index = min(data.upperBound + data.count % 2, bytes.count)
         }
-        // // The digest of the IPTC records no longer matches, because the records have changed.
+        // The digest of the IPTC records no longer matches, because the records have changed.
         if let digest, result != bytes { result.replaceSubrange(digest, with: repeatElement(0, count: digest.count)) }
         return result
     }
@@ -268,7 +268,7 @@ enum PhotoshopResources {
         switch identifier {
         case 0x0404: return try IPTCRecords.withoutLocation(data, &removed)
         case 0x0424: return try XMPPacket.withoutLocation(data, &removed)
-        // // EXIF, in two versions.
+        // EXIF, in two versions.
         case 0x0422, 0x0423:
             if data.contains(where: { $0 != 0 }) { removed.insert(.other) }
             return [UInt8](repeating: 0, count: data.count)
@@ -303,7 +303,7 @@ enum IPTCRecords {
             var header = 5
             var count = rest.dropFirst(3).prefix(2).bigEndian
             if count & 0x8000 != 0 {
-                // // A longer record: its length has as many bytes as these two say.
+                // A longer record: its length has as many bytes as these two say.
                 let size = Int(clamping: count & 0x7FFF)
                 guard size <= 4, rest.count >= 5 + size else {
                     throw BlockFault(at: index, "an IPTC record has a length that cannot be read")

@@ -36,7 +36,7 @@ extension MetadataScan {
         while next != 0 { next = try scanDirectory(at: next, .page, namedAt: 4, &tiff) }
         if use == .picture, tiff.hasSensorPixels, !tiff.isDNG { throw tiff.rawPicture }
         let unnamed = try tiff.unnamedRanges(of: length)
-        // // The values that removed entries name were noted with the entries.
+        // The values that removed entries name were noted with the entries.
         for range in unnamed.removed { clear(range, []) }
         for range in unnamed.remains { clear(range, .unused) }
     }
@@ -56,7 +56,7 @@ extension MetadataScan {
             throw PictureFault(at: place, "the directories of \(tiff.name) are nested too deeply")
         }
         let table = try readDirectory(at: offset, namedAt: place, &tiff)
-        // // A directory that names itself or an earlier one would never end.
+        // A directory that names itself or an earlier one would never end.
         guard tiff.directories.insert(offset).inserted else {
             throw PictureFault(at: offset, "the directories of \(tiff.name) overlap or name one another")
         }
@@ -94,7 +94,7 @@ extension MetadataScan {
             throw PictureFault(at: place, "\(tiff.name) has too many entries")
         }
         let table = try bytes(at: offset, upTo: 2 + 12 * Int(clamping: count) + 4)
-        // // A file may have become shorter in the meantime.
+        // A file may have become shorter in the meantime.
         guard table.count >= 2 + 12 * Int(clamping: count) else {
             throw PictureFault(at: offset, "the file ends in the middle of its structure")
         }
@@ -103,7 +103,7 @@ extension MetadataScan {
             return TIFFEntry(table[start..<(start + 12)], at: offset + Int64(start), tiff.order)
         }
         let end = 2 + 12 * entries.count
-        // // Some programs do not write the next offset at the end of the file.
+        // Some programs do not write the next offset at the end of the file.
         guard table.count == end + 4 else { return (Array(table[..<end]), entries, nil) }
         return (table, entries, tiff.order.number(table[end...]))
     }
@@ -133,7 +133,7 @@ extension MetadataScan {
             for directory in directories {
                 _ = try scanDirectory(at: directory, .other, namedAt: place, depth: depth + 1, &tiff)
             }
-        // // Four bytes are too few for metadata.
+        // Four bytes are too few for metadata.
         case _ where entry.isInline:
             break
         case 0x02BC:
@@ -191,7 +191,7 @@ extension MetadataScan {
         guard entry.value.upperBound <= length else {
             throw PictureFault(at: entry.value.lowerBound, "\(tiff.name) names metadata outside of itself")
         }
-        // // Pages of one file may share the metadata.
+        // Pages of one file may share the metadata.
         if tiff.metadata[entry.value] == entry.tag { return }
         tiff.metadata[entry.value] = entry.tag
         try rewrite([entry.value], by: rewriting)
@@ -231,7 +231,7 @@ extension MetadataScan {
                 try keep(pieces, &tiff)
                 continue
             }
-            // // The rest would be taken for remains of an editor.
+            // The rest would be taken for remains of an editor.
             let isEmpty = pieces.contains { $0.isEmpty && $0.lowerBound != 0 }
             guard !starts.isEmpty, starts.count == counts.count, !isEmpty,
                 entries.allSatisfy({ !(0x0207...0x0209).contains($0.tag) }),
@@ -239,7 +239,7 @@ extension MetadataScan {
             else {
                 throw PictureFault(at: starts.first ?? 0, "the TIFF does not say where its pixels end")
             }
-            // // A preview is a JPEG in one piece, with segments of its own. JPEGs in several pieces have only pixels.
+            // A preview is a JPEG in one piece, with segments of its own. JPEGs in several pieces have only pixels.
             if pieces.count == 1, [6, 7, 34892].contains(compression),
                 try bytes(at: pieces[0].lowerBound, upTo: 2) == [0xFF, 0xD8]
             {
@@ -315,7 +315,7 @@ enum AppleNote {
             let entry = TIFFEntry(note[place..<(place + 12)], at: Int64(place), order)
             guard kept.contains(entry.tag), entry.value.upperBound <= Int64(note.count) else { continue }
             let value = Int(clamping: entry.value.lowerBound)..<Int(clamping: entry.value.upperBound)
-            // // A value must not be in the directory itself.
+            // A value must not be in the directory itself.
             guard entry.isInline || value.lowerBound >= start + 12 * count else { continue }
             entries += entry.bytes
             if !entry.isInline { result.replaceSubrange(value, with: note[value]) }

@@ -19,7 +19,7 @@ extension MetadataScan {
         try scanPieces(in: offset..<directory.range.lowerBound, depth: depth)
         clear(directory.listEnd..<(directory.range.upperBound - 8), .unknown)
         let rest = directory.range.upperBound..<range.upperBound
-        // // The offset of the sound of "Sound & Shot".
+        // The offset of the sound of "Sound & Shot".
         let end = try bytes(at: rest.lowerBound, upTo: Int(clamping: min(32, rest.upperBound - rest.lowerBound)))
         if end.count == 30, end.starts(with: "QDIO".utf8), end.dropFirst(24).elementsEqual("QDIOBS".utf8) { return }
         try scanPieces(in: rest, depth: depth)
@@ -89,7 +89,7 @@ extension MetadataScan {
                 return (piece, offset + Int64(index), isSearched)
             }
             isSearched = isSearched || chunk.contains { $0 != 0 }
-            // // The first bytes of a picture may be the last bytes of this chunk.
+            // The first bytes of a picture may be the last bytes of this chunk.
             if chunk.count < 16 || offset + Int64(chunk.count) >= end { return nil }
             offset += Int64(chunk.count) - 11
         }
@@ -130,7 +130,7 @@ extension MetadataScan {
         {
             return .picture
         }
-        // // The first box is short, and names the kind of file.
+        // The first box is short, and names the kind of file.
         let isVideo =
             chunk[index] == 0 && chunk[index + 1] == 0 && index + 12 <= chunk.count
             && chunk[(index + 4)..<(index + 8)].elementsEqual("ftyp".utf8)
@@ -169,7 +169,7 @@ extension MetadataScan {
                 if length >= 12, first >= 0, tail[first...].starts(with: "SEFH".utf8) {
                     let directory = Self.samsungDirectory(
                         tail[first..<end], at: start + Int64(first), behind: range.lowerBound)
-                    // // In a video the directory is in a box, which is read with the video.
+                    // In a video the directory is in a box, which is read with the video.
                     let box = (directory.blocks.first?.range ?? directory.range).lowerBound - 4
                     let isInBox = try box < range.lowerBound ? false : bytes(at: box, upTo: 4) == Array("sefd".utf8)
                     return isInBox ? nil : directory
@@ -206,13 +206,13 @@ extension MetadataScan {
         let start = try bytes(at: data.lowerBound, upTo: Int(clamping: min(12, data.upperBound - data.lowerBound)))
         let isShort = data.upperBound - data.lowerBound <= 64
         switch block.type {
-        // // The time of the picture, the version of motion photos, and where the video is in a HEIC.
+        // The time of the picture, the version of motion photos, and where the video is in a HEIC.
         case 0x0A01 where isShort, 0x0A31 where isShort, 0x0A30 where isShort && start.starts(with: "mpv".utf8):
             break
         case _ where Self.firstPiece(in: start)?.index == 0:
             try scanPieces(in: data, depth: depth)
         default:
-            // // The code of the country, a video in another format, and what only the maker's programs understand.
+            // The code of the country, a video in another format, and what only the maker's programs understand.
             let kinds: [Int64: RemovedContent] = [0x0AA1: .places, 0x0A30: .video]
             clear(name..<block.range.upperBound, kinds[block.type] ?? .makerNote)
         }

@@ -61,7 +61,7 @@ package struct MetadataScan {
     var inheritance: Inheritance { Inheritance(removal: removal, depth: depth, budget: budget) }
 
     /// - Parameters:
-    ///   - removal: What is removed.
+    ///   - removal: The content to remove.
     ///   - length: The number of the file's bytes.
     ///   - read: Reads from an offset into a buffer and returns the number of bytes, 0 at the end.
     package init(
@@ -139,7 +139,7 @@ package struct MetadataScan {
 
     /// The edits that change bytes of the file. Edits that write the bytes that are already there are left out.
     private mutating func editsThatChange() throws(PictureFault) -> PictureEdits {
-        // // Edits that change nothing must not contradict other edits either.
+        // Edits that change nothing must not contradict other edits either.
         _ = try PictureEdits(edits.map(\.edit))
         var changing: [PictureEdits.Edit] = []
         var removed: RemovedContent = []
@@ -197,7 +197,7 @@ extension MetadataScan {
             return type.hasPrefix("image/") || type.hasPrefix("video/")
         }
         if start.starts(with: "FUJIFILMCCD-RAW".utf8) { return true }
-        // // A text may begin with the letters of the other formats, such as "The free".
+        // A text may begin with the letters of the other formats, such as "The free".
         guard start.contains(0) else { return false }
         return isMovie(start) || (bigTIFFs + otherPictures).contains { start.starts(with: $0) }
             || start.starts(with: "RIFF".utf8) && start.dropFirst(8).starts(with: "AVI ".utf8)

@@ -134,7 +134,7 @@ enum SensitiveName {
     /// Properties by their whole name, with or without a prefix. The set is empty for properties that stay.
     private static let exact: [[UInt8]: RemovedContent] = {
         let names: [(RemovedContent, [String])] = [
-            // // "alt" alone is not here, because it is a list of alternatives in RDF.
+            // "alt" alone is not here, because it is a list of alternatives in RDF.
             (.position, ["lat", "lon", "long", "geo:alt", "geo:point"]),
             (.places, ["city", "state", "coverage"]), (.names, ["source", "credit"]),
             // A picture within the picture, in base64, with its own metadata.

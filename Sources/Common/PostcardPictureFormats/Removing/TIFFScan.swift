@@ -180,15 +180,15 @@ enum TIFFTags {
         0x87AF: .position, 0x87B0: .position, 0x87B1: .position,
         // Artist, HostComputer, XPAuthor, the owner, the photographer, the editor.
         0x013B: .names, 0x013C: .names, 0x9C9D: .names, 0xA430: .names, 0xA437: .names, 0xA438: .names,
-        // // Serial numbers of the body, of the lens, and in DNG.
+        // Serial numbers of the body, of the lens, and in DNG.
         0xA431: .serialNumbers, 0xA435: .serialNumbers, 0xC62F: .serialNumbers,
         // MakerNote, and private data in DNG.
         0x927C: .makerNote, 0xC634: .makerNote,
-        // // ImageUniqueID, in which some cameras write a value of their own, and in DNG the name of the original file.
+        // ImageUniqueID, in which some cameras write a value of their own, and in DNG the name of the original file.
         0xA420: .other, 0xC68C: .other,
         // Further color profiles of DNG, whose directories count offsets from their own starts.
         0xC6F5: .other,
-        // // JUMBF: the signature of the picture, which would no longer be valid.
+        // JUMBF: the signature of the picture, which would no longer be valid.
         0xCD41: .unknown,
         // GDAL's metadata, and how pixels are projected onto the earth.
         0xA480: .unknown, 0xC69C: .unknown,
@@ -237,7 +237,7 @@ enum EXIFBlock {
         guard let tiff = TIFFBlock(block) else { throw BlockFault(at: 0, "the EXIF has no TIFF header") }
         if inheritance.removal == .everything { return orientation(of: tiff) }
         do throws(PictureFault) {
-            // // A thumbnail in the EXIF may have EXIF too.
+            // A thumbnail in the EXIF may have EXIF too.
             return try MetadataScan.applied(inheritance, to: block, &removed) { scan throws(PictureFault) in
                 try scan.scanTIFF(as: .exif)
             }
@@ -252,7 +252,7 @@ enum EXIFBlock {
         let entries = order.encoded(1, bytes: 2) + order.orientationEntry(tiff.orientation ?? 1)
         let bytes = tiff.bytes[..<4] + order.encoded(8, bytes: 4) + entries + [0, 0, 0, 0]
         let count = tiff.bytes.count
-        // // EXIF without room for one entry had no orientation.
+        // EXIF without room for one entry had no orientation.
         return bytes.count > count
             ? [UInt8](repeating: 0, count: count) : bytes + [UInt8](repeating: 0, count: count - bytes.count)
     }

@@ -90,7 +90,7 @@ extension ContentChecks {
         guard !header.isFile, detected == nil, let text = content.words, Mojibake.undone(text) != nil else {
             return nil
         }
-        // // A non-ASCII blank may be a byte of a character.
+        // A non-ASCII blank may be a byte of a character.
         let words = text.split { $0.isASCII && $0.isWhitespace }
         guard let word = words.first(where: { Mojibake.undone(String($0)) != nil }) else { return nil }
         let place = offset + Int64(text.utf8.distance(from: text.startIndex, to: word.startIndex))
@@ -100,7 +100,7 @@ extension ContentChecks {
     }
 
     private var notUTF8: Finding? {
-        // // The form may name another charset for the text, which few receivers read.
+        // The form may name another charset for the text, which few receivers read.
         guard !header.isFile, let malformed, fileWithoutFilename == nil else { return nil }
         return finding(.textNotUTF8, at: offset + malformed, length: 1, "The text is not in UTF-8.")
     }
@@ -131,7 +131,7 @@ extension ContentChecks {
             return finding(
                 .contentContradictsType, at: field.offset, length: field.bytes.count,
                 "The Content-Type is \(announced ?? "") and the bytes are \(detected).",
-                // // A word that is no media type and contradicts the bytes may stand for any type.
+                // A word that is no media type and contradicts the bytes may stand for any type.
                 edits: field.essence.contains(.slash)
                     ? [Edit(at: field.offset, length: Int64(field.essence.count), detected.value.utf8)] : nil)
         }
@@ -166,7 +166,7 @@ extension ContentChecks {
                 || (malformed != nil && !type.hasPrefix("text/"))
         }
         guard isPicture || isAnnounced == true else { return nil }
-        // // A text field is read as UTF-8, and bytes that are not UTF-8 are replaced.
+        // A text field is read as UTF-8, and bytes that are not UTF-8 are replaced.
         return finding(
             .fileWithoutFilename, at: header.offset,
             "The part is a file by its \(isAnnounced == true ? "type" : "content") and has no filename."
@@ -180,7 +180,7 @@ extension ContentChecks {
     private var damaged: Finding? {
         guard let damage, value == nil else { return nil }
         let place = offset + damage.offset
-        // // With a Content-Type, another finding says that the content contradicts it.
+        // With a Content-Type, another finding says that the content contradicts it.
         if damage.cause == .text, announcedPicture != nil || content.size < 16 { return nil }
         let found = finding(damage.code, at: place, length: damage.length, damage.message)
         return damage.isProven ? found : found.weighing(.warning)
@@ -269,7 +269,7 @@ struct PartContent: Sendable {
         hash.update(bufferPointer: bytes)
         start += bytes.prefix(max(sample - start.count, 0))
         file.read(bytes)
-        // // `suffix` needs a collection: the suffix of a sequence would read all bytes.
+        // `suffix` needs a collection: the suffix of a sequence would read all bytes.
         tail += UnsafeRawBufferPointer(rebasing: bytes.suffix(Self.tailBytes))
         tail.removeFirst(max(tail.count - Self.tailBytes, 0))
     }
@@ -293,7 +293,7 @@ struct PartContent: Sendable {
         let cut = bytes[start...].suffix(3).lastIndex { $0 >= 0xC0 } ?? bytes.endIndex
         decode(bytes, in: 0..<start)
         guard malformed == nil else { return }
-        // // The library checks whole characters at once, and does not say where the first invalid one is.
+        // The library checks whole characters at once, and does not say where the first invalid one is.
         let isValid = String(validating: bytes[start..<cut], as: UTF8.self) != nil
         decode(bytes, in: isValid ? cut..<bytes.endIndex : start..<bytes.endIndex)
     }

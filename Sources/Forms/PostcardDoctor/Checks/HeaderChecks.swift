@@ -28,7 +28,7 @@ struct HeaderChecks {
     private var control: Finding? {
         for (what, value) in values {
             guard let index = value.bytes.firstIndex(where: { $0 < 0x20 || $0 == 0x7F }) else { continue }
-            // // A corrected value is longer than the original.
+            // A corrected value is longer than the original.
             let offset = value.isExact ? value.offset + Int64(index) : value.offset
             return Finding(
                 .controlInName, at: offset, length: 1, part: partIndex,
@@ -111,7 +111,7 @@ struct HeaderChecks {
 
     /// The registered media type that a text means: a misspelled type, or a filename's extension in place of a type.
     static func registered(_ essence: String) -> String? {
-        // // A text that is longer than any known type or not ASCII would take long to look up.
+        // A text that is longer than any known type or not ASCII would take long to look up.
         guard essence.utf8.count <= 64, essence.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         if let registered = misspellings[essence] { return registered }
         return essence.isEmpty || essence.contains("/") ? nil : MediaType.forExtension(of: ".\(essence)")?.value

@@ -32,7 +32,7 @@ struct PolicyCheck {
 
     /// - Parameter now: The time to compare the policy's expiration with.
     func findings(at now: Date) -> [Finding] {
-        // // A policy that is too long is not kept.
+        // A policy that is too long is not kept.
         guard let text = parts[policy].text else { return [] }
         let read: FormPolicy
         do throws(FormPolicyError) {

@@ -13,7 +13,7 @@ extension Explanation {
             bracketsForLists: servers.contains { $0.needsBracketsForLists })
         let found = servers.flatMap { $0.findings(in: self) }
         let common = FormProblem.Code.overCommonDefaults
-        // // The findings about the chosen servers replace the warning about common servers.
+        // The findings about the chosen servers replace the warning about common servers.
         judged.findings = findings.filter { servers.isEmpty || $0.code != common }
         let errors = judged.findings.prefix { $0.severity == .error }.count
         judged.findings.insert(contentsOf: found, at: errors)

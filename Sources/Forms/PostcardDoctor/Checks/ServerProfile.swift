@@ -28,7 +28,7 @@ public struct ServerProfile: Sendable, Hashable {
 
     /// A limit of a server.
     public struct Limit: Sendable, Hashable {
-        /// What a limit counts: bytes or items.
+        /// The kind of amount that a limit counts, in bytes or items.
         public enum Measure: String, Sendable, Hashable {
             /// The size of the whole body.
             case bodyBytes

@@ -35,9 +35,9 @@ enum TextValue {
         guard MediaType.forExtension(of: text) != nil else { return false }
         let isDrive = text.dropFirst().hasPrefix(":\\") && text.utf8.first?.isLetter == true
         let folders = ["/Users/", "/home/", "/tmp/", "/var/", "/data/user/", "/storage/", "/sdcard/", "~/"]
-        // // A path on a network share.
+        // A path on a network share.
         if text.hasPrefix("\\\\") { return true }
-        // // curl's @ names no file in --form-string, nor in other programs.
+        // curl's @ names no file in --form-string, nor in other programs.
         return isDrive || folders.contains(where: text.hasPrefix) || (text.hasPrefix("@") && !text.contains(" "))
     }
 
@@ -69,7 +69,7 @@ enum TextValue {
         guard text.hasSuffix(">"), !inside.dropLast().contains(where: { $0 == "<" || $0 == ">" }) else { return false }
         let isHexadecimal = inside.dropLast().utf8.allSatisfy { $0.hexadecimalValue != nil || $0 == .space }
         if isHexadecimal, inside.utf8.count > 8 { return true }
-        // // The name of a markup tag has no capital among small letters.
+        // The name of a markup tag has no capital among small letters.
         let isTypeName =
             type.contains { $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
             || (type.contains { $0 != $0.asciiLowercased } && type.contains { $0.isLetter && $0 == $0.asciiLowercased })

@@ -18,7 +18,7 @@ extension FormExamination {
         case .epilogue(_, let start, let content):
             noteEpilogue(from: start, holding: content)
         case .header:
-            // // Without another error, the parser's own problem is reported, which may be a more serious one.
+            // Without another error, the parser's own problem is reported, which may be a more serious one.
             if findings.holdsError { noteTruncated() }
         case .opening, .lost, .ended:
             break
@@ -31,7 +31,7 @@ extension FormExamination {
             buffer.offset(of: line.lowerBound) >= openPart.offset, line.count > 4
         else { return nil }
         let text = buffer.bytes[line]
-        // // The announced boundary closes the form with any number of dashes.
+        // The announced boundary closes the form with any number of dashes.
         let isAnnounced = announcedBoundary.map {
             HiddenParts.core(of: $0[...]).elementsEqual(HiddenParts.core(of: text))
         }
@@ -64,7 +64,7 @@ extension FormExamination {
             let lineBreak = endsInLineBreak ? [] : Array("\r\n".utf8)
             // Two dashes may close the form, with another boundary.
             let seemsClosed = content.tail.dropLast(endsInLineBreak ? 2 : 0).suffix(2).allSatisfy { $0 == .dash }
-            // // A final LF may belong to the content, or be a line break that lost its CR.
+            // A final LF may belong to the content, or be a line break that lost its CR.
             let endsInLineFeed = !endsInLineBreak && content.tail.last == .lineFeed
             let isCertain =
                 !(seemsClosed && content.size > 1) && !endsInLineFeed && content.tail.last != .carriageReturn
@@ -232,15 +232,15 @@ struct TrailingLineBreaks: Sendable {
 
     /// - Parameter besidesPicture: Whether a picture was found that ends in an extra CRLF, which proves the mistake.
     func places(besidesPicture: Bool) -> [(offset: Int64, part: Int)] {
-        // // If a part ends without CRLF, each other part is judged alone.
+        // If a part ends without CRLF, each other part is judged alone.
         if besidesPicture { return places.count + pictures == count ? places : [] }
-        // // All parts, or all but the last: a single text may be meant to end this way, and text files all do.
+        // All parts, or all but the last: a single text may be meant to end this way, and text files all do.
         let isEach = count >= 3 && (places.count == count ? !holdsFile : places.count == count - 1 && !endsLast)
         return isEach ? places : []
     }
 }
 
-// // Compares the Content-Type with the body.
+// Compares the Content-Type with the body.
 extension FormExamination {
     /// The format of the delimiters in the body; `nil` if none were found.
     private var format: DelimiterFormat? {
@@ -263,10 +263,10 @@ extension FormExamination {
     }
 
     var fixedContentType: String? {
-        // // If the form ends with another boundary than it began with, only the sender knows which was meant.
+        // If the form ends with another boundary than it began with, only the sender knows which was meant.
         guard let format, announced?.problem != nil || announced?.boundary != format.boundary, foreignClose == nil
         else { return nil }
-        // // With another boundary, the parts inside the content may be the parts that were meant.
+        // With another boundary, the parts inside the content may be the parts that were meant.
         let holdsPart = findings.holds(.partInContent) || openPart?.hidden.isEmpty == false
         if announced?.boundary != format.boundary, holdsPart { return nil }
         let fixed = "multipart/form-data; boundary=\(Self.parameterValue(format.boundary))"
@@ -295,7 +295,7 @@ extension FormExamination {
         }
         if let problem = announced.problem {
             var finding = Finding(problem, in: .head, at: contentType.offset, length: contentType.value.count)
-            // // A consequence of a cause that is fixed needs no edits of its own.
+            // A consequence of a cause that is fixed needs no edits of its own.
             finding.edits = cause == nil ? edits : edits.map { _ in [] }
             add(inView(ofBody: finding), under: cause)
             cause = cause ?? finding.code

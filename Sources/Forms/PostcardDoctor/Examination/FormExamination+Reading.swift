@@ -16,7 +16,7 @@ extension FormExamination {
         while step() {
             if examinedLines > Self.maximumExaminedLines { endExamination() }
         }
-        // // A small request is kept whole, so that every finding can show its bytes.
+        // A small request is kept whole, so that every finding can show its bytes.
         guard position >= Self.keptBytes else { return }
         let count = buffer.forget(before: position)
         position -= count
@@ -104,7 +104,7 @@ extension FormExamination {
             if examinedLines > Self.maximumExaminedLines { return true }
             switch line {
             case .content:
-                // // A delimiter without its dashes must begin a line.
+                // A delimiter without its dashes must begin a line.
                 if format.dashes == 0, buffer.lineBreak(before: found) != nil { noteLookalike(at: found, format) }
             case .lookalike:
                 noteLookalike(at: found, format)
@@ -123,7 +123,7 @@ extension FormExamination {
             take(close.delimiter, at: close.start, format)
             return true
         }
-        // // The line break before a later delimiter is not content.
+        // The line break before a later delimiter is not content.
         let contentEnd = buffer.isLast ? end : max(end - 2, position)
         take(position..<contentEnd, format)
         position = contentEnd
@@ -196,7 +196,7 @@ extension FormExamination {
                 .wrongCloseDelimiter, at: offset, length: line.count, part: part.index,
                 "The last delimiter has \(dashes == 0 ? "no dashes" : dashes == 1 ? "one dash" : "\(dashes) dashes") "
                     + "before its boundary: it is content.",
-                // // Without a line break of its own, the line may be content.
+                // Without a line break of its own, the line may be content.
                 edits: offset == part.offset ? nil : edits)
         ]
         if let before, before != .crlf { findings.append(reader.bareLineBreak(before, at: contentEnd)) }
@@ -209,7 +209,7 @@ extension FormExamination {
     private mutating func take(_ delimiter: DelimiterLine.Delimiter, at index: Int, _ format: DelimiterFormat) {
         var isPreambleRemoved = false
         if openPart == nil {
-            // // Done once: a body may begin with any number of delimiters that no part follows.
+            // Done once: a body may begin with any number of delimiters that no part follows.
             if case .content(_, start: 0) = phase { isPreambleRemoved = notePreamble(upTo: index, format) }
         } else {
             take(position..<max(delimiter.contentEnd, position), format)
@@ -239,7 +239,7 @@ extension FormExamination {
         guard end > 0 else { return false }
         let isWhole = buffer.offset == 0
         let holdsPart = (0..<index).contains { buffer.holds("content-disposition", at: $0) }
-        // // A delimiter with another mistake may begin a part without a name.
+        // A delimiter with another mistake may begin a part without a name.
         let mayHoldPart = holdsPart || (0..<index).contains { buffer.mayBeginPart(at: $0, before: index, format) }
         let edits = isWhole && !mayHoldPart ? [Edit(at: 0, length: end, [])] : nil
         if isWhole, index == 3, buffer.holdsByteOrderMark(before: index) {
@@ -277,7 +277,7 @@ extension FormExamination {
         examinedLines += lines.lines.count + (position - start) / Self.bytesOfLine
         for finding in lines.findings { add(finding) }
         if case .body = lines.end {
-            // // If the body ends inside a header there is no part, as the parser reports.
+            // If the body ends inside a header there is no part, as the parser reports.
             return false
         }
         if case .delimiter = lines.end, lines.lines.isEmpty {
@@ -308,7 +308,7 @@ extension FormExamination {
         for finding in header.findings { add(finding) }
         for finding in HeaderChecks(header: header, partIndex: partCount).findings { add(finding) }
         let range = max(start - Excerpt.reach, 0)..<min(position + Excerpt.reach, buffer.count)
-        // // A form has one policy. Further fields with the name are kept like other texts.
+        // A form has one policy. Further fields with the name are kept like other texts.
         let isPolicy = !hasPolicy && !header.isFile && header.name.utf8.isEqualIgnoringCase("policy")
         hasPolicy = hasPolicy || isPolicy
         let content = PartContent(

@@ -162,7 +162,7 @@ public struct FormExamination: Sendable {
         judge(chunk)
         var start = 0
         while start < chunk.byteCount {
-            // // Blocks have a fixed size, so that the result does not depend on the chunks.
+            // Blocks have a fixed size, so that the result does not depend on the chunks.
             let count = min(Self.blockBytes - fresh, chunk.byteCount - start)
             buffer.append(chunk.extracting(start..<(start + count)))
             start += count
@@ -189,11 +189,11 @@ public struct FormExamination: Sendable {
         finishBody(isWhole: isWhole)
         noteVerdict()
         noteWhole()
-        // // If each part is written with CRLF before and after it, the body begins with a CRLF.
+        // If each part is written with CRLF before and after it, the body begins with a CRLF.
         findings.subordinate(
             .leadingLineBreak,
             under: [.partsAfterCloseDelimiter, .extraLineBreakBeforeDelimiter])
-        // // A sender that makes other mistakes meant this part too.
+        // A sender that makes other mistakes meant this part too.
         if !findings.edits.isEmpty || findings.holdsError { findings.weigh(.partInContent, .error) }
         var explanation = Explanation(boundary: usedBoundary, parts: parts, findings: findings.sorted)
         explanation.omittedFindings = findings.omitted
@@ -212,7 +212,7 @@ public struct FormExamination: Sendable {
         add(Finding(.bodyNotRecorded, at: 0, message))
         noteHead()
         var explanation = Explanation(boundary: usedBoundary, parts: [], findings: findings.sorted)
-        // // A request without its body is not worth fixing.
+        // A request without its body is not worth fixing.
         explanation.findings = explanation.findings.map { $0.withoutEdits }
         return explanation
     }

@@ -94,7 +94,7 @@ public struct RequestExamination: Sendable {
         do {
             let head = try RequestHead(headBytes)
             let type = head.contentType
-            // // The line breaks of a folded value count as blanks.
+            // The line breaks of a folded value count as blanks.
             form = FormExamination(
                 contentType: type.map { headBytes[$0.valueRange].map { $0 < .space ? .space : $0 } },
                 at: Int64(type?.valueStart ?? head.end),
@@ -153,7 +153,7 @@ public struct RequestExamination: Sendable {
                         + "that sends the body count it, or count its bytes, not its characters.")
             }
         }
-        // // The last delimiter of a body that was cut off may be of either kind.
+        // The last delimiter of a body that was cut off may be of either kind.
         if framing.isWhole != true { explanation.leaveLastDelimiter(unlessLengthIs: head.contentLength) }
         explanation.subordinateMismatch(to: head.contentLength)
         let missing = FormProblem.Code.missingContentType

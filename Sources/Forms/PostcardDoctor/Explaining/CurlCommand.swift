@@ -143,7 +143,7 @@ extension CurlCommand.Part {
     fileprivate var words: [String] {
         switch self {
         case .text(let name, nil, let contentType):
-            // // An unknown value is read from a file, like the content of a file.
+            // An unknown value is read from a file, like the content of a file.
             [
                 "-F",
                 ShellWord.quoted(
@@ -152,7 +152,7 @@ extension CurlCommand.Part {
         case .text(let name, let value?, let contentType?):
             ["-F", ShellWord.quoted("\(Self.safe(name))=\(CurlWord.quoted(value))\(Self.type(contentType))")]
         case .text(let name, let value?, nil):
-            // // curl does not interpret the value of --form-string.
+            // curl does not interpret the value of --form-string.
             ["--form-string", ShellWord.quoted("\(name)=\(value)")]
         case .file(let name, let filename, let contentType):
             ["-F", ShellWord.quoted("\(Self.safe(name))=@\(Self.file(filename))\(contentType.map(Self.type) ?? "")")]

@@ -43,7 +43,7 @@ extension Explanation {
             if isOrdered { files.append(file) } else { fields.append(file) }
         }
         for needed in needs.fields where !parts.contains(where: { $0.name.utf8.isEqualIgnoringCase(needed) }) {
-            // // The store replaces this with the name of the file.
+            // The store replaces this with the name of the file.
             fields.append(.text(name: needed, value: "${filename}", contentType: nil))
         }
         return fields + files
@@ -61,7 +61,7 @@ extension Explanation {
             target = rest[host.endIndex...]
         }
         guard Self.isAuthority(host.utf8) else { return "http://127.0.0.1:8080/uploads" }
-        // // Any other target could be read as an option of curl.
+        // Any other target could be read as an option of curl.
         return "\(scheme)://\(host)\(target.hasPrefix("/") ? Self.escaped(target) : "/")"
     }
 

@@ -72,7 +72,7 @@ public struct RequestFixer: Sendable {
                 index += count
                 offset += Int64(count)
             }
-            // // The bytes to skip may continue in the next chunk.
+            // The bytes to skip may continue in the next chunk.
             let passed = offset - edit.offset
             let replacement = edit.replacement[...]
             if passed == 0, !replacement.isEmpty { try handOn(replacement.span.bytes) }
@@ -93,7 +93,7 @@ public struct RequestFixer: Sendable {
         var isWritten = false
         for field in replaced.sorted(by: { $0.line.lowerBound < $1.line.lowerBound })
         where !touched.contains(Int64(field.line.lowerBound)) {
-            // // The whole line is written again, which replaces all other edits of the line.
+            // The whole line is written again, which replaces all other edits of the line.
             edits.removeAll { field.line.contains(Int(clamping: $0.offset)) }
             edits.append(
                 Edit(
@@ -239,7 +239,7 @@ package struct RequestSplitter: Sendable {
             try handOnBody(bytes.span.bytes)
         case .head(var bytes):
             guard let head else { return }
-            // // The state is emptied first, because an array with two owners is copied when it grows.
+            // The state is emptied first, because an array with two owners is copied when it grows.
             state = .body
             let count = min(head.length - bytes.count, chunk.byteCount)
             chunk.extracting(first: count).withUnsafeBytes { bytes += $0 }

@@ -25,7 +25,7 @@ struct FindingList: Sendable {
                 areEditsComplete = false
             }
         }
-        // // An error does not become the consequence of a warning, where it would not count as an error.
+        // An error does not become the consequence of a warning, where it would not count as an error.
         if let root = cause.flatMap({ rootByCode[$0] }), !finding.outweighs(roots[root]) {
             return roots[root].append(finding)
         }
@@ -209,7 +209,7 @@ package struct FindingGroup: Sendable {
         self.finding = finding
         let kept = finding.consequences.filter { !codes.contains($0.code) }
         let unkept = finding.consequenceCount - finding.consequences.count
-        // // If everything that was kept repeats the finding, so does the rest.
+        // If everything that was kept repeats the finding, so does the rest.
         let isAlike = kept.allSatisfy { $0.code == finding.code }
         repetitions = Places(
             Array(others) + kept.filter { $0.code == finding.code }, hidden: hidden + (isAlike ? unkept : 0))
@@ -237,7 +237,7 @@ package struct FindingGroup: Sendable {
         var groups: [[Finding]] = []
         var places: [FormProblem.Code: Int] = [:]
         for finding in findings {
-            // // Refusals of a server are about several settings.
+            // Refusals of a server are about several settings.
             if finding.code != .refusedByServer, let place = places[finding.code] {
                 groups[place].append(finding)
             } else {

@@ -1,7 +1,7 @@
 import PostcardForm
 import PostcardFoundation
 
-// // Requests copied from a browser: "Copy as cURL", for POSIX shells and for cmd, and "Copy as fetch".
+// Requests copied from a browser: "Copy as cURL", for POSIX shells and for cmd, and "Copy as fetch".
 
 extension HTTPArchive.Entry {
     /// Reads a request from a curl command line.
@@ -76,7 +76,7 @@ private struct CopiedCommand {
                 headers.append((Array("Authorization".utf8), Array("Basic \(Data(next()).base64EncodedString())".utf8)))
             case "-d", "--data", "--data-raw", "--data-binary", "--data-ascii":
                 let data = next()
-                // // The content of a file is not in the command.
+                // The content of a file is not in the command.
                 let isFile = name != "--data-raw" && data.first == UInt8(ascii: "@")
                 if !isFile {
                     if body != nil { body?.append(UInt8(ascii: "&")) }
@@ -166,8 +166,8 @@ private enum ShellWords {
                 plain.append(byte)
                 continue
             }
-            // // A caret at the end of a line continues the line. An empty line after it is a line break that lost its
-            // CR when the command was copied.
+            // A caret at the end of a line continues the line. An empty line after it is a line break that lost its CR
+            // when the command was copied.
             if next != UInt8(ascii: "\n") {
                 plain.append(next)
             } else if rest.first == UInt8(ascii: "\n") {

@@ -174,7 +174,7 @@ extension HTTPArchive.Entry {
         var hasLength = false
         let length = Array("\(body.bytes.count)".utf8)
         for field in request.headers where field.name.first != .colon {
-            // // The recorder has joined the chunks of the body, and HTTP/2 has none.
+            // The recorder has joined the chunks of the body, and HTTP/2 has none.
             if field.name.isEqualIgnoringCase("transfer-encoding") { continue }
             var value = field.value
             if field.name.isEqualIgnoringCase("content-length") {
@@ -196,7 +196,7 @@ extension HTTPArchive {
     /// The bytes of a request in an archive, and remarks on what is missing.
     struct Recording {
         let bytes: [UInt8]
-        /// What the recorded request lacks, in a sentence.
+        /// A remark on what the recorded request lacks, in a sentence.
         let remark: String?
         /// The message about the missing body, if the archive has none of it.
         var missingBody: String?

@@ -15,7 +15,7 @@ public struct InputError: Error, Sendable, CustomStringConvertible {
         public static let malformedArchive = Code(rawValue: "malformed-archive")
         /// The input has no entry with the given number.
         public static let noEntry = Code(rawValue: "no-entry")
-        /// The input has several uploads, and a number must choose one.
+        /// The input has several uploads, and a number must choose one of them.
         public static let severalUploads = Code(rawValue: "several-uploads")
         /// The input has no request with a body.
         public static let noUpload = Code(rawValue: "no-upload")
@@ -150,13 +150,13 @@ enum ForeignInput: Sendable, Equatable {
             return .verboseCurl
         }
         if first.first == UInt8(ascii: "{") || first.first == UInt8(ascii: "[") { return .json }
-        // // This byte does not occur in text.
+        // This byte does not occur in text.
         if start.contains(where: { $0 < 0x20 && !(0x08...0x0D).contains($0) && $0 != 0x1B }) { return .binary }
         if lines.dropFirst().prefix(8).contains(where: isHeaderField) { return nil }
         if lines.count <= 2, !first.contains(UInt8(ascii: " ")), first.contains(UInt8(ascii: "=")) {
             return .encodedForm
         }
-        // // The last character may be cut off.
+        // The last character may be cut off.
         let isText = (0...3).contains { String(validating: start.dropLast($0), as: UTF8.self) != nil }
         return isText ? .text : .binary
     }

@@ -182,7 +182,7 @@ package struct RequestInput: Sendable {
     var uncertainCodes: Set<FormProblem.Code> {
         switch state {
         case .trace(let trace) where trace.isLossy: Self.codesOfReplacedBytes.union([.policyMismatch])
-        // // Browsers leave out the contents of files.
+        // Browsers leave out the contents of files.
         case .archive where !archiveRemarks.isEmpty:
             Self.codesOfReplacedBytes.union([.emptyFile, .sizeOutsidePolicy])
         case .start, .request, .trace, .archive, .failed: []

@@ -67,7 +67,7 @@ struct RequestSequence: Sendable {
     private mutating func step(_ bytes: RawSpan, _ handOn: (RawSpan) -> Void) -> Int {
         switch state {
         case .head(var head):
-            // // The state is emptied first, because an array with two owners is copied when it grows.
+            // The state is emptied first, because an array with two owners is copied when it grows.
             state = .head([])
             return readHead(&head, bytes, handOn)
         case .body(let rest):
@@ -200,7 +200,7 @@ package struct RequestEnd: Sendable {
     /// Starts reading a connection.
     package init() {}
 
-    /// Whether the request has ended, or the bytes received so far cannot begin one.
+    /// Whether the request has ended, or the bytes received so far cannot begin a request.
     package var isComplete: Bool {
         if case .complete = state { true } else { false }
     }
@@ -273,7 +273,7 @@ package struct RequestEnd: Sendable {
         } else if let length {
             state = length > 0 ? .body(rest: length) : .complete
         } else {
-            // // Without a length, receivers see no body (RFC 9112 §6.3), but the bytes that follow may be one.
+            // Without a length, receivers see no body (RFC 9112 §6.3), but the bytes that follow may be one.
             state = .unknown
         }
     }

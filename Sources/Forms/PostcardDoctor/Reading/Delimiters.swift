@@ -99,7 +99,7 @@ struct DelimiterFormat: Sendable {
         while let lineBreak = buffer.lineBreak(at: start) { start += lineBreak.length }
         let end = buffer.lineEnd(from: start, endingAtCarriageReturn: true)
         let line = buffer.bytes[start..<end]
-        // // If the boundary is the same, only the dashes are wrong.
+        // If the boundary is the same, only the dashes are wrong.
         guard line.starts(with: "--".utf8), !HiddenParts.core(of: line).elementsEqual(hiddenParts.core),
             !buffer.holds(delimiter, at: start)
         else { return nil }
@@ -179,7 +179,7 @@ struct DelimiterReader {
         var findings: [Finding] = []
         if let before, before != .crlf {
             var finding = bareLineBreak(before, at: contentEnd)
-            // // If no other line ends in CR, this CR may be the last byte of the content.
+            // If no other line ends in CR, this CR may be the last byte of the content.
             let isDoubtful =
                 before == .cr
                 ? format.lineBreak != .cr && !buffer.endsPicture(at: contentEnd) : buffer.endsInStrayByte(contentEnd)
@@ -195,7 +195,7 @@ struct DelimiterReader {
         }
         if format.dashes + dashes < 2 {
             var finding = missingDashes(at: start, format.dashes + dashes)
-            // // A delimiter needs a line break before it. The content of a part may be the boundary itself.
+            // A delimiter needs a line break before it. The content of a part may be the boundary itself.
             if isAtStart, partIndex != nil { finding.edits = nil }
             findings.append(finding)
         }
@@ -206,7 +206,7 @@ struct DelimiterReader {
                 findings: ending.findings))
     }
 
-    /// The first delimiter, if it differs from the others in the dashes or blanks before its boundary.
+    /// The first delimiter, if it differs from the other delimiters in the dashes or blanks before its boundary.
     ///
     /// - Parameter start: The index of the body's first line.
     func firstLine(at start: Int) -> DelimiterLine.Delimiter? {
@@ -335,7 +335,7 @@ struct DelimiterReader {
         let offset = buffer.offset(of: index)
         return Finding(
             .missingLineBreakBeforeDelimiter, at: offset, part: partIndex, message,
-            // // The dashes and blanks before the boundary may belong to the content or to the delimiter.
+            // The dashes and blanks before the boundary may belong to the content or to the delimiter.
             edits: format.dashes < 2 || buffer.isIndented(index) || buffer.endsInStrayByte(index)
                 ? nil : [Edit(at: offset, "\r\n".utf8)])
     }

@@ -42,7 +42,7 @@ struct DispositionReading {
         while end > range.lowerBound, bytes[end - 1].isBlank { end -= 1 }
         type = range.lowerBound..<end
         if Array(bytes[type]).contains(where: { $0 == .equals || $0 == .quote }) {
-            // // The semicolon behind the type is missing, or the type itself is missing.
+            // The semicolon behind the type is missing, or the type itself is missing.
             let word = bytes[type].prefix { $0.isTokenCharacter }.endIndex
             let isParameter = Self.beginsParameter(bytes, at: range.lowerBound, end: range.upperBound)
             index = isParameter ? range.lowerBound : word
@@ -155,7 +155,7 @@ struct DispositionReading {
                 continue
             }
             let isSemicolon = bytes[index] == .semicolon
-            // // Several semicolons in a row are skipped together.
+            // Several semicolons in a row are skipped together.
             var next = index
             while next < end,
                 bytes[next].isBlank || bytes[next] == .semicolon || (!isSemicolon && bytes[next] == .comma)
@@ -252,7 +252,7 @@ struct DispositionReading {
             }
             isEscaped = byte == .backslash && !isEscaped
         }
-        // // A backslash at the end of the value would escape the closing quote.
+        // A backslash at the end of the value would escape the closing quote.
         if isEscaped { result.append(.backslash) }
         return result + [.quote]
     }

@@ -75,7 +75,7 @@ struct HeaderLines {
                 finish(.blankLine, at: next, buffer)
                 return
             }
-            // // A line that is not a field is read only as far as it can belong to a header.
+            // A line that is not a field is read only as far as it can belong to a header.
             let isField = buffer.isField(index..<buffer.count)
             let limit = isField ? start + Self.maximumBytes : index + Self.maximumOtherBytes
             let end = buffer.lineEnd(
@@ -105,7 +105,7 @@ struct HeaderLines {
         contentStart = index
         let isEnded = if case .blankLine = end { true } else { false }
         guard let doubtful = [isEnded ? nil : otherField, otherLine].compactMap({ $0 }).min() else { return }
-        // // Lines that may be content are not changed.
+        // Lines that may be content are not changed.
         for index in findings.indices where findings[index].offset >= buffer.offset(of: doubtful) {
             findings[index].edits = nil
         }
@@ -132,7 +132,7 @@ struct HeaderLines {
         guard let end = buffer.endOfBlankLine(at: index), let lineBreak = buffer.lineBreak(at: end) else { return nil }
         let next = end + lineBreak.length
         let offset = buffer.offset(of: index)
-        // // A field or a blank line after this line may still belong to the header.
+        // A field or a blank line after this line may still belong to the header.
         var isCertain = !buffer.isField(next..<buffer.count)
         if let second = buffer.lineBreak(at: next) {
             isCertain = buffer.holds(format.delimiter, at: next + second.length)
@@ -173,7 +173,7 @@ struct HeaderLines {
             return lines.isEmpty && line.count <= Self.maximumOtherBytes
         }
         if buffer.beginsHeader(at: line.lowerBound) { return true }
-        // // The first line of a picture has control characters, or is not UTF-8.
+        // The first line of a picture has control characters, or is not UTF-8.
         let text = buffer.bytes[line]
         guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == .tab }),
             String(validating: text, as: UTF8.self) != nil
@@ -182,7 +182,7 @@ struct HeaderLines {
         let next = line.upperBound + lineBreak.length
         if buffer.beginsHeader(at: next) { return true }
         guard let second = buffer.lineBreak(at: next) else { return false }
-        // // A blank line follows, and then content instead of a delimiter.
+        // A blank line follows, and then content instead of a delimiter.
         return !buffer.holds(format.delimiter, at: next + second.length)
     }
 }

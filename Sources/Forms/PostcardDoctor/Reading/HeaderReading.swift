@@ -60,8 +60,8 @@ struct HeaderReading {
             filename = header.filename
             contentType = header.contentType
             fields = header.fields
-            // // All receivers read the same filename twice, as .NET writes it, in the same way, but not if one
-            // filename is written in the encoded words of RFC 2047.
+            // All receivers read the same filename twice, as .NET writes it, in the same way, but not if one filename
+            // is written in the encoded words of RFC 2047.
             let plain = disposition?.parameter("filename").map { fixed.bytes[$0.value] }
             let isRepeated = plain.map { !$0.starts(with: "=?".utf8) } ?? false
             findings += header.warnings.filter {
@@ -108,8 +108,7 @@ extension HeaderText {
             lines.count == 1
                 ? "A line of the part's header begins with a blank, and continues the field before it."
                 : "\(lines.count) lines of the part's header begin with a blank, and continue the field before them.",
-            // // A line that is a field itself does not continue the field before it, even with a blank before its
-            // name.
+            // A line that is a field itself does not continue the field before it, even with a blank before its name.
             edits: lines.contains { beginsField(at: $0 + blanks(at: $0)) }
                 ? nil : lines.map { edit(($0 - 2)..<($0 + blanks(at: $0)), with: [.space]) })
     }
@@ -121,7 +120,7 @@ extension DispositionReading {
         guard let parameter = parameter(name) else { return nil }
         let value = Array(text.unfoldedBytes[parameter.value])
         let quote: [UInt8] = parameter.isQuoted ? [.quote] : []
-        // // The parser refuses a filename without a name.
+        // The parser refuses a filename without a name.
         let start = "Content-Disposition: form-data; \(name == "name" ? "" : "name=a; ")\(name)="
         let line = Array(start.utf8) + quote + value + quote + Array("\r\n".utf8)
         countSteps(line.count)
@@ -241,7 +240,7 @@ struct HeaderFixer {
             let second = text.fields.first(where: { $0.line == index }), second.line > first.line
         else { return note(problem) }
         let areEqual = text.text(first.value).utf8.isEqualIgnoringCase(text.text(second.value).utf8)
-        // // The line break before the line is removed, because the line break of the last line is not in these bytes.
+        // The line break before the line is removed, because the line break of the last line is not in these bytes.
         let line = (second.line - 2)..<second.value.upperBound
         findings.append(
             Finding(

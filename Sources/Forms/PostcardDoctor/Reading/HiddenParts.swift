@@ -79,7 +79,7 @@ struct HiddenParts: Sendable {
         each(Self.typeSearch, in: buffer, range) { index in
             guard let start = dispositionStart(before: index, in: buffer), !explained.contains(start) else { return }
             let before = lineBefore(start, in: buffer)
-            // // A line that begins like a delimiter has a finding of its own.
+            // A line that begins like a delimiter has a finding of its own.
             if let before, beginsDelimiter(at: before.lowerBound, in: buffer) { return }
             found.append(Line(start: start, kind: .header(end: before.flatMap { formEnd(buffer.bytes[$0]) })))
         }

@@ -100,7 +100,7 @@ struct RequestHead: Sendable {
             note(fault, of: "target", at: target.startIndex, length: target.count)
         }
         for field in fields {
-            // // The line breaks of a folded field have a finding of their own.
+            // The line breaks of a folded field have a finding of their own.
             let value = bytes[field.valueRange].map { $0 == .carriageReturn || $0 == .lineFeed ? .space : $0 }
             guard let fault = RequestFieldGrammar.fault(ofField: field.name, value) else { continue }
             note(fault, of: field.name, at: field.valueStart, length: field.valueLength)

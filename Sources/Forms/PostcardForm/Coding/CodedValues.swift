@@ -1,4 +1,4 @@
-// // The JSON of types in forms and problems. It is separate from the types, because a web page compiles them without
+// The JSON of types in forms and problems. It is separate from the types, because a web page compiles them without
 // Codable.
 
 extension MediaType: Codable {

@@ -146,7 +146,7 @@ struct FieldTree {
             guard let index = FieldName.index(key) else { return .key(key) }
             elements.append((index, key))
         }
-        // // Most senders write the indices in order, so that there is nothing to sort.
+        // Most senders write the indices in order, so that there is nothing to sort.
         if zip(elements, elements.dropFirst()).contains(where: { $0.index > $1.index }) {
             elements.sort { $0.index < $1.index }
         }

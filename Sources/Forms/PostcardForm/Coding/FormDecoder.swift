@@ -209,7 +209,7 @@ extension FormDecodingError {
         }
         let keys = context?.codingPath.map(\.stringValue) ?? []
         let place = fields.place(at: context?.codingPath ?? [])
-        // // The message of the type's own error stays in the underlying error, because it often repeats the value.
+        // The message of the type's own error stays in the underlying error, because it often repeats the value.
         let wrong = "has a value that is not allowed."
         let advice = "Send one that the form asks for."
         switch error {

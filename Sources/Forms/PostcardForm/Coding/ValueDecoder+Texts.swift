@@ -1,6 +1,6 @@
 import PostcardFoundation
 
-// // Decodes the value of one field.
+// Decodes the value of one field.
 
 extension ValueDecoder: SingleValueDecodingContainer {
     func decodeNil() -> Bool {

@@ -60,7 +60,7 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
     func encode(_ value: UInt128) { set(String(value)) }
 
     func encode<Value: Encodable>(_ value: Value) throws {
-        // // A list in a list whose elements share a name adds an element to the path, but no key to the name.
+        // A list in a list whose elements share a name adds an element to the path, but no key to the name.
         guard codingPath.count - 1 <= options.maximumDepth else {
             throw FormEncodingError.tooDeep(at: path, maximum: options.maximumDepth)
         }

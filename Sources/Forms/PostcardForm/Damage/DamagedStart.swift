@@ -29,7 +29,7 @@ package struct DamagedStart: Sendable {
     private var promised: FileFormat? { promise.format }
 
     package var damage: FileDamage? {
-        // // So few bytes are not a file, unless the type or the filename promises one.
+        // So few bytes are not a file, unless the type or the filename promises one.
         if promise == .text || bytes.count < 16 && promised == nil { return nil }
         var found: FileDamage?
         if FileFormat(firstBytes: bytes) != nil {
@@ -37,7 +37,7 @@ package struct DamagedStart: Sendable {
         } else {
             found = dataURL ?? hexadecimal ?? base64 ?? escaped ?? lineBreak ?? png ?? jpeg ?? webP ?? text
         }
-        // // Readers of PDF skip bytes before its header.
+        // Readers of PDF skip bytes before its header.
         let isProven = found?.cause != .lineBreakBefore || !holdsDocument
         found?.isProven = isProven
         return found
@@ -60,7 +60,7 @@ extension DamagedStart {
 
     private var dataURL: FileDamage? {
         let header = bytes.dropFirst(5).prefix { $0 > .space && $0 < 0x7F && $0 != UInt8(ascii: ",") }
-        // // The header may be longer than the bytes that have arrived.
+        // The header may be longer than the bytes that have arrived.
         guard bytes.count >= 16, begins("data:"),
             [nil, UInt8(ascii: ",")].contains(bytes.dropFirst(5 + header.count).first),
             header.contains(.slash) || header.suffix(7).elementsEqual(";base64".utf8)
@@ -76,7 +76,7 @@ extension DamagedStart {
         let decoded = stride(from: 0, to: values.count - 1, by: 2).map {
             (values[$0] ?? 0) << 4 | (values[$0 + 1] ?? 0)
         }
-        // // A digest may begin like a picture in hexadecimal digits, and a dump has lines.
+        // A digest may begin like a picture in hexadecimal digits, and a dump has lines.
         guard
             promised == nil
                 ? values.count > 128 && !bytes.contains(where: { $0.isLineBreak }) && shows(decoded)

@@ -158,7 +158,7 @@ extension FileDamageDetector {
     private func decoded(_ format: FileFormat, _ container: Container) -> FileDamage? {
         guard text.isUTF8, size > 0 else { return nil }
         let characters = text.replacements + text.latin + text.others
-        // // An intact container of a format whose first bytes are ASCII may contain a text.
+        // An intact container of a format whose first bytes are ASCII may contain a text.
         let isKnown = begins(as: format) && (container != .unknown || showsDecodedComment)
         let enough = isKnown ? 1 : 8
         // A text in place of the file has no control characters.
@@ -166,12 +166,12 @@ extension FileDamageDetector {
             text.controls >= (format == .pdf && isKnown ? 0 : enough) && (isKnown || text.controls * 64 >= size)
         guard holdsData else { return nil }
         if characters > 0 {
-            // // Only these formats may contain texts.
+            // Only these formats may contain texts.
             let mayHoldText = format == .zip || format == .pdf || characters < 16
             guard container != .intact || !mayHoldText, characters >= enough else { return nil }
             let place = text.firstCharacter ?? 0
             if text.replacements * 4 >= characters { return FileDamage(.replaced, at: place, length: 3) }
-            // // A PDF may be written by hand, in UTF-8.
+            // A PDF may be written by hand, in UTF-8.
             let isDecoded = text.replacements == 0 && (format != .pdf || (showsDecodedLatin && text.controls > 0))
             return isDecoded ? FileDamage(.reencoded, at: place, length: 2) : nil
         }
@@ -188,9 +188,9 @@ extension FileDamageDetector {
 
 extension FileDamageDetector {
     private func lineBreaks(_ format: FileFormat, _ container: Container) -> FileDamage? {
-        // // The first bytes of a PNG show added and removed CRs.
+        // The first bytes of a PNG show added and removed CRs.
         guard format != .png, format != .other, begins(as: format) else { return nil }
-        // // The lengths in a JPEG do not include its pixels.
+        // The lengths in a JPEG do not include its pixels.
         if container == .intact, format != .jpeg { return nil }
         let isAtEnd = breaks.pairs == 1 && breaks.firstPair == size - 2
         if breaks.loneLineFeeds == 0, breaks.pairs > 0, !isAtEnd, isLengthened(container) {

@@ -15,12 +15,12 @@ enum FilePromise: Sendable, Equatable {
     ///   - contentType: The declared media type, with or without parameters.
     ///   - filename: The filename, with or without a path.
     init(contentType: String?, filename: String?) {
-        // // Most fields have neither a type nor a filename.
+        // Most fields have neither a type nor a filename.
         if contentType == nil, filename == nil {
             self = .unknown
             return
         }
-        // // A longer text is not a known type, and would take long to look up.
+        // A longer text is not a known type, and would take long to look up.
         let essence = Self.lowercased((contentType ?? "").utf8.prefix { $0 != .semicolon && !$0.isBlank }.prefix(128))
         let name = (filename ?? "").utf8.suffix(24)
         let dot = name.lastIndex(of: UInt8(ascii: "."))

@@ -23,9 +23,9 @@ struct FileTail: Sendable {
         guard isKept else { return bytes = [] }
         for start in stride(from: 0, to: chunk.count, by: Self.count) {
             let piece = chunk[start..<min(start + Self.count, chunk.count)]
-            // // A slice would be copied byte by byte.
+            // A slice would be copied byte by byte.
             bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: piece))
-            // // The kept bytes are moved rarely, because moving takes time.
+            // The kept bytes are moved rarely, because moving takes time.
             if bytes.count < 4 * Self.count { continue }
             let passed = bytes.count - Self.count
             hasPassedArchive = hasPassedArchive || holds(Self.archiveEnd, before: passed)
@@ -42,7 +42,7 @@ struct FileTail: Sendable {
         let comment = Int(bytes[place + 20]) | Int(bytes[place + 21]) << 8
         guard bytes.count - place - 22 >= comment else { return .missing }
         let length = number(at: place + 12), offset = number(at: place + 16)
-        // // The numbers of ZIP64 are in another record.
+        // The numbers of ZIP64 are in another record.
         guard length != 0xFFFF_FFFF, offset != 0xFFFF_FFFF else { return .unreadable }
         let start = size - Int64(bytes.count)
         return .shifted(start + Int64(place) - offset - length, lineFeeds: lineFeeds(from: place))

@@ -82,7 +82,7 @@ struct LineBreakTally: Sendable {
     mutating func read(_ bytes: UnsafeRawBufferPointer, isData: Bool) {
         var index = 0
         while index < bytes.count, loneLineFeeds == 0 || carriageReturns == 0 || pairs == 0 {
-            // // The byte after a CR is examined too.
+            // The byte after a CR is examined too.
             if loneLineFeeds > 0, carriageReturns > 0, previous != .carriageReturn {
                 let next = bytes.firstIndex(of: .carriageReturn, from: index)
                 if next > index {
@@ -142,10 +142,10 @@ struct LineBreakTally: Sendable {
     func mayLack(_ count: Int64, before lineFeeds: Int) -> Bool {
         guard pairs == 0, count <= lineFeeds else { return false }
         let count = Double(count)
-        // // The number in compressed data alone.
+        // The number in compressed data alone.
         let ofData = expected / 256
         if abs(count - ofData) <= max(1, 3 * ofData.squareRoot() + 0.4) { return true }
-        // // All lines of a text ended in CRLF.
+        // All lines of a text ended in CRLF.
         let spread = (expected + 1).squareRoot()
         return count > 2 * spread + 3 && abs(count - (Double(lineFeeds) - expected)) <= 3 * spread
     }

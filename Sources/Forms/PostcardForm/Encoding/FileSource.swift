@@ -43,7 +43,7 @@ struct FileSource: Sendable {
         }
         try self.init(file, isHeld: false, 0..<length, edits: edits, partIndex: partIndex)
         self.owner = owner
-        // // Files that the system generates while they are read, such as those of /proc, have no size to lay out.
+        // Files that the system generates while they are read, such as those of /proc, have no size to lay out.
         if firstBytes.count > length {
             throw length == 0 ? .sizeUnknown(path, partIndex: partIndex) : .grew(path, partIndex: partIndex)
         }

@@ -166,7 +166,7 @@ public final class FormReader {
             let count = try readCurrent(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
             filled += count
             advancePosition(by: count)
-            // // Filling the rest of the buffer would shift every later read off the file's pages.
+            // Filling the rest of the buffer would shift every later read off the file's pages.
             if case .file = current, buffer.count - filled < Self.pageLength { break }
         }
         return filled
@@ -178,7 +178,7 @@ public final class FormReader {
         case .none:
             return 0
         case .failed(let error):
-            // // An error of a stream is thrown by prepare(), which the caller has to call next.
+            // An error of a stream is thrown by prepare(), which the caller has to call next.
             if let error = error as? FormError { throw error }
             return 0
         case .memory(let bytes):

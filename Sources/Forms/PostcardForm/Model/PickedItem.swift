@@ -98,7 +98,7 @@ package final class OwnedFile: Sendable {
     }
 
     deinit {
-        // // The file is not removed on the actor that happens to release it last.
+        // The file is not removed on the actor that happens to release it last.
         Task.detached(priority: .utility) { [url] in try? FileManager.default.removeItem(at: url) }
     }
 }

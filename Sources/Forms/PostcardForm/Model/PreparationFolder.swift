@@ -25,7 +25,7 @@ package struct PreparationFolder: Sendable {
                     component: Self.prefix + UUID().uuidString, directoryHint: .isDirectory)
                 try FileManager.default.createDirectory(
                     at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-                // // Until the folder is locked, another process may consider it abandoned.
+                // Until the folder is locked, another process may consider it abandoned.
                 let lock: FolderLock?
                 do {
                     guard let held = try FolderLock(url) else { continue }
@@ -127,7 +127,7 @@ private final class FolderLock: Sendable {
         descriptor = try FileDescriptor.open(
             FilePath(folder.path), .readOnly, options: [.directory, .noFollow, .closeOnExec])
         guard flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 else { return }
-        // // The descriptor is closed by this object's deinit, which follows.
+        // The descriptor is closed by this object's deinit, which follows.
         guard Errno(rawValue: errno) == .wouldBlock else { throw Errno(rawValue: errno) }
         return nil
     }
@@ -193,7 +193,7 @@ package enum FreeSpace {
     /// The bytes that this program can write to a folder's volume; `nil` if that is not known.
     package static func bytes(at folder: URL) -> Int64? {
         #if os(iOS) || os(macOS) || os(visionOS)
-        // // Includes space that the system can free on demand, because a person asked for the upload:
+        // Includes space that the system can free on demand, because a person asked for the upload:
         // developer.apple.com/forums/thread/826582. A volume that frees nothing may report 0.
         let values = try? folder.resourceValues(forKeys: [.volumeAvailableCapacityForImportantUsageKey])
         if let bytes = values?.volumeAvailableCapacityForImportantUsage, bytes > 0 { return bytes }

@@ -52,7 +52,7 @@ extension Collection<UInt8> {
     /// Whether the bytes equal the bytes of another text, ignoring case.
     package func isEqualIgnoringCase(_ other: some Collection<UInt8>) -> Bool {
         guard count == other.count else { return false }
-        // // The function is not specialized for the types of other modules, where each byte of a collection would be a
+        // The function is not specialized for the types of other modules, where each byte of a collection would be a
         // call.
         let isEqual = withContiguousStorageIfAvailable { bytes in
             other.withContiguousStorageIfAvailable { isEqualIgnoringCase(bytes, $0) }
@@ -69,7 +69,7 @@ extension Sequence<UInt8> {
     /// The bytes as lower-case hexadecimal digits, two for each byte, as digests are written.
     package var hexadecimal: String {
         func digit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value }
-        // // Signing a request to an object store takes several digests. Reading an array takes no call for each byte.
+        // Signing a request to an object store takes several digests. Reading an array takes no call for each byte.
         let bytes = Array(self)
         return String(unsafeUninitializedCapacity: 2 * bytes.count) { digits in
             for (index, byte) in bytes.enumerated() {
@@ -85,7 +85,7 @@ extension Sequence<UInt8> {
 private struct ByteClass {
     private let bits: (low: UInt64, high: UInt64)
 
-    // // The sets are written as literals: a computed constant would be checked for initialization at every byte.
+    // The sets are written as literals: a computed constant would be checked for initialization at every byte.
     /// The characters of tokens: letters, digits and ``!#$%&'*+-.^_`|~``.
     static let token = ByteClass(bits: (low: 0x03FF_6CFA_0000_0000, high: 0x57FF_FFFF_C7FF_FFFE))
     /// The characters of boundaries: letters, digits and `'()+_,-./:=? `.

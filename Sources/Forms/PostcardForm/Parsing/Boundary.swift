@@ -14,7 +14,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
 
     /// Makes a random boundary: 126 bits from the system's generator, in letters, digits, `-` and `_`.
     public init() {
-        // // Each character takes six bits. The system's generator costs a call for each 64 bits.
+        // Each character takes six bits. The system's generator costs a call for each 64 bits.
         var bits = UInt128.random(in: 0 ... .max)
         let length = Self.prefix.utf8.count + 21
         value = String(unsafeUninitializedCapacity: length) { characters in

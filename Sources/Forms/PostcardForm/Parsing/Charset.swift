@@ -78,7 +78,7 @@ package struct CharsetDecoder: ~Copyable {
                 ?? (repairing ? String(decoding: bytes, as: UTF8.self) : nil)
         case "WINDOWS-1252": return Self.windows1252(bytes)
         case _ where charset.isUTF16:
-            // // A byte order mark takes precedence over the label.
+            // A byte order mark takes precedence over the label.
             if bytes.starts(with: [0xFF, 0xFE]) {
                 return converted(Data(bytes.dropFirst(2)), "UTF-16LE", repairing)
             }
@@ -145,7 +145,7 @@ extension CharsetDecoder {
                     default: return false
                     }
                 }
-                // // Writes the remaining bytes of a charset with states.
+                // Writes the remaining bytes of a charset with states.
                 var none: UnsafeMutablePointer<CChar>?
                 return step(&none, &left, appendingTo: &text) == nil
             }

@@ -21,7 +21,7 @@ package struct ContentDisposition {
             }
             (disposition, endingInBackslash) = raw
         }
-        // // Most fields have only a name, without escapes.
+        // Most fields have only a name, without escapes.
         if fieldName == nil, disposition.others.isEmpty, let only = disposition.first, only.escapes == .none,
             header.holds("name", in: only.name), header.holds("form-data", in: disposition.value), !only.value.isEmpty,
             endingInBackslash == nil, !header.holdsPercent(in: only.value), let text = header.text(in: only.value)
@@ -31,7 +31,7 @@ package struct ContentDisposition {
             return
         }
         let fieldOffset = headerOffset + Int64(field.start)
-        // // RFC 2388 §4.2 and old clients use other types for the files of one field.
+        // RFC 2388 §4.2 and old clients use other types for the files of one field.
         guard
             header.holds("form-data", in: disposition.value)
                 || fieldName != nil
@@ -66,7 +66,7 @@ package struct ContentDisposition {
         }
         let filename = try decoder.filename(plain: found.filename, extended: found.extended, in: header)
         self.filename = fieldName == nil ? filename : filename ?? ""
-        // // The pieces of a value by RFC 2231. Receivers that join the pieces would read this text field as a file.
+        // The pieces of a value by RFC 2231. Receivers that join the pieces would read this text field as a file.
         if filename == nil, let piece = found.piece {
             let fault = HeaderParameters.Fault(index: piece, reason: "A filename is written in pieces.")
             throw .malformedParameter(fault, headerOffset: headerOffset, part: partIndex)
@@ -217,7 +217,7 @@ private struct NameDecoder {
                 "A file is named by filename*, which some receivers ignore."))
         guard let plain, let plainName else { return extendedName }
         if Self.lastComponent(of: plainName) == extendedName { return extendedName }
-        // // .NET sends the same name twice, once as an encoded word of RFC 2047.
+        // .NET sends the same name twice, once as an encoded word of RFC 2047.
         if EncodedWord.decode(plain.bytes(in: header)).map({ $0.streamSafe }).map(Self.lastComponent(of:))
             == extendedName
         {

@@ -34,7 +34,7 @@ struct FormContentType {
         var isInPieces = false
         let duplicate = FormProblem(.duplicateBoundary, at: 0, "The Content-Type names two boundaries that differ.")
         for parameter in content.parameters {
-            // // A name by RFC 2231, which some receivers join and others ignore.
+            // A name by RFC 2231, which some receivers join and others ignore.
             if header.begins("boundary*", in: parameter.name) { isInPieces = true }
             guard header.holds("boundary", in: parameter.name) else { continue }
             let found = parameter.bytes(in: header)

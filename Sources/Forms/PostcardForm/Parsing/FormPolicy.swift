@@ -186,7 +186,7 @@ extension FormPolicy {
     package func violations(by form: Form, at now: Date?) -> [Violation] {
         var violations: [Violation] = []
         if let now, now >= expires { violations.append(.expired(at: expires)) }
-        // // Conditions and fields may both be many, so a dictionary replaces a search.
+        // Conditions and fields may both be many, so a dictionary replaces a search.
         var values: [[UInt8]: String] = [:]
         for field in form.fields.reversed() { values[Self.lowercased(field.name)] = field.value }
         values[Self.lowercased("key")] = form.key
@@ -211,7 +211,7 @@ extension FormPolicy {
             guard let bytes = form.fileBytes, bytes < minimum || bytes > maximum else { return nil }
             return .size(bytes, minimum: minimum, maximum: maximum)
         }
-        // // The store knows the bucket from the address.
+        // The store knows the bucket from the address.
         guard let field = condition.field, let value = values[Self.lowercased(field)] else {
             if case .other = condition { return nil }
             return condition.field?.utf8.isEqualIgnoringCase("bucket") == true ? nil : .missingField(condition)

@@ -282,7 +282,7 @@ extension Span<UInt8> {
     func text(in range: Range<Int>) -> String? {
         let part = extracting(range)
         return part.withUnsafeBufferPointer { bytes in
-            // // Validating calls unspecialized code of the standard library, and names are mostly ASCII.
+            // Validating calls unspecialized code of the standard library, and names are mostly ASCII.
             part.isASCII ? String(decoding: bytes, as: UTF8.self) : String(validating: bytes, as: UTF8.self)
         }
     }

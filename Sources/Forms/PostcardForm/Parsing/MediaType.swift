@@ -179,7 +179,7 @@ extension MediaType {
 
     /// Whether files of both types begin with known bytes, and these bytes differ.
     private func beginsUnlike(_ other: MediaType) -> Bool {
-        // // Pictures and films share a container. A file with an unknown brand is read as a film.
+        // Pictures and films share a container. A file with an unknown brand is read as a film.
         if other == .mp4, [.heic, .heif, .avif].contains(self) { return false }
         guard let beginning = Self.beginnings[self], let otherBeginning = Self.beginnings[other] else { return false }
         return beginning != otherBeginning
@@ -212,7 +212,7 @@ enum MediaFormat {
     private static let aliases: [String: String] = [
         "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png",
         "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp",
-        // // All use one container, whose brand does not say how the picture in it is coded.
+        // All use one container, whose brand does not say how the picture in it is coded.
         "image/heif": "image/heic", "image/heic-sequence": "image/heic", "image/heif-sequence": "image/heic",
         "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav",
         "audio/vnd.wave": "audio/wav", "audio/x-m4a": "audio/mp4", "audio/m4a": "audio/mp4",

@@ -1,4 +1,4 @@
-// // The problems of a form that breaks its rules. A limit's name is its place in the rules.
+// The problems of a form that breaks its rules. A limit's name is its place in the rules.
 
 extension FormProblem {
     private init(

@@ -45,7 +45,7 @@ extension FormRules {
 extension RuleCheck {
     /// The first problem of a part to send; `nil` if the part breaks no rule.
     fileprivate mutating func problem(ofPart index: Int, in layout: FormLayout) throws(FormError) -> FormProblem? {
-        // // The segments of a layout are, for each part, the bytes before its content and the content.
+        // The segments of a layout are, for each part, the bytes before its content and the content.
         let framing = layout.segments[2 * index]
         let content = layout.segments[2 * index + 1]
         var found: FormProblem?
@@ -115,7 +115,7 @@ extension PartHeader {
                 .missingContentDisposition, at: framing.offset ?? 0, part: index, "The part has no header.")
         }
         let bytes = ContiguousArray(data)
-        // // The header follows the line of the delimiter. In all parts but the first, a line break comes before that
+        // The header follows the line of the delimiter. In all parts but the first, a line break comes before that
         // line.
         let line = bytes.starts(with: [.carriageReturn, .lineFeed]) ? 2 : 0
         let start = (bytes[line...].firstIndex(of: .lineFeed) ?? bytes.endIndex - 1) + 1

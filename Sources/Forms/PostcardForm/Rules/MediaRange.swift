@@ -42,7 +42,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
 
     private init?(known value: String) {
         let pieces = value.split(separator: "/", maxSplits: 1)
-        // // A star is special only as a whole type or subtype. Elsewhere it is an ordinary character.
+        // A star is special only as a whole type or subtype. Elsewhere it is an ordinary character.
         guard pieces.count == 2, pieces[0] != "*" || pieces[1] == "*" else { return nil }
         self.init(value: value, type: pieces[0], subtype: pieces[1])
     }

@@ -24,7 +24,7 @@ struct RuleCheck: Sendable {
 
     mutating func partBegan(_ header: PartHeader, contentOffset: Int64) throws(FormProblem) {
         part = .passed
-        // // Files in a nested part would not be checked.
+        // Files in a nested part would not be checked.
         if header.holdsFiles { throw .nestedFiles(header) }
         if header.isFile {
             let rule = rules.files[header.name]
@@ -82,7 +82,7 @@ struct RuleCheck: Sendable {
         case .passed, .unfilled:
             break
         case .field(var check):
-            // // The check has an array, which would be copied if the part also kept the check.
+            // The check has an array, which would be copied if the part also kept the check.
             part = .passed
             for byte in bytes { try check.append(byte) }
             part = .field(check)

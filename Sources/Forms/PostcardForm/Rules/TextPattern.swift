@@ -127,7 +127,7 @@ struct PatternProgram: Sendable {
         for _ in 0..<least {
             let start = instructions.count
             try append(body)
-            // // A repetition of nothing matches nothing. Without this check, its repetitions would cost time but no
+            // A repetition of nothing matches nothing. Without this check, its repetitions would cost time but no
             // states.
             if instructions.count == start { return }
         }

@@ -76,7 +76,7 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     private func purpose(of request: Request) -> AccessTokens.Purpose? {
         let path = request.uri.path
         if [.post, .put, .options].contains(request.method), Self.isSame(path, uploadPath) { return .posting }
-        // // If uploads need not be forms, files can be sent to paths below the upload path.
+        // If uploads need not be forms, files can be sent to paths below the upload path.
         if [.post, .put].contains(request.method), Self.isChild(path, uploadPath) { return .posting }
         if ResumptionPath.contains(path, below: uploadPath) { return .posting }
         let isLooking = request.method == .get || request.method == .head

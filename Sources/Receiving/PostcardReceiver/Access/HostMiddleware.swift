@@ -32,7 +32,7 @@ struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
             guard Authority.isSame(authority, host, in: request.head.scheme ?? "https") else { throw .differentHosts }
         }
         guard let name = request.host else {
-            // // A client of HTTP/1.0 may omit the field. Such a client is not a browser.
+            // A client of HTTP/1.0 may omit the field. Such a client is not a browser.
             guard UploadConnection.current?.isStream != true else { throw .missingHost }
             return
         }
@@ -95,7 +95,7 @@ package enum LoopbackAddress {
     /// - Parameter host: A name or an address. IPv6 addresses have no brackets.
     package static func contains(_ host: some StringProtocol) -> Bool {
         let host = host.lowercased()
-        // // Names below localhost are names of this machine too (RFC 6761 §6.3).
+        // Names below localhost are names of this machine too (RFC 6761 §6.3).
         if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
         let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
         return numbers.count == 4 && numbers[0] == "127"

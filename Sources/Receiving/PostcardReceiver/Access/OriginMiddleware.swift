@@ -60,7 +60,7 @@ struct OriginPolicy: Sendable {
         let origin = request.headers[.origin]
         if let origin, allows(origin) { return }
         if let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name] {
-            // // "none" is a request that the user made, for example with a bookmark.
+            // "none" is a request that the user made, for example with a bookmark.
             guard ["same-origin", "none"].contains(site) else { throw .originNotAllowed }
             return
         }

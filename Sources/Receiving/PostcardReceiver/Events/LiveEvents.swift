@@ -68,7 +68,7 @@ final class LiveEvents: Sendable {
             return state.listeners.values.map(\.listener)
         }
         guard !listeners.isEmpty else { return }
-        // // An event that would be too long is not encoded.
+        // An event that would be too long is not encoded.
         let message = event.isLonger(than: Self.maximumEventBytes) ? nil : event.message
         for listener in listeners {
             guard let message, message.readableBytes <= Self.maximumEventBytes, listener.send(message) else {
@@ -92,7 +92,7 @@ final class LiveEvents: Sendable {
             state.lastID += 1
             return state.lastID
         }
-        // // Set first, because the listener may be ended as soon as it is in the list.
+        // Set first, because the listener may be ended as soon as it is in the list.
         continuation.onTermination = { [weak self] _ in
             _ = self?.state.withLock { $0.listeners.removeValue(forKey: id) }
         }
@@ -192,7 +192,7 @@ struct EventStream: Sendable {
         var headers: HTTPFields = [
             .contentType: "text/event-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
         ]
-        // // With this field, nginx and similar proxies pass on each event at once.
+        // With this field, nginx and similar proxies pass on each event at once.
         if let buffering = HTTPField.Name("X-Accel-Buffering") { headers[buffering] = "no" }
         return headers
     }
@@ -200,7 +200,7 @@ struct EventStream: Sendable {
     func response(on connection: UploadConnection?, logger: Logger) async throws -> Response {
         let (events, listener) = try live.listen(on: connection)
         do {
-            // // A client reads the lists after it has begun to listen, so that it misses no event in between.
+            // A client reads the lists after it has begun to listen, so that it misses no event in between.
             try await follower?.begin()
         } catch {
             listener.finish()
@@ -211,7 +211,7 @@ struct EventStream: Sendable {
             status: .ok, headers: Self.headers,
             body: ResponseBody { writer in
                 defer { listener.finish() }
-                // // A client that has read this beginning misses no later event.
+                // A client that has read this beginning misses no later event.
                 try await writer.write(Self.beginning)
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
                     tasks.addTask {
@@ -313,7 +313,7 @@ actor StoreFollower {
     private func publish(_ newest: NewestRecords, after last: Known) async throws {
         let records = Set(newest.identifiers)
         let new = newest.identifiers.filter { !last.records.contains($0) && !live.hasPublished($0) }
-        // // If the listing reaches none of the known records, it may have missed others too.
+        // If the listing reaches none of the known records, it may have missed others too.
         let isGap = newest.oldest != nil && !last.records.isEmpty && records.isDisjoint(with: last.records)
         guard new.count <= Self.maximumRecords, !isGap else { return live.disconnect() }
         for id in new.reversed() {

@@ -156,7 +156,7 @@ struct RetentionKeeper: Service {
         guard let maximum = policy.maximumAge, let end = await end(ofOlderThan: maximum / .seconds(1), &ages),
             let old = await identifiers(olderThan: end)
         else { return }
-        // // Uploads whose removal has failed are tried separately, so that the others do not wait for them.
+        // Uploads whose removal has failed are tried separately, so that the others do not wait for them.
         await remove(old.reversed().filter(ledger.failed.contains), because: .age, &ledger)
         await remove(old.reversed().filter { !ledger.failed.contains($0) }, because: .age, &ledger)
     }
@@ -192,7 +192,7 @@ struct RetentionKeeper: Service {
                 guard let record = try await store.record(id) else { continue }
                 ledger.insert(id, bytes: record.storedBytes(inBlocksOf: store.blockBytes))
             } catch {
-                // // A damaged record is set aside, and the other uploads can still be counted.
+                // A damaged record is set aside, and the other uploads can still be counted.
                 report(error, "Could not read the size of an upload", of: id, .read)
             }
         }
@@ -224,7 +224,7 @@ struct RetentionKeeper: Service {
 
     // MARK: - The store
 
-    /// The identifiers of all uploads that are older than one, newest first; `nil` if the store fails.
+    /// The identifiers of all uploads that are older than an upload, newest first; `nil` if the store fails.
     private func identifiers(olderThan id: UploadID?) async -> [UploadID]? {
         var all: [UploadID] = []
         do {
@@ -250,7 +250,7 @@ struct RetentionKeeper: Service {
         while !rest.isEmpty, !Task.isCancelled {
             let batch = rest.prefix(Self.batchCount)
             rest = rest.dropFirst(batch.count)
-            // // The results are not returned by the tasks: in optimized code, a group whose tasks return these tuples
+            // The results are not returned by the tasks: in optimized code, a group whose tasks return these tuples
             // reads invalid memory.
             let removals = Removals()
             await withTaskGroup(of: Void.self) { tasks in
@@ -268,7 +268,7 @@ struct RetentionKeeper: Service {
                 case .success(let isRemoved):
                     hasFailed = false
                     ledger.remove(id)
-                    // // Otherwise a client or another receiver has already removed the upload.
+                    // Otherwise a client or another receiver has already removed the upload.
                     if isRemoved { noteRemoval(of: id, because: reason) }
                 case .failure(let error):
                     ledger.keep(id)
@@ -289,7 +289,7 @@ struct RetentionKeeper: Service {
     func report(
         _ error: any Error, _ message: Logger.Message, of id: UploadID?, _ operation: UploadMeter.StoreOperation
     ) {
-        // // The receiver is shutting down.
+        // The receiver is shutting down.
         guard !Task.isCancelled else { return }
         meter.storeFailed(operation, error)
         logger.warning(message, metadata: ["upload": "\(id.map(\.text) ?? "")", "error": "\(error)"])

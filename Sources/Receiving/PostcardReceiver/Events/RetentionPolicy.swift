@@ -149,8 +149,8 @@ struct MeasuredAges: Sendable, Codable {
             time += max((uptime - last) / .seconds(1), 0)
         } else {
             time += min(max(wall.timeIntervalSince(self.wall), 0), maximumAge / 10)
-            // // The identifiers of this run come after those of existing uploads, but perhaps not after those of
-            // removed uploads.
+            // The identifiers of this run come after those of existing uploads, but perhaps not after those of removed
+            // uploads.
             marks = end.map { end in marks.map { Mark(end: min($0.end, end), time: $0.time) } } ?? []
         }
         self.wall = wall
@@ -158,7 +158,7 @@ struct MeasuredAges: Sendable, Codable {
         if let dueTime, time - dueTime < maximumAge * Self.precision { return false }
         dueTime = time
         if let end, marks.last?.end != end { marks.append(Mark(end: end, time: time)) }
-        // // Of the marks that are too old, the last is enough.
+        // Of the marks that are too old, the last is enough.
         if let index = marks.lastIndex(where: { time - $0.time >= maximumAge }) { marks.removeFirst(index) }
         return true
     }
@@ -173,7 +173,7 @@ extension RetentionKeeper {
         let (wall, uptime) = now()
         let local = store as? LocalUploadStore
         do {
-            // // An identifier with an impossible time is not the newest: later uploads have smaller identifiers.
+            // An identifier with an impossible time is not the newest: later uploads have smaller identifiers.
             let newest = try await store.identifiers(limit: 1, after: .end).first
             var known: UploadAges
             if let ages {
@@ -182,7 +182,7 @@ extension RetentionKeeper {
                 let kept = try await local.keptValue(MeasuredAges.self, named: Self.agesName)
                 known = .measured(kept ?? MeasuredAges(wall: wall))
             } else {
-                // // The clock may have been wrong since the machine started. Without uploads it can do no harm.
+                // The clock may have been wrong since the machine started. Without uploads it can do no harm.
                 known = .dated(RetentionClock(since: newest?.time ?? wall, uptime: uptime))
             }
             defer { ages = known }

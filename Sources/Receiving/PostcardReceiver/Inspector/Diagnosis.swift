@@ -24,7 +24,7 @@ struct Diagnosis: Sendable {
     ///   - body: The body without its secrets. It is examined if none of its bytes are missing.
     ///   - warnings: The parser's warnings, for a body that is not examined.
     init(of refusal: UploadProblem, in body: RecordedBody, contentType: String?, warnings: [FindingGroup]) {
-        // // Bytes that the receiver did not read are not missing.
+        // Bytes that the receiver did not read are not missing.
         let unread: Set<FormProblem.Code> =
             body.isComplete ? [] : [.delimiterNotFound, .truncated, .missingCloseDelimiter, .truncatedPicture]
         let found = Self.findings(in: body, contentType: contentType)
@@ -35,7 +35,7 @@ struct Diagnosis: Sendable {
         if let cause = groups.first?.finding, let code, !unread.contains(code), cause.explains(refusal, code) {
             self.refusal = UploadProblem(cause)
         } else if let index = groups.firstIndex(where: { $0.finding.isFound(by: refusal) }) {
-            // // The page shows first what the client was told.
+            // The page shows first what the client was told.
             groups.insert(groups.remove(at: index), at: 0)
         } else {
             problems = [RequestDescription.Problem(refusal)] + groups.map { RequestDescription.Problem($0) }

@@ -62,7 +62,7 @@ struct SecretScan {
     }
 
     mutating func erase(in bytes: inout [UInt8], beginsInSecret: Bool) {
-        // // The first delimiter may be missing, so lines that look like a header are treated as a header.
+        // The first delimiter may be missing, so lines that look like a header are treated as a header.
         var place = beginsInSecret ? Place.content(from: 0, isSecret: true) : .header(isSecret: erasesAll)
         var (position, previous) = (0, 0..<0)
         while position < bytes.count {
@@ -127,7 +127,7 @@ struct SecretScan {
         if let colon, Secrets.isSecret(field) || Secrets.beginsWithCredentials(bytes[(colon + 1)..<line.upperBound]) {
             overwrite((colon + 1)..<line.upperBound, of: &bytes)
         } else if isSecret, colon == nil || !field.lowercased().hasPrefix("content-") {
-            // // The blank line after the header is missing, and this line is content.
+            // The blank line after the header is missing, and this line is content.
             overwrite(line, of: &bytes)
         }
         return isSecret || isNamedSecret
@@ -141,7 +141,7 @@ struct SecretScan {
             guard line[start...].prefix(key.count).elementsEqual(key, by: { $0 | 0x20 == $1 }),
                 start == line.startIndex || !isOfName(line[start - 1])
             else { continue }
-            // // An extended or continued parameter has other characters before its equals sign (RFC 2231).
+            // An extended or continued parameter has other characters before its equals sign (RFC 2231).
             let rest = line[(start + key.count)...].prefix(2 * longestName).drop { "*0123456789 \t".utf8.contains($0) }
             guard rest.first == UInt8(ascii: "=") else { continue }
             let value = rest.dropFirst().drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }

@@ -135,7 +135,7 @@ extension RecordedBody {
             guard chunk.readableBytes > 0 else { return }
             length += Int64(chunk.readableBytes)
             let earlier = kept
-            // // Emptied first, because an array with two owners is copied when it grows.
+            // Emptied first, because an array with two owners is copied when it grows.
             kept = .nothing
             switch earlier {
             case .whole(var chunks) where length <= Int64(maximumBytes):
@@ -191,7 +191,7 @@ extension RecordedBody {
 
         mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int) {
             var chunk = chunk
-            // // After bytes were left out, the next bytes are not part of the beginning.
+            // After bytes were left out, the next bytes are not part of the beginning.
             let isBeginning = length == Int64(first.count)
             if first.count > 2 * maximumEndBytes { first = Array(first.prefix(maximumEndBytes)) }
             length += Int64(chunk.readableBytes)
@@ -216,7 +216,7 @@ extension RecordedBody {
                 recentBytes += chunk.readableBytes
                 return
             }
-            // // Without a copy, these bytes would keep all the memory of the chunk.
+            // Without a copy, these bytes would keep all the memory of the chunk.
             recent.removeAll()
             recent.append(ByteBuffer(bytes: chunk.readableBytesView.suffix(maximumEndBytes)))
             recentBytes = maximumEndBytes

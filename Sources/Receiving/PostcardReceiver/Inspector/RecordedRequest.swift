@@ -90,7 +90,7 @@ extension RecordedRequest {
         var fields: [(name: String, value: String)] = []
         for line in lines {
             let isFolded = line.first == " " || line.first == "\t"
-            // // A line that continues a secret belongs to it.
+            // A line that continues a secret belongs to it.
             let isSecret = isFolded && fields.last?.value == Secrets.mask
             fields.append(isSecret ? ("", Secrets.mask) : field(line))
         }
@@ -153,7 +153,7 @@ struct RecordedPart: Sendable {
     }
 }
 
-// // No list of secrets is complete. Values are therefore only shown to clients that ask for them, apart from harmless
+// No list of secrets is complete. Values are therefore only shown to clients that ask for them, apart from harmless
 // values. Recognized secrets are not even recorded.
 
 extension RecordedRequest {
@@ -193,7 +193,7 @@ extension RecordedBody {
             body.changeRuns { scan.erase(in: &$0.bytes, beginsInSecret: $0.offset > 0) }
             body.hidesSecrets = hidesSecrets || scan.hasErased
         } else {
-            // // Punctuation shows what the body is instead of a form.
+            // Punctuation shows what the body is instead of a form.
             body.changeRuns { $0.bytes = $0.bytes.map { $0.isOfWord ? UInt8(ascii: "*") : $0 } }
             body.hidesSecrets = hidesSecrets || length > 0
         }
@@ -235,7 +235,7 @@ extension Secrets {
 
     fileprivate static func hidingValue(_ field: (name: String, value: String)) -> (name: String, value: String) {
         if isHarmless(field.name) { return field }
-        // // A line of a malformed head that is not a header field has only a name.
+        // A line of a malformed head that is not a header field has only a name.
         let name = field.name.prefix { $0.isLetter || $0.isNumber || "-_.".contains($0) }
         return (String(name), name == field.name && field.value.isEmpty ? "" : mask)
     }
@@ -254,7 +254,7 @@ extension Secrets {
                 shown.append(scalar)
                 shown += mask.unicodeScalars
                 isHidden = true
-            // // Encoded characters in a name may be a value.
+            // Encoded characters in a name may be a value.
             case "%", "{", "[", "\"", ":", "@":
                 guard isQuery, !isHidden else { break }
                 shown += mask.unicodeScalars

@@ -192,7 +192,7 @@ extension CurlCommand {
         else { return nil }
         var command = CurlCommand(request)
         command.content = self.parts(of: request)
-        // // `postcard send` does not accept these two forms of curl.
+        // `postcard send` does not accept these two forms of curl.
         command.fields.removeAll { $0.value.isEmpty }
         let curl = (["curl"] + options(forURL: command.url)).joined(separator: " ")
         return "postcard send" + command.line.dropFirst(curl.count)
@@ -224,7 +224,7 @@ struct RequestSummary: Encodable, Sendable {
         id = String(request.id)
         received = request.received
         method = request.method
-        // // The list shows no other values.
+        // The list shows no other values.
         path = Secrets.hidingValues(ofPath: request.path)
         status = request.status
         if case .refused(let problem) = request.outcome { code = problem.code } else { code = nil }

@@ -150,7 +150,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         var observed = request
         observed.body = RequestBody(asyncSequence: ObservedBody(recorder: recorder))
         connection?.report.observer = recorder
-        // // The client may leave the response unread for a long time.
+        // The client may leave the response unread for a long time.
         defer { connection?.report.observer = nil }
         func keep(_ outcome: RecordedRequest.Outcome, _ notes: RequestRecorder.Notes) {
             let kept = RecordedRequest(
@@ -165,7 +165,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
                 recorder.finish(keepsBody: response.status.kind != .successful))
             return response
         } catch let problem as UploadProblem {
-            // // If a route refused the form, it has already asked for the refusal.
+            // If a route refused the form, it has already asked for the refusal.
             _ = await recorder.refusal(for: problem)
             keep(.refused(problem), recorder.finish(refusedFor: problem, keepsBody: true))
             throw problem

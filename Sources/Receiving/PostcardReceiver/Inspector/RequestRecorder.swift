@@ -123,7 +123,7 @@ final class RequestRecorder: FormObserver {
     /// Reads the rest of a body after a refusal, as long as it would be recorded. Most refused bodies are short and
     /// have already arrived, and a complete body is easier to explain.
     private func readRest() async {
-        // // If the body breaks off, the bytes that arrived are recorded.
+        // If the body breaks off, the bytes that arrived are recorded.
         while hasRoom, let chunk = try? await next() { _ = chunk }
     }
 
@@ -186,7 +186,7 @@ final class RequestRecorder: FormObserver {
         guard state.withLock({ $0.examined == nil }) else { return problem }
         if isShort, problem.isOfTheForm { await readRest() }
         let recorded = state.withLock { $0 }
-        // // The lock is not held meanwhile, because examining a large body takes some time.
+        // The lock is not held meanwhile, because examining a large body takes some time.
         let examined = examine(recorded, problem)
         state.withLock { state in
             state.examined = examined

@@ -48,7 +48,7 @@ enum Secrets {
 
     /// Whether the value of a header field, a parameter or a part may grant access.
     static func isSecret(_ name: some StringProtocol) -> Bool {
-        // // A longer name would keep the receiver busy: combining characters take time by the square of their number.
+        // A longer name would keep the receiver busy: combining characters take time by the square of their number.
         let count = name.utf8.count
         guard count <= longestName else { return true }
         let isHarmless = harmlessNames.contains { $0.utf8.count == count && name.utf8.isEqualIgnoringCase($0.utf8) }
@@ -155,7 +155,7 @@ extension Secrets {
             masked += rest[..<value]
             rest = rest[value...]
             let hasCredentials = beginsWithCredentials(rest.utf8)
-            // // Credentials contain blanks.
+            // Credentials contain blanks.
             let end =
                 hasCredentials
                 ? rest.utf8.firstIndex { "&#".utf8.contains($0) } ?? rest.endIndex
@@ -172,7 +172,7 @@ extension Secrets {
         return text.removingPercentEncoding?.streamSafe ?? String(text)
     }
 
-    // // Scalars are compared, because characters take much longer and the values of all header fields are searched.
+    // Scalars are compared, because characters take much longer and the values of all header fields are searched.
     private static func separatesParameters(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar {
         case "?", "&", "#", ";", ",", "\"", "'", "<", "(": true
@@ -252,7 +252,7 @@ extension Secrets {
     }
 }
 
-// // A name or a value can be written in several ways that a person or a server reads as the same.
+// A name or a value can be written in several ways that a person or a server reads as the same.
 
 extension Secrets {
     /// The name as a person reads it: without percent-encoding, escapes of JSON, marks and invisible characters.
@@ -334,7 +334,7 @@ extension Secrets {
             byte == UInt8(ascii: "-") || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
                 || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
         }
-        // // Most values end with the word, or continue with another character.
+        // Most values end with the word, or continue with another character.
         guard word.endIndex < start.endIndex, " \t+%".utf8.contains(start[word.endIndex]) else { return false }
         let scheme = String(decoding: word.prefix(32), as: UTF8.self).lowercased()
         guard schemes.contains(scheme) else { return false }

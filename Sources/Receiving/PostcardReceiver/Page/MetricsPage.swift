@@ -82,7 +82,7 @@ final class MetricsCollector: MetricsFactory {
         series(of: label, .histogram, dimensions) { HistogramSeries(HistogramSeries.seconds) }
     }
 
-    // // Counted values are shown as long as the receiver runs.
+    // Counted values are shown as long as the receiver runs.
     func destroyCounter(_ handler: any CounterHandler) {}
     func destroyMeter(_ handler: any MeterHandler) {}
     func destroyRecorder(_ handler: any RecorderHandler) {}

@@ -43,7 +43,7 @@ final class ThumbnailCache: Sendable {
                 state.bytes -= Self.size(of: known.entry)
             }
             state.bytes += Self.size(of: entry)
-            // // A quarter is removed at once, because the oldest entries have to be searched for.
+            // A quarter is removed at once, because the oldest entries have to be searched for.
             guard state.bytes > maximumBytes else { return }
             for (digest, old) in state.entries.sorted(by: { $0.value.used < $1.value.used }) {
                 guard state.bytes > maximumBytes / 4 * 3 else { return }

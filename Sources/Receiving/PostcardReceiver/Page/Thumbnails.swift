@@ -77,7 +77,7 @@ struct Thumbnails: Sendable {
         guard file.size > 0 else { return .none }
         let hold = try await turn(on: connection)
         defer { withExtendedLifetime(hold) {} }
-        // // Another request for the same file may have made the thumbnail meanwhile.
+        // Another request for the same file may have made the thumbnail meanwhile.
         if let known = cache[file.sha256] { return known }
         let made = try await make(store.path(ofFile: index, of: id), logger: logger)
         cache.add(made, for: file.sha256)
@@ -100,7 +100,7 @@ struct Thumbnails: Sendable {
                     command + [path.string], without: [ChildProcess.options, "AWS_"],
                     maximumOutputBytes: Self.maximumBytes + 1)
             }
-            // // The system needed the memory. The thumbnail can be made another time.
+            // The system needed the memory. The thumbnail can be made another time.
             guard ending.status != Self.killedStatus else {
                 throw shares.usedUp(.thumbnails)
             }

@@ -144,7 +144,7 @@ enum PageLanguage: String, CaseIterable {
     /// The language that the client prefers (RFC 9110 §12.5.4), or English.
     init(acceptLanguage: String?) {
         let ranges = (acceptLanguage ?? "").split(separator: ",").compactMap(Self.range)
-        // // If two languages have the same weight, the first counts.
+        // If two languages have the same weight, the first counts.
         let best = ranges.filter { $0.weight > 0 }.reduce(nil as (language: PageLanguage, weight: Double)?) {
             best, range in
             (best?.weight ?? 0) < range.weight ? range : best

@@ -48,7 +48,7 @@ public import SystemPackage
 /// span in the trace that its header fields name, such as `traceparent` (W3C Trace Context). Spans contain no query, no
 /// secrets of a path, and no data of the form.
 public struct Receiver: Sendable {
-    /// Where a receiver keeps the uploads.
+    /// The place where a receiver keeps the uploads.
     public enum Storage: Sendable {
         /// A directory on this machine. No other receiver may use it.
         case directory(FilePath)
@@ -65,7 +65,7 @@ public struct Receiver: Sendable {
     public var retention: RetentionPolicy?
     /// The address to listen on. Defaults to `127.0.0.1`, which only this machine can reach.
     public var host = "127.0.0.1"
-    /// The port to listen on; 0 means any free one. Defaults to 8080.
+    /// The port to listen on; 0 means any free port. Defaults to 8080.
     public var port = 8080
     /// The options of the upload routes. By default, clients may read and delete uploads. If there are ``tokens``,
     /// clients need a token to do so.
@@ -100,9 +100,9 @@ public struct Receiver: Sendable {
     /// names or values of the form. The receiver's own failures are logged too.
     public var logger = Logger(label: "postcard.receiver")
 
-    /// The program that makes small pictures for the page, and its first arguments. It gets the path of a file as its
-    /// last argument, and writes a JPEG of that file to standard output. Defaults to `nil`: the page shows the files
-    /// themselves.
+    /// The program that makes small pictures for the page, and its first arguments. The program gets the path of a file
+    /// as its last argument, and writes a JPEG of that file to standard output. Defaults to `nil`: the page shows the
+    /// files themselves.
     package var thumbnailCommand: [String]?
 
     /// The endpoint that receives a message about each record. Defaults to `nil`: no messages.
@@ -172,7 +172,7 @@ public struct Receiver: Sendable {
         limits[.listeners] = LiveEvents.maximumListeners
         if let maximum = retention?.maximumBytes { limits[.excessBytes] = StoreLimit.tenth(of: maximum) }
         if !connections.trustedProxies.isEmpty {
-            // // A proxy's connections are not limited, and each of its clients takes a connection for a request. The
+            // A proxy's connections are not limited, and each of its clients takes a connection for a request. The
             // limit on requests therefore must not exceed the limit on connections.
             limits[.requests] = min(limits[.requests], limits[.connections])
         }
@@ -183,7 +183,7 @@ public struct Receiver: Sendable {
         }
         router.add(middleware: TraceMiddleware())
         router.add(middleware: RequestLog(report: onRequest))
-        // // Added before other middleware, because it records the requests that they refuse.
+        // Added before other middleware, because it records the requests that they refuse.
         if let inspector {
             router.add(
                 middleware: InspectionMiddleware(inspector: inspector, uploadPath: uploads.path, scheme: scheme))
@@ -217,7 +217,7 @@ public struct Receiver: Sendable {
                 allowed: judgesHost ? Set(allowedHosts.map(Authority.normalName)) : nil, meter: meter))
         router.add(
             middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
-        // // All routes are collected first, because forms may be posted to one of the receiver's own paths.
+        // All routes are collected first, because forms may be posted to one of the receiver's own paths.
         var routes = Routes<BasicRequestContext>()
         routes.addUploads(to: store, options: uploads, meter: meter, shares: shares, limit: keeper?.limit)
         addPages(

@@ -94,7 +94,7 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
                 line.upload = connection?.report.upload
                 line.fileCount = connection?.report.fileCount
             }
-            // // Other responses are short.
+            // Other responses are short.
             if request.method == .get { response.body = entry.watching(response.body) }
             return response
         } catch let problem as UploadProblem {

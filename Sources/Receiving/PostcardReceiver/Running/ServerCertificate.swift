@@ -30,7 +30,7 @@ public struct ServerCertificate: Sendable, Hashable {
         let key = try reading(privateKey, "private key") { try NIOSSLPrivateKey(bytes: $0, format: .pem) }
         let configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: certificates, privateKey: .privateKey(key))
-        // // Using both files is the only way to find out that the key belongs to another certificate.
+        // Using both files is the only way to find out that the key belongs to another certificate.
         do {
             _ = try NIOSSLContext(configuration: configuration)
         } catch {

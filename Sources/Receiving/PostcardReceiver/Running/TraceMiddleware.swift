@@ -30,7 +30,7 @@ struct TraceMiddleware<Context: RequestContext>: RouterMiddleware {
                 try await next(request, context)
             }
             work.note(response.status, route: context.endpointPath, of: request.method)
-            // // Other responses read nothing from the store.
+            // Other responses read nothing from the store.
             if request.method == .get { response.body = work.tracing(response.body) }
             return response
         } catch {

@@ -47,7 +47,7 @@ final class ChildProcess: Sendable {
         let child = ChildProcess()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { waiter in
-                // // The thread is blocked while the program runs, so it must not belong to a pool.
+                // The thread is blocked while the program runs, so it must not belong to a pool.
                 Thread.detachNewThread { child.run(arguments, environment, maximumOutputBytes, waiter) }
             }
         } onCancel: {
@@ -63,7 +63,7 @@ final class ChildProcess: Sendable {
             var output = OutputPipe(descriptor, maximumBytes: maximumOutputBytes)
             while !isCancelled, !Self.hasEnded(process), output.readPiece(waitingMilliseconds: Self.pauseMilliseconds) {
             }
-            // // A program that the system cannot end must not also keep a descriptor open.
+            // A program that the system cannot end must not also keep a descriptor open.
             if isCancelled { output.close() }
             Self.waitForEnd(of: process)
             let (ended, ending) = reap(process)
@@ -86,7 +86,7 @@ final class ChildProcess: Sendable {
     private func start(
         _ arguments: [String], _ environment: [String: String], _ waiter: Waiter
     ) throws -> (pid_t, output: FileDescriptor) {
-        // // Starting takes milliseconds. A cancellation waits for the start, and then knows which process to kill.
+        // Starting takes milliseconds. A cancellation waits for the start, and then knows which process to kill.
         try state.withLock { state in
             guard case .notStarted = state else { throw CancellationError() }
             let (output, input) = try FileDescriptor.pipe()
@@ -105,7 +105,7 @@ final class ChildProcess: Sendable {
 
     private static func hasEnded(_ process: pid_t) -> Bool {
         var information = siginfo_t()
-        // // The information is filled in only if the process has ended.
+        // The information is filled in only if the process has ended.
         return waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT | WNOHANG) == 0
             ? information.si_signo != 0 : errno != EINTR
     }
@@ -128,7 +128,7 @@ final class ChildProcess: Sendable {
             guard case .running(_, let waiter) = state else { return (nil, nil) }
             return (waiter, reaped < 0 ? Errno(rawValue: errno) : nil)
         }
-        // // If the process ignores SIGCHLD, the status is lost. A lost status must not look like success.
+        // If the process ignores SIGCHLD, the status is lost. A lost status must not look like success.
         if let error { return (waiter, .failure(error)) }
         let signal = status & 0x7F
         return (waiter, .success(signal == 0 ? (status >> 8) & 0xFF : 128 + signal))
@@ -154,8 +154,7 @@ final class ChildProcess: Sendable {
             case .over: return nil
             }
         }
-        // // The system cannot end some processes, such as a process that waits for a lost disk. They are not waited
-        // for.
+        // The system cannot end some processes, such as a process that waits for a lost disk. They are not waited for.
         waiter?.resume(throwing: CancellationError())
     }
 }
@@ -192,7 +191,7 @@ private struct OutputPipe {
     @discardableResult
     mutating func close() -> [UInt8] {
         guard let descriptor else { return beginning }
-        // // A process that was left behind may continue to write, so reading stops after enough bytes.
+        // A process that was left behind may continue to write, so reading stops after enough bytes.
         while beginning.count < maximumBytes, let count = readPiece(descriptor), count > 0 {}
         try? descriptor.close()
         self.descriptor = nil

@@ -47,7 +47,7 @@ public struct CommandScreening: Sendable, Hashable {
         let ending = try await run(on: path)
         switch ending.status {
         case 0:
-            // // The store would keep a different file than the one that was checked.
+            // The store would keep a different file than the one that was checked.
             guard try await onFileThread({ FileState(path) }) == before else {
                 throw ScreeningError("The command accepted a file that it took away or changed.")
             }

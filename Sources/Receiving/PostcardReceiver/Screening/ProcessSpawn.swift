@@ -32,11 +32,11 @@ enum ProcessSpawn {
         defer { posix_spawn_file_actions_destroy(&actions) }
         try check(posix_spawnattr_init(&attributes))
         defer { posix_spawnattr_destroy(&attributes) }
-        // // The output is duplicated first: in a server whose own standard input is closed, it may have that number.
+        // The output is duplicated first: in a server whose own standard input is closed, it may have that number.
         try check(posix_spawn_file_actions_adddup2(&actions, output.rawValue, 1))
         try check(posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0))
         var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
-        // // Libraries do not close all their descriptors on exec, and a command must not keep the server's sockets.
+        // Libraries do not close all their descriptors on exec, and a command must not keep the server's sockets.
         #if canImport(Darwin)
         flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
         try check(posix_spawn_file_actions_addinherit_np(&actions, 2))
@@ -91,11 +91,11 @@ enum ProcessSpawn {
             let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
             highest = names.lazy.compactMap { Int32($0) }.max() ?? 3
         } catch {
-            // // Only a system without /proc needs a guess.
+            // Only a system without /proc needs a guess.
             guard (error as? CocoaError)?.code == .fileReadNoSuchFile else { throw .tooManyOpenFiles }
             highest = 4096
         }
-        // // Closing a number above the limit of descriptors would be an error.
+        // Closing a number above the limit of descriptors would be an error.
         let limit = Int32(clamping: sysconf(Int32(_SC_OPEN_MAX)))
         return max(min(highest + 256, limit), 3)
     }

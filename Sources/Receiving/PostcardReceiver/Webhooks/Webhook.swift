@@ -51,10 +51,10 @@ package struct Webhook: Sendable {
         let received = id.time.formatted(.iso8601)
         var body = Array(#"{"type":"upload.received","timestamp":"\#(received)","data":"#.utf8)
         let reference = #"{"id":"\#(id)","received":"\#(received)","url":"\#(UploadRecord.url(of: id))"}"#
-        // // Endpoints pass messages on to chats and terminals without changes.
+        // Endpoints pass messages on to chats and terminals without changes.
         body += record.map { Array(DisplayText.escapingSteering(inJSON: $0).utf8) } ?? Array(reference.utf8)
         body += Array("}".utf8)
-        // // All attempts use the same identifier, so that the endpoint can recognize a message that it already has.
+        // All attempts use the same identifier, so that the endpoint can recognize a message that it already has.
         let message = "msg_\(id)"
         let timestamp = Int64(time.timeIntervalSince1970)
         let signatures = secrets.map { $0.signature(id: message, timestamp: timestamp, body: body) }

@@ -175,7 +175,7 @@ final class WebhookDeliverer: Service {
             continuation.yield(.outbox(.ended(id, outcome)))
             return
         }
-        // // An attempt that the shutdown interrupts is repeated after the next start.
+        // An attempt that the shutdown interrupts is repeated after the next start.
         if outcome == .delivered { await settle(id) }
     }
 

@@ -169,7 +169,7 @@ struct WebhookOutbox: Sendable {
         case .up(var failed):
             failed.insert(id)
             guard failed.count < options.failuresOfOutage else {
-                // // Another attempt may be in flight for some of the failed records.
+                // Another attempt may be in flight for some of the failed records.
                 held.append(contentsOf: waiting.map(\.id).filter(failed.contains).sorted() + [id])
                 waiting.removeAll { failed.contains($0.id) }
                 health = .down(failures: 0, next: now + options.firstProbe, probe: nil)
@@ -192,7 +192,7 @@ struct WebhookOutbox: Sendable {
         let attempts = (entries[id]?.attempts ?? 0) + 1
         entries[id] = Entry(attempts: attempts, failure: failure)
         wait(id, after: attempts, at: now, using: &random)
-        // // The next probe waits, because the store may not be able to read any record.
+        // The next probe waits, because the store may not be able to read any record.
         if case .down(let failures, _, id) = health {
             health = .down(failures: failures, next: now + options.firstProbe, probe: nil)
         }
@@ -220,7 +220,7 @@ struct WebhookOutbox: Sendable {
 
     private mutating func sends(at now: Instant) -> [UploadID] {
         if case .down(let failures, let next, nil) = health {
-            // // Any record can be the probe. A record that has not failed yet is best.
+            // Any record can be the probe. A record that has not failed yet is best.
             guard next <= now, inFlightCount == 0, let id = fresh.popFirst() ?? held.popFirst() ?? waiting.popLast()?.id
             else { return [] }
             health = .down(failures: failures, next: next, probe: id)

@@ -172,7 +172,7 @@ package enum ReceiverMetric: String, CaseIterable, Sendable {
     case fileWorkWaiting = "postcard_file_work_waiting"
     case startTime = "postcard_start_time_seconds"
 
-    /// What the metric measures, in a line.
+    /// A description of what the metric measures, in one line.
     package var help: String {
         switch self {
         case .uploadsReceived: "Forms that became records."

@@ -24,7 +24,7 @@ struct FramedBody: Sendable {
     /// the path.
     init(of request: IncomingRequest) {
         let parameters = Self.parameters(of: request)
-        // // The boundary cannot be guessed, so no body contains it.
+        // The boundary cannot be guessed, so no body contains it.
         let boundary = Boundary()
         var header = "Content-Disposition: form-data; name=\"\(Self.fieldName)\"\(parameters)\r\n"
         if let type = request.headers[.contentType], !type.isEmpty { header += "Content-Type: \(type)\r\n" }

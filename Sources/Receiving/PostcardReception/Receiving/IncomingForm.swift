@@ -144,7 +144,7 @@ final class IncomingForm {
         do {
             while let chunk = try await rest.next(isolation: #isolation) {
                 digestCheck?.add(chunk)
-                // // A longer body is refused, regardless of its digest.
+                // A longer body is refused, regardless of its digest.
                 guard bodyBytes <= maximumBodyBytes else { return }
             }
         } catch is RequestInterruption {
@@ -230,7 +230,7 @@ final class IncomingForm {
             try hold(bytes.count)
             // Emptied first, because an array with two owners is copied when it grows.
             part = .none
-            // // The capacity grows by a quarter, because an array that doubles is up to half empty.
+            // The capacity grows by a quarter, because an array that doubles is up to half empty.
             if value.capacity < value.count + bytes.count {
                 value.reserveCapacity(max(value.count + bytes.count, value.count / 4 * 5))
             }
@@ -276,7 +276,7 @@ final class IncomingForm {
             let charset = charsets[index] ?? charset
             guard field.bytes != nil || charset?.hidesInASCII == true else { continue }
             let bytes = field.content
-            // // The text is kept with the bytes, and may have three times their size.
+            // The text is kept with the bytes, and may have three times their size.
             try keep(3 * bytes.count)
             let text =
                 decoder.text(of: bytes, in: charset, repairing: true) ?? String(decoding: bytes, as: UTF8.self)

@@ -40,7 +40,7 @@ package struct IncomingChunks {
     private let read: (isolated (any Actor)?) async throws -> ByteBuffer?
 
     init<Chunks: AsyncIteratorProtocol>(_ chunks: Chunks) where Chunks.Element == ByteBuffer {
-        // // Only one task at a time has these chunks, as with the iterator itself.
+        // Only one task at a time has these chunks, as with the iterator itself.
         nonisolated(unsafe) var chunks = chunks
         read = { try await chunks.next(isolation: $0) }
     }
@@ -57,7 +57,7 @@ extension HTTPRequest {
 
     /// Checks the head of a request with a form, and returns its Content-Type.
     package func formContentType(limits: FormLimits) throws(UploadProblem) -> String {
-        // // The HTTP decoder has checked that the length is a number. A number that does not fit exceeds any limit.
+        // The HTTP decoder has checked that the length is a number. A number that does not fit exceeds any limit.
         if let length = headerFields[.contentLength], Int64(length).map({ $0 > limits.maximumBodyBytes }) ?? true {
             throw .bodyTooLarge(announced: length, limits: limits)
         }

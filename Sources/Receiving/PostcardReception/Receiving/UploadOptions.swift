@@ -99,7 +99,7 @@ public struct UploadOptions: Sendable {
     /// for no password: everyone who reaches them has this access.
     public var access = Access.none
 
-    /// What clients may do with stored uploads.
+    /// The access of clients to stored uploads.
     public struct Access: OptionSet, Sendable, Hashable {
         public let rawValue: Int
 
@@ -159,7 +159,7 @@ extension ShareLimits {
     ///   - connections: The maximum number of connections. Defaults to the number that the process may have open.
     package init(_ options: UploadOptions, connections: Int = OpenFiles.maximumConnections) {
         self.init(clientShare: options.clientShare)
-        // // Each upload and each response has one file open.
+        // Each upload and each response has one file open.
         let files = max(OpenFiles.forRequests(connections: connections) / 2, 1)
         self[.connections] = connections
         self[.proxiedConnections] = connections

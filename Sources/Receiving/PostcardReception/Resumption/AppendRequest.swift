@@ -42,7 +42,7 @@ struct AppendRequest {
             let saysIncomplete = [ResumptionVersion.interop3, .newest].contains { version in
                 fields.uploadCompleteness(in: version) == false
             }
-            // // The beginning of a form is not a form.
+            // The beginning of a form is not a form.
             guard !saysIncomplete else { throw .unknownResumptionVersion }
             return nil
         }

@@ -31,7 +31,7 @@ extension ResumableReception {
             }
             throw UploadProblem.mismatchingOffset(expected: offset, provided: append.offset)
         } catch let problem as UploadProblem where problem.isDigestMismatch && isWhole {
-            // // The client of the upload may not know its address.
+            // The client of the upload may not know its address.
             try await discard(upload)
             throw problem
         } catch let problem as FormProblem {
@@ -80,7 +80,7 @@ extension ResumableReception {
         let hold = try reception.shares.take(of: .uploads, on: connection)
         let start = ContinuousClock.now
         meter.begins()
-        // // The meter counts the bytes later, when the form is read.
+        // The meter counts the bytes later, when the form is read.
         defer {
             withExtendedLifetime(hold) {}
             meter.ended(bodyBytes: nil, after: start.duration(to: .now))
@@ -99,7 +99,7 @@ extension ResumableReception {
                 do {
                     try checker?.check(chunk)
                 } catch let problem as FormProblem where digestCheck != nil {
-                    // // The bytes may be corrupted. Their digest decides after all of them have arrived.
+                    // The bytes may be corrupted. Their digest decides after all of them have arrived.
                     formProblem = problem
                     checker = nil
                 }
@@ -125,7 +125,7 @@ extension ResumableReception {
                 $0.uploadOffset = append.offset
             }
         }
-        // // Even if the request failed, the client need not send the received bytes again.
+        // Even if the request failed, the client need not send the received bytes again.
         try await appender.finish()
         uploads.keep(checker, of: upload)
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
@@ -179,7 +179,7 @@ extension ResumableReception {
         head.headerFields[.wantReprDigest] = known.wantReprDigest
         let form = IncomingRequest(head, StoredFileBody(file: try await upload.openContent()))
         do {
-            // // The inspector shows the parts of a form only for a request that brought the whole form.
+            // The inspector shows the parts of a form only for a request that brought the whole form.
             let observer = isWhole ? connection?.report.observer : nil
             let received = try await reception.receive(
                 form, on: connection, observer: observer, under: known.key, logger: logger)
@@ -189,7 +189,7 @@ extension ResumableReception {
             await store(final, of: upload, logger)
             return .response(describe(response, length, version))
         } catch let problem as UploadProblem {
-            // // All bytes have arrived, so a form that is too large stays too large.
+            // All bytes have arrived, so a form that is too large stays too large.
             guard problem.isFinalForForm || problem.status == .contentTooLarge else {
                 return .refusedForm(problem, isFinal: false)
             }
@@ -203,7 +203,7 @@ extension ResumableReception {
             try await upload.finish(with: response, options: options)
             uploads.ended(upload)
         } catch {
-            // // If the client asks again, the form is read again, and its key leads to the same record.
+            // If the client asks again, the form is read again, and its key leads to the same record.
             logger.error("Could not store an upload's response", metadata: ["error": "\(error)"])
         }
     }

@@ -95,9 +95,9 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }) else {
             return try await receiveUnresumable(request, on: connection, logger: logger)
         }
-        // // If the head alone shows that the request is wrong, it is refused before an upload is created.
+        // If the head alone shows that the request is wrong, it is refused before an upload is created.
         let (form, checker) = try await naming(append.version, isOfForm: true, logger) {
-            // // The digests are compared after the bytes have arrived.
+            // The digests are compared after the bytes have arrived.
             _ = try DigestCheck(of: request, [.contentDigest, .reprDigest])
             return (try unfinishedForm(of: request), try reception.checker(for: request))
         }
@@ -140,7 +140,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
             let id = ResumptionID.random()
             var form = UnfinishedForm(
                 contentType: known.contentType,
-                // // Only the client knows the identifier, and so the key that is made of it.
+                // Only the client knows the identifier, and so the key that is made of it.
                 key: known.key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length,
                 reprDigest: request.headers[.reprDigest], wantReprDigest: request.headers[.wantReprDigest])
             form.fileParameters = known.fileParameters
@@ -149,7 +149,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
             uploads.keep(checker, of: upload)
             return upload
         } catch let error as UploadStoreError where error.code == .full && append.isComplete {
-            // // There may be room for the record itself.
+            // There may be room for the record itself.
             return nil
         } catch let problem as UploadProblem where problem.isOfShare && append.isComplete {
             return nil
@@ -262,7 +262,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
     private func progress(
         of upload: Uploads.Unfinished, _ version: ResumptionVersion, _ connection: (any RequestConnection)?
     ) async throws -> FormResponse {
-        // // The screening of a form may take long, and is not waited for.
+        // The screening of a form may take long, and is not waited for.
         if upload.lock.isFinishing, let response = try? await describe(upload, version, connection) { return response }
         return try await upload.lock.withLock { try await describe(upload, version, connection) }
     }

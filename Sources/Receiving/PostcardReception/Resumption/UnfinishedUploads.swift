@@ -135,7 +135,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
 
     /// Releases the room of an upload that is finished or discarded.
     func ended(_ upload: Store.Unfinished) {
-        // // The entry is released outside of the lock.
+        // The entry is released outside of the lock.
         let entry = table.withLock { $0.entries.removeValue(forKey: upload.id) }
         withExtendedLifetime(entry) {}
     }
@@ -220,7 +220,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
             table.lastLook = now
             return table.entries.values.map(\.upload).filter(\.lock.isIdle)
         }
-        // // Asking a distant store for many uploads would take too long.
+        // Asking a distant store for many uploads would take too long.
         let chosen = uploads.shuffled().prefix(Self.maximumLooks)
         return await withTaskGroup(of: Bool.self) { group in
             var isAny = false
@@ -269,7 +269,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
             _ = try await upload.lock.withLockIfIdle {
                 switch try? await upload.durableProgress() {
                 case .unfinished(let offset)? where offset > held(for: upload):
-                    // // Another process appended to it, and its client may be about to append more.
+                    // Another process appended to it, and its client may be about to append more.
                     adopt(upload, at: offset, for: nil)
                     return
                 case .finished: break

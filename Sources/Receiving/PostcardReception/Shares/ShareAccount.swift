@@ -167,7 +167,7 @@ package final class ShareAccount: Sendable {
                     guard let channel else { return false }
                     return state.connections.updateValue(ticket, forKey: ObjectIdentifier(channel)) == nil
                 }
-                // // A client that disconnects leaves the queue.
+                // A client that disconnects leaves the queue.
                 if let channel, isNew { channel.closeFuture.whenComplete { [self] _ in closed(channel) } }
                 if Task.isCancelled || channel?.isActive == false { leave(ticket) }
                 Self.resume(state.withLock { Self.serve(resource, &$0) })
@@ -197,7 +197,7 @@ package final class ShareAccount: Sendable {
 
     private func leave(_ ticket: Ticket) {
         let (continuation, served) = state.withLock { state in
-            // // Without a continuation, the request does not wait yet, or no longer.
+            // Without a continuation, the request does not wait yet, or no longer.
             let continuation = state.waiting.removeValue(forKey: ticket)
             state.pools[ticket.resource.rawValue].leave(ticket.number)
             return (continuation, Self.serve(ticket.resource, &state))
@@ -227,7 +227,7 @@ package final class ShareAccount: Sendable {
     {
         let problem: UploadProblem
         switch refusal {
-        // // No address can influence how fast uploads are removed.
+        // No address can influence how fast uploads are removed.
         case .ofAddress where resource == .excessBytes: problem = resource.usedUp(total: limits[resource])
         case .ofAddress(let limit): problem = resource.shareUsedUp(limit: limit)
         case .ofAll:

@@ -163,11 +163,11 @@ struct SharePool<Owner: Sendable>: Sendable {
     ) throws(Refusal) -> Int {
         let held = holder.map { holders.values[$0].held } ?? 0
         let items = (holder.map { holders.values[$0].items } ?? 0) + (isNewItem ? 1 : 0)
-        // // The amount that would be open to the address if it held nothing.
+        // The amount that would be open to the address if it held nothing.
         let limit = limit(of: peer, open: max(free - reserve, 0) + held, items: items) ?? held + max(free, 0)
         let rest = limit - held
         guard amounts.lowerBound <= free, amounts.lowerBound <= rest else {
-            // // Even if others gave back or lost everything, the rest would not be enough.
+            // Even if others gave back or lost everything, the rest would not be enough.
             let most = self.limit(of: peer, open: total - reserve, items: items)
             if let most, amounts.lowerBound > most { throw .ofAddress(limit: limit) }
             throw held == 0 || amounts.lowerBound > free ? .ofAll : .ofAddress(limit: limit)
@@ -222,8 +222,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         guard let waiter = waiters.removeValue(forKey: number), var holder = holders.removeValue(forKey: waiter.peer)
         else { return }
         holder.waiting -= 1
-        // // Searching a long queue for each number would be slow, so the numbers of requests that have left are
-        // removed together.
+        // Searching a long queue for each number would be slow, so the numbers of requests that have left are removed
+        // together.
         if holder.queue.count > 2 * holder.waiting + 16 {
             let waiters = waiters
             holder.queue.removeAll { waiters[$0] == nil }

@@ -53,7 +53,7 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     /// The smallest useful amount of the resource.
     package var unit: Int {
         switch self {
-        // // The smallest piece in which a stored file is read.
+        // The smallest piece in which a stored file is read.
         case .responseBytes: 4 << 10
         // A small form in three blocks of a disk.
         case .excessBytes: 12 << 10
@@ -85,7 +85,7 @@ package struct ShareLimits: Sendable {
     }
 
     func pool<Owner>(of resource: SharedResource) -> SharePool<Owner> {
-        // // Every file waits for its turn, so one client may use all processors that no other client needs.
+        // Every file waits for its turn, so one client may use all processors that no other client needs.
         let share = [.screenings, .thumbnails].contains(resource) ? 1 : clientShare
         return SharePool(total: self[resource], share: share, unit: resource.unit)
     }
@@ -220,7 +220,7 @@ package enum OpenFiles {
     /// The current limit of the process.
     private static var maximum: Int {
         var limit = rlimit()
-        // // A limit of more than a million counts as no limit.
+        // A limit of more than a million counts as no limit.
         return getrlimit(resource, &limit) == 0 ? Int(min(limit.rlim_cur, 1 << 20)) : 1024
     }
 

@@ -94,7 +94,7 @@ package final class StoreLimit: Sendable {
                 return state.lastNumber
             }
             defer { self.state.withLock { _ = $0.waiting.removeValue(forKey: number) } }
-            // // There may be room since the first attempt.
+            // There may be room since the first attempt.
             continuation.yield()
             for await _ in changes {
                 if let place = self.placeNow(bytes, of: peer) { return place }
@@ -160,7 +160,7 @@ package final class StoreLimit: Sendable {
     /// - Parameter enter: Adds the arrivals to the ledger. Returns the number of bytes in the ledger, and of the newest
     ///   upload.
     package func update(_ enter: ([Arrival]) -> (all: Int128, newest: Int64)) {
-        // // These shares are released outside of the lock.
+        // These shares are released outside of the lock.
         var released: [ShareAccount.Hold] = []
         state.withLock { state in
             for arrival in state.arrivals { state.arrivingBytes -= Int128(arrival.bytes) }

@@ -41,7 +41,7 @@ public struct PresignedForms: Sendable {
             limits[.screenings] = options.maximumConcurrentScreenings
             return Screening(timeLimit: options.screeningTimeout, ShareAccount(limits), screen: screen)
         }
-        // // The rules for the bucket's own prefix apply.
+        // The rules for the bucket's own prefix apply.
         if !options.keyPrefix.isEmpty { _ = try S3Bucket("s3://bucket/\(options.keyPrefix)") }
         guard let endpoint = options.endpoint else {
             signing = store.objects
@@ -118,7 +118,7 @@ public struct PresignedForms: Sendable {
             return type.value
         }
         if options.contentTypes.contains(.any) { return nil }
-        // // If only one type is accepted, the client need not name it.
+        // If only one type is accepted, the client need not name it.
         guard let only = options.contentTypes.first, options.contentTypes.count == 1, only.isExact else {
             throw .typeNotAccepted(nil, options.contentTypes)
         }
@@ -138,7 +138,7 @@ public struct PresignedForms: Sendable {
     ///   another file, or the file is not accepted; `UploadStoreError` if the store fails.
     public func record(ofObject key: String, etag: String? = nil, size: Int64? = nil) async throws -> CommittedUpload {
         let start = store.objects.bucket.prefix + ObjectName.arriving + folder
-        // // Objects in folders below belong to other forms, which may have other rules.
+        // Objects in folders below belong to other forms, which may have other rules.
         guard key.hasPrefix(start), ObjectName.isRandom(key.dropFirst(start.count)) else {
             throw UploadProblem.foreignKey(key)
         }
@@ -151,7 +151,7 @@ public struct PresignedForms: Sendable {
         } catch let problem as UploadProblem where problem == .formUsed {
             throw problem
         } catch {
-            // // Another receiver got a report too, and has already removed the object.
+            // Another receiver got a report too, and has already removed the object.
             if let known = try await known(report) { return known }
             throw error
         }
@@ -174,7 +174,7 @@ public struct PresignedForms: Sendable {
         guard case .taken(let entry) = try await storing({ try await store.keys.current(report.key.digest) }),
             let record = try await store.record(entry.id)
         else { return nil }
-        // // Without an ETag, the report is about the file that is stored now, if it was not removed.
+        // Without an ETag, the report is about the file that is stored now, if it was not removed.
         let etag =
             if let etag = report.etag {
                 etag
@@ -196,7 +196,7 @@ public struct PresignedForms: Sendable {
             .flatMap { try? JSONDecoder().decode(FormFacts.self, from: $0) }
         let fields = facts?.fields.map { UploadRecord.Field(name: $0.name, value: $0.value) } ?? []
         let upload = try await store.beginUpload(under: report.key, announcedBytes: head.size)
-        // // Another report of the file was handled first.
+        // Another report of the file was handled first.
         guard upload.isKept else {
             guard let known = try await known(report) else { throw UploadStoreError.deletedMeanwhile }
             return known
@@ -209,7 +209,7 @@ public struct PresignedForms: Sendable {
             }
             let committed = try await upload.commit(
                 fields: fields, parts: fields.indices.map(UploadRecord.Part.field) + [.file(0)])
-            // // If this fails, the sweep removes the object.
+            // If this fails, the sweep removes the object.
             try? await remove(name, head)
             return committed
         } catch let error as UploadStoreError {

@@ -28,7 +28,7 @@ final class MemoryBudget: Sendable {
 
     private let state: Mutex<State>
     private let blockBytes: Int
-    /// How long a client may take to fill a block while others wait for one.
+    /// How long a client may take to fill a block while other uploads wait for a block.
     private let patience: Duration
 
     private let surroundings: Surroundings
@@ -122,7 +122,7 @@ final class MemoryBudget: Sendable {
     }
 
     private func forget(_ id: Int) {
-        // // The entry is released outside of the lock.
+        // The entry is released outside of the lock.
         let gathering = state.withLock { $0.gathering.removeValue(forKey: id) }
         withExtendedLifetime(gathering) {}
     }
@@ -130,7 +130,7 @@ final class MemoryBudget: Sendable {
     private func giveBack(_ id: Int, _ memory: ByteBuffer) {
         forget(id)
         var memory = memory
-        // // The memory is not cleared, because a request that has just ended may still use the bytes.
+        // The memory is not cleared, because a request that has just ended may still use the bytes.
         memory.moveReaderIndex(to: 0)
         memory.moveWriterIndex(to: 0)
         let next: CheckedContinuation<Bool, Never>? = state.withLock { [memory] state in
@@ -172,7 +172,7 @@ final class MemoryBudget: Sendable {
                 return slow.sorted { $0.since < $1.since }.prefix(state.waiting.count).map(\.reclaim)
             }
             guard let asked else { return }
-            // // Called outside of the lock, because the closures give blocks back.
+            // Called outside of the lock, because the closures give blocks back.
             for reclaim in asked { reclaim() }
         }
     }

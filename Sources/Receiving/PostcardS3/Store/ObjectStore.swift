@@ -106,7 +106,7 @@ struct ObjectStore: Sendable {
     func head(_ key: String) async throws -> ObjectHead? {
         try await found {
             let response = try await connection.response(to: S3Request(method: .HEAD, key: prefix + key))
-            // // A missing length must not count as 0: an empty object marks a deleted record or a free key.
+            // A missing length must not count as 0: an empty object marks a deleted record or a free key.
             guard response.headers.first(name: "content-length").flatMap({ Int64($0) }) != nil else {
                 throw S3Error.unexpected(
                     "The answer to a HEAD of \(address(of: key)) does not say the object's size.",
@@ -188,11 +188,11 @@ struct ObjectStore: Sendable {
             return ListedObject(key: String(key.dropFirst(self.prefix.count)), size: size, modified: modified)
         }
         let isTruncated = root.text(of: "IsTruncated") == "true"
-        // // Callers treat objects that are not listed as removed.
+        // Callers treat objects that are not listed as removed.
         if isTruncated, objects.isEmpty {
             throw S3Error.unexpected("A listing of \(endpoint) has no entries, and says that there are more.")
         }
-        // // Otherwise a loop over all pages would not end.
+        // Otherwise a loop over all pages would not end.
         if isTruncated, let last, let end = objects.last?.key, end <= last {
             throw S3Error.unexpected(
                 "A listing behind \(address(of: last)) has nothing behind it, and says that there are more.")

@@ -56,7 +56,7 @@ final class ObjectWriter {
             case .needsBlock:
                 try await takeBlock()
             case .isFull:
-                // // The bytes that were set aside come first.
+                // The bytes that were set aside come first.
                 if gathering.asideBytes > 0 {
                     gathering.setAside()
                 } else {
@@ -73,7 +73,7 @@ final class ObjectWriter {
     /// Reads back the bytes that were set aside, and sends them as parts, except for the last bytes.
     private func readBack() async throws {
         guard let objects else { return }
-        // // Kept until all bytes are read back, so that `cancel()` removes the objects after an error.
+        // Kept until all bytes are read back, so that `cancel()` removes the objects after an error.
         var aside = gathering.beginReadingBack()
         defer { gathering.endReadingBack(keeping: aside) }
         var pieces: [ObjectFile.Piece] = []
@@ -86,8 +86,7 @@ final class ObjectWriter {
         let partBytes = objects.surroundings.partBytes
         var offset: Int64 = 0
         while offset < file.size {
-            // // The block is taken first, so that an upload that waits for a block does not hold bytes that it has
-            // read.
+            // The block is taken first, so that an upload that waits for a block does not hold bytes that it has read.
             guard let room = gathering.room(upTo: partBytes) else {
                 try await takeBlock()
                 continue
@@ -127,7 +126,7 @@ final class ObjectWriter {
     func finish() async throws -> (size: Int64, sha256: String) {
         let result = (size: size, sha256: hash.finalize().hexadecimal)
         guard let objects, size > 0 else { return result }
-        // // From here on the upload waits for the store, and not for the client.
+        // From here on the upload waits for the store, and not for the client.
         gathering.beginSending()
         while gathering.asideBytes > 0 { try await readBack() }
         if let upload = parts {
@@ -254,7 +253,7 @@ extension ObjectWriter {
         /// - Returns: The bytes that were set aside. They must be gathered again before all later bytes.
         func beginReadingBack() -> [Aside] {
             state.withLock { state in
-                // // The bytes in memory follow those that are already set aside.
+                // The bytes in memory follow those that are already set aside.
                 setAside(&state)
                 state.isReadingBack = true
                 defer { state.aside = [] }

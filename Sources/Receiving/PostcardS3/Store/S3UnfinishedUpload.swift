@@ -47,7 +47,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     public func durableProgress() async throws -> UnfinishedUploadProgress {
         let progress = try await storing { try await current() }
         return state.withLock { state in
-            // // Another request may have asked later and have newer information.
+            // Another request may have asked later and have newer information.
             if progress.isLater(than: state.progress) { state.progress = progress }
             return state.progress
         }
@@ -56,14 +56,14 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     private func current() async throws -> UnfinishedUploadProgress {
         guard progress != .gone else { return .gone }
         let known = offset
-        // // Listed before the end is read: bytes are only removed after the end is stored. If there is no end, the
+        // Listed before the end is read: bytes are only removed after the end is stored. If there is no end, the
         // listing therefore has all bytes that were stored before.
         let listing = try await objects.listing()
         switch try await objects.end() {
         case .discarded: return .gone
         case .finished(let response):
             if let record = response.record, try await store.keys.state(of: record) != .live {
-                // // Nothing of a deleted record may remain.
+                // Nothing of a deleted record may remain.
                 try await objects.discard()
                 return .gone
             }
@@ -72,7 +72,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
             if let length = listing.length {
                 state.withLock { $0.length = min($0.length ?? length, length) }
             }
-            // // The client was told that these bytes are stored, so it cannot be asked for them again.
+            // The client was told that these bytes are stored, so it cannot be asked for them again.
             guard let offset = try await objects.end(of: listing.chunks) else { return .gone }
             guard offset >= known else {
                 throw UploadStoreError(.unavailable, "The object store does not list what was stored.")
@@ -101,7 +101,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     public func openContent() async throws -> any StoredFile {
         let pieces = try await storing { try await objects.pieces(of: objects.listing().chunks) }
         let file = ObjectFile(store.objects, pieces)
-        // // While another receiver removes the chunks, the listing may only have the last ones.
+        // While another receiver removes the chunks, the listing may only have the last ones.
         let isWhole =
             zip(pieces, pieces.dropFirst()).allSatisfy { $0.end == $1.offset } && pieces.first?.offset ?? 0 == 0
         guard isWhole, file.size == offset else {

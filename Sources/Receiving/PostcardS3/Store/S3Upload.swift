@@ -84,7 +84,7 @@ public final class S3Upload: PendingUpload {
                     try await reading.read(copy, copied, from: store.objects)
                 }
             } catch {
-                // // The copy may be large, and the sweep waits for a day.
+                // The copy may be large, and the sweep waits for a day.
                 await remove([copy])
                 throw error
             }
@@ -112,7 +112,7 @@ public final class S3Upload: PendingUpload {
         fields: [UploadRecord.Field], parts: [UploadRecord.Part]
     ) async throws -> CommittedUpload {
         self.parts = parts
-        // // After this time the sweep may remove the files. The signature of the commit has this time too.
+        // After this time the sweep may remove the files. The signature of the commit has this time too.
         guard begun.duration(to: store.objects.surroundings.now()) < S3UploadStore.maximumUploadTime else {
             throw UploadStoreError(.unavailable, "The upload took too long.", advice: "Send it again.")
         }
@@ -120,9 +120,9 @@ public final class S3Upload: PendingUpload {
         let committed = try await storing {
             if let key { return try await commit(fields, under: key, signed) }
             let record = newRecord(fields)
-            // // Not even a refusal proves that there is no record: an earlier try may have made it.
+            // Not even a refusal proves that there is no record: an earlier try may have made it.
             outcome = .unknown
-            // // If the object already exists, an earlier try of the request made it: no other upload uses the name.
+            // If the object already exists, an earlier try of the request made it: no other upload uses the name.
             _ = try await store.objects.create(
                 ObjectName.record(record.id), record.jsonBuffer(), signed: signed)
             return CommittedUpload(record)
@@ -156,8 +156,8 @@ public final class S3Upload: PendingUpload {
                 }
                 known = nil
                 if let made = try await ownRecord(entry, fields, signed) { return CommittedUpload(made) }
-                // // Another upload has the name, so no request of this upload can make a record under it. This is not
-                // set before the entry is read, because an earlier try of this commit may have made the record.
+                // Another upload has the name, so no request of this upload can make a record under it. This is not set
+                // before the entry is read, because an earlier try of this commit may have made the record.
                 outcome = .open
             case .taken(let entry):
                 if entry.id.randomText == draft.randomText { return CommittedUpload(record(entry, fields)) }
@@ -187,7 +187,7 @@ public final class S3Upload: PendingUpload {
     private func newRecord(_ fields: [UploadRecord.Field]) -> UploadRecord {
         let now = store.objects.bucket.clock()
         let milliseconds = store.identifiers.nextMilliseconds(now: Int64(now.timeIntervalSince1970 * 1000))
-        // // Rounded to the second, as it is stored, so that a repetition can be compared with it.
+        // Rounded to the second, as it is stored, so that a repetition can be compared with it.
         let received = Date(timeIntervalSince1970: now.timeIntervalSince1970.rounded(.down))
         return record(draft.moved(to: milliseconds), received, fields)
     }
@@ -206,7 +206,7 @@ public final class S3Upload: PendingUpload {
     public func discard() async {
         await writer?.cancel()
         writer = nil
-        // // If a record may exist, its files stay. If none exists, the sweep removes them.
+        // If a record may exist, its files stay. If none exists, the sweep removes them.
         guard isKept, case .open = outcome else { return }
         outcome = .settled
         await remove(contents.indices.filter { contents[$0].size > 0 }.map { ObjectName.file($0, of: draft) })

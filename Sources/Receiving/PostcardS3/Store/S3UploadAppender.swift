@@ -77,7 +77,7 @@ public struct S3UploadAppender: UploadAppender {
                 try await appender.chunks.stored()
             }
         } catch {
-            // // The next request asks for the offset, so no chunk of this request may still be in flight.
+            // The next request asks for the offset, so no chunk of this request may still be in flight.
             try? await chunks.stored()
             throw error
         }
@@ -111,7 +111,7 @@ public struct S3UploadAppender: UploadAppender {
             try await storing { try await body(&self) }
         } catch {
             failure = error
-            // // No later request can continue with these bytes.
+            // No later request can continue with these bytes.
             await held?.cancel()
             held = nil
             throw error
@@ -174,7 +174,7 @@ private final class ChunkGathering: Sendable {
     }
 
     func removeGathered() -> ByteBuffer {
-        // // Revertible bytes have no block.
+        // Revertible bytes have no block.
         state.withLock { $0.gathered.take().bytes }
     }
 
@@ -200,7 +200,7 @@ private final class ChunkGathering: Sendable {
             let (offset, earlier) = (state.start, state.sending)
             let (body, block) = state.gathered.take()
             state.start += Int64(body.readableBytes)
-            // // Not a child of the request's task, which is cancelled when the client disconnects.
+            // Not a child of the request's task, which is cancelled when the client disconnects.
             state.sending = Task(executorPreference: surroundings.executor) { [upload, name] in
                 defer { withExtendedLifetime(block) {} }
                 try await earlier?.value

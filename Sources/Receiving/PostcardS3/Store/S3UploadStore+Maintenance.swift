@@ -36,7 +36,7 @@ extension S3UploadStore {
         try await storing {
             var sizes: [UploadID: Int64] = [:]
             var uploads: [Substring: UploadID] = [:]
-            // // Records are listed first: all files of a record are stored before the record.
+            // Records are listed first: all files of a record are stored before the record.
             try await objects.listAll(ObjectName.records) { page in
                 for object in page.objects where object.size > 0 {
                     guard let id = ObjectName.id(ofRecord: object.key) else { continue }
@@ -95,7 +95,7 @@ extension S3UploadStore {
 
     func sweep(_ times: SweepTimes) async throws {
         try await storing {
-            // // Only files are removed that were old before the records were listed: if such a file has a record, the
+            // Only files are removed that were old before the records were listed: if such a file has a record, the
             // listing has it, because an upload of that age can no longer be committed.
             let start = try await objects.list(ObjectName.records, limit: 1).time
             let named = try await sweepRecords(times)
@@ -125,7 +125,7 @@ extension S3UploadStore {
         func removeOld() async throws {
             guard let random = files.first.flatMap({ ObjectName.randomText(ofFile: $0.key) }) else { return }
             if named.contains(random) {
-                // // The bytes of these objects are in the file. The request to remove them may have failed, or a
+                // The bytes of these objects are in the file. The request to remove them may have failed, or a
                 // repetition of the request that stored them may have come after it.
                 for file in files where ObjectName.isAside(file.key) && file.modified < limit {
                     try await objects.delete(file.key)
@@ -158,11 +158,11 @@ extension S3UploadStore {
                 named.insert(id.randomText)
                 guard object.size == 0 else { continue }
                 let age = page.time.timeIntervalSince(object.modified)
-                // // The key is freed first, because its object also has the record's text.
+                // The key is freed first, because its object also has the record's text.
                 try await keys.freeKey(objects.head(object.key)?.metadata ?? [:])
                 guard age > times.openFiles else { continue }
                 try await removeFiles(of: id)
-                // // The mark is removed last: after that, nothing shows that there was a record.
+                // The mark is removed last: after that, nothing shows that there was a record.
                 if age > times.mark { try await objects.delete(object.key) }
             }
         }
@@ -216,8 +216,8 @@ extension S3UploadStore {
         for (id, summary) in uploads {
             let upload = UnfinishedObjects(objects: objects, id: String(id))
             guard summary.parts.contains("form") else {
-                // // The upload was discarded, and no request that began before is still accepted. Or the object is
-                // from a request that came much later.
+                // The upload was discarded, and no request that began before is still accepted. Or the object is from a
+                // request that came much later.
                 if now.timeIntervalSince(summary.newest) > times.orphan { try await objects.deleteAll(upload.folder) }
                 continue
             }

@@ -73,7 +73,7 @@ struct StoredKeys: Sendable {
     /// Looks up the record of a key. Lists the record if the process that committed it was stopped before it did so.
     func current(_ key: String) async throws -> Current {
         let seen = objects.bucket.clock()
-        // // Most keys have no generation or only one.
+        // Most keys have no generation or only one.
         guard let head = try await objects.head(ObjectName.key(key, generation: 0)) else { return .free(generation: 0) }
         if let entry = try await live(key, 0, head, seen) { return .taken(entry) }
         let generation = try await lastGeneration(of: key)
@@ -122,7 +122,7 @@ struct StoredKeys: Sendable {
         let name = ObjectName.record(id)
         guard let head = try await objects.head(name), head.size > 0 else { return false }
         let metadata = head.metadata.filter { ["key", "generation"].contains($0.key) }
-        // // A store may drop one of two simultaneous writes, and still answer that both succeeded.
+        // A store may drop one of two simultaneous writes, and still answer that both succeeded.
         for _ in 0..<5 {
             try await objects.put(name, ByteBuffer(), metadata: metadata)
             if try await objects.head(name)?.size == 0 { break }

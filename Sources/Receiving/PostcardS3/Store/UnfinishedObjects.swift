@@ -57,7 +57,7 @@ struct UnfinishedObjects: Sendable {
     // MARK: - Facts
 
     func create(_ facts: UnfinishedFacts) async throws {
-        // // If the object already exists, an earlier try of the request made it: no other upload has the identifier.
+        // If the object already exists, an earlier try of the request made it: no other upload has the identifier.
         _ = try await objects.create(ObjectName.form(ofUnfinished: id), ByteBuffer(bytes: JSONEncoder().encode(facts)))
     }
 
@@ -95,7 +95,7 @@ struct UnfinishedObjects: Sendable {
                 if let offset = ObjectName.offset(ofChunk: object.key) {
                     listing.chunks.append(Chunk(offset: offset, size: object.size))
                 } else if let length = ObjectName.length(ofKey: object.key) {
-                    // // Requests that state different lengths are refused sooner or later.
+                    // Requests that state different lengths are refused sooner or later.
                     listing.length = min(listing.length ?? .max, length)
                 }
             }
@@ -156,7 +156,7 @@ struct UnfinishedObjects: Sendable {
         var metadata = fields
         metadata["append"] = append
         guard case .exists = try await objects.create(key, bytes, metadata: metadata) else { return }
-        // // An earlier try of this request may have created the chunk.
+        // An earlier try of this request may have created the chunk.
         guard try await objects.head(key)?.metadata["append"] == append else { throw UploadStoreError.overtaken }
     }
 
@@ -174,7 +174,7 @@ struct UnfinishedObjects: Sendable {
     /// - Throws: An error if the response could not be stored. Bytes that could not be removed are left to the sweep.
     func finish(_ response: FinalResponse, _ logger: Logger) async throws {
         let json = try ByteBuffer(bytes: JSONEncoder().encode(response))
-        // // If the response already exists, another receiver has finished the upload.
+        // If the response already exists, another receiver has finished the upload.
         _ = try await objects.create(ObjectName.end(ofUnfinished: id), json)
         do {
             try await removeBytes()

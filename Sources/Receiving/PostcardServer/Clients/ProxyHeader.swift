@@ -71,10 +71,10 @@ enum ProxyHeader: Hashable {
         switch family {
         case 0x11: addressBytes = 4
         case 0x21: addressBytes = 16
-        // // Unix sockets, datagrams, and unknown families: the connection's own address is used.
+        // Unix sockets, datagrams, and unknown families: the connection's own address is used.
         default: return .ownConnection
         }
-        // // The block has the source, the destination, and a port for each.
+        // The block has the source, the destination, and a port for each.
         guard block.count >= 2 * addressBytes + 4 else { throw .tooShort }
         return IPAddress(bytes: block.prefix(addressBytes)).map(ProxyHeader.client) ?? .ownConnection
     }

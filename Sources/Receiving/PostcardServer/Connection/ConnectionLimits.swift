@@ -114,7 +114,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
             count.value.isWaiting = false
             guard count.value.state == .full, server.isActive else { return }
             shares.makeRoom(in: .connections)
-            // // Connections of a proxy count for the clients that their PROXY headers name.
+            // Connections of a proxy count for the clients that their PROXY headers name.
             shares.makeRoom(in: .proxiedConnections)
             if isFull { waitForRoom(server) } else { resume(server) }
         }

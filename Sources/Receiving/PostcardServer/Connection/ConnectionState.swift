@@ -155,7 +155,7 @@ struct ConnectionState {
             phase = .lastResponse(exchange.drain)
             return exchange.input == .malformed ? .writeMalformedRequest : .writeAsLast
         }
-        // // The request is not complete: the next bytes of the connection are the rest of a body that is not needed.
+        // The request is not complete: the next bytes of the connection are the rest of a body that is not needed.
         let isEarly = exchange.input == .inBody || exchange.input == .interrupted
         guard isLast || (exchange.awaitingResponse == 1 && (isEarly || exchange.isFinal)) else { return .write }
         phase = .lastResponse(exchange.drain)

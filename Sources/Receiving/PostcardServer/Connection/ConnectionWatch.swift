@@ -24,7 +24,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // // This applies to all streams of the connection: each stream then notices its progress as the client reads.
+        // This applies to all streams of the connection: each stream then notices its progress as the client reads.
         SocketProgress.limitUnsentBytes(of: context.channel)
         close(after: options.idleTimeout)
     }
@@ -35,7 +35,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // // The first request may take as long as on a connection without TLS.
+        // The first request may take as long as on a connection without TLS.
         if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, handlers == 0 {
             close(after: options.idleTimeout)
         }

@@ -29,7 +29,7 @@ extension HTTPServerBuilder {
         onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) throws -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            // // Streams in progress are not interrupted after a GOAWAY: ConnectionHandler ends slow ones, as over
+            // Streams in progress are not interrupted after a GOAWAY: ConnectionHandler ends slow ones, as over
             // HTTP/1.1.
             let streams = HTTP2ChannelConfiguration(
                 idleTimeout: options.keepAliveTimeout, gracefulCloseTimeout: nil,

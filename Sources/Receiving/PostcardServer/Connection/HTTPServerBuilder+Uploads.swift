@@ -53,7 +53,7 @@ extension HTTPServerBuilder {
             let named = options.usesProxyProtocol ? await ProxyHeaderHandler.client(of: channel) : nil
             let client = RequestClient(
                 of: request.headers, from: named.map(ConnectionPeer.address) ?? ConnectionPeer(channel),
-                // // If a proxy names no client, the fields are those that the client wrote.
+                // If a proxy names no client, the fields are those that the client wrote.
                 trusting: options.usesProxyProtocol && named == nil ? [] : options.trustedProxies)
             let connection = UploadConnection(channel: channel, client: client)
             let hold: ShareAccount.Hold?
@@ -74,13 +74,13 @@ extension HTTPServerBuilder {
                 if connection.isStream { try await connection.endStream() }
                 return
             }
-            // // The files are also removed if the response fails or its task is cancelled.
+            // The files are also removed if the response fails or its task is cancelled.
             defer { connection.files.remove() }
             try await UploadConnection.$current.withValue(connection) {
                 guard let writer = writer.take() else { return }
                 try await responder(request, writer, channel)
             }
-            // // A stream keeps its memory until its client opens a window for the response.
+            // A stream keeps its memory until its client opens a window for the response.
             if connection.isStream { try await connection.endStream() }
             withExtendedLifetime(hold) {}
         }

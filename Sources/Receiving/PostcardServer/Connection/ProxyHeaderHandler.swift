@@ -166,7 +166,7 @@ struct ProxiedConnection<Base: ServerChildChannel>: ServerChildChannel {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
         guard options.usesProxyProtocol else { return base.setup(channel: channel, logger: logger) }
         do {
-            // // Added before the handlers of TLS and HTTP, which the base adds behind it.
+            // Added before the handlers of TLS and HTTP, which the base adds behind it.
             let handler = ProxyHeaderHandler(options: options, shares: shares, refusals: refusals, logger: logger)
             try channel.pipeline.syncOperations.addHandler(handler)
         } catch {

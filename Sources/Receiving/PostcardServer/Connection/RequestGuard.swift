@@ -75,7 +75,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
             }
         case .head(var head):
             current = awaitingResponse.popFirst() ?? Asked()
-            // // With this version, the encoder sends no chunks.
+            // With this version, the encoder sends no chunks.
             if current.isOld { head.version = .http1_0 }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body:

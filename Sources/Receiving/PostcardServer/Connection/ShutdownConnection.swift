@@ -23,8 +23,8 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 
     func handle(value: Base.Value, logger: Logger) async {
-        // // A single task that can be cancelled. A task group with a second task that waits for the shutdown would
-        // cost several kilobytes per connection.
+        // A single task that can be cancelled. A task group with a second task that waits for the shutdown would cost
+        // several kilobytes per connection.
         let serving = Task { await base.handle(value: value, logger: logger) }
         await withTaskCancellationHandler {
             await withGracefulShutdownHandler {
@@ -41,7 +41,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     private func cut(_ channel: any Channel, servedBy serving: Task<Void, Never>) {
         let cut = channel.eventLoop.scheduleTask(in: TimeAmount(timeout)) {
             channel.pipeline.fireUserInboundEventTriggered(ConnectionCut.Event())
-            // // If the task were cancelled before the connection is closed, the body would seem complete.
+            // If the task were cancelled before the connection is closed, the body would seem complete.
             channel.closeFuture.whenComplete { _ in serving.cancel() }
         }
         Task {
@@ -90,7 +90,7 @@ struct SharedReceiveBuffers: RecvByteBufferAllocator {
     private var size: Int {
         var share = Self.maximumBytes
         let connections = Self.connections.load(ordering: .relaxed)
-        // // A power of two, like all capacities.
+        // A power of two, like all capacities.
         while share > Self.minimumBytes, share * connections > Self.sharedBytes { share /= 2 }
         return min(adaptive.nextBufferSize() ?? share, share)
     }

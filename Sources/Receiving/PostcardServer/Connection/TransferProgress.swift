@@ -49,7 +49,7 @@ struct ResponseProgress {
     mutating func check(
         at now: NIODeadline, acknowledged: UInt64?, isStream: Bool, isClosing: Bool
     ) -> Duration? {
-        // // The system accepts large pieces at once, and then nothing until much of them was read.
+        // The system accepts large pieces at once, and then nothing until much of them was read.
         if let bytes = acknowledged, bytes != acknowledgedBytes {
             pause = options.pause(afterReading: bytes - min(acknowledgedBytes ?? 0, bytes))
             acknowledgedBytes = bytes
@@ -60,7 +60,7 @@ struct ResponseProgress {
             response: stalledSince.duration(to: now), connection: unacknowledgedSince.duration(to: now),
             isStream: isStream)
         let rest = stall.rest(of: allowed)
-        // // Checked often enough to know when the client last read something.
+        // Checked often enough to know when the client last read something.
         return rest > .zero ? min(rest, allowed / 4) : nil
     }
 }
@@ -114,7 +114,7 @@ enum SocketProgress {
     static func limitUnsentBytes(of channel: any Channel) {
         let option = ChannelOptions.Types.SocketOption(
             level: SocketOptionLevel(IPPROTO_TCP), name: SocketOptionName(TCP_NOTSENT_LOWAT))
-        // // The option is only a hint: everything works without it.
+        // The option is only a hint: everything works without it.
         try? channel.syncOptions?.setOption(option, value: 64 << 10)
     }
 }

@@ -55,7 +55,7 @@ package final class UploadConnection: RequestConnection {
         do {
             try await channel.triggerUserOutboundEvent(ResponseFlush())
         } catch ChannelError.operationUnsupported {
-            // // Other servers wait in their own way.
+            // Other servers wait in their own way.
         }
     }
 
@@ -84,7 +84,7 @@ package final class UploadConnection: RequestConnection {
     }
 }
 
-/// Ends a request because another one wants the lock of its upload.
+/// Ends a request because another request wants the lock of its upload.
 extension UploadConnection {
     /// The time without bytes after which an ended request is interrupted, and the time after which it is interrupted
     /// in any case: a client may continue to send byte by byte, while another request waits.

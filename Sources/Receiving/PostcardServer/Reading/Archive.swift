@@ -23,7 +23,7 @@ struct Archive<Store: UploadStore>: Sendable {
             return id
         }
         let hold = try budget.shares.take(of: .responses, on: connection)
-        // // One record more than the page has shows that there is a next page.
+        // One record more than the page has shows that there is a next page.
         let found = try await reading(logger) { try await store.identifiers(limit: limit + 1, after: after) }
         let page = found.prefix(limit)
         let next = found.count > limit ? page.last : nil
@@ -48,7 +48,7 @@ struct Archive<Store: UploadStore>: Sendable {
             try await writer.write(ByteBuffer(string: #"{"uploads":["#))
             var separator = ""
             for id in ids {
-                // // Uploads that are damaged or were deleted in the meantime are left out.
+                // Uploads that are damaged or were deleted in the meantime are left out.
                 let record: any StoredFile
                 do {
                     guard let opened = try await store.openRecord(id) else { continue }

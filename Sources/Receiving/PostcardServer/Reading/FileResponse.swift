@@ -36,7 +36,7 @@ struct FileResponse {
 
     private func range(of request: Request) -> ByteRange {
         guard request.method == .get, let range = request.headers[.range] else { return .whole }
-        // // If the client has a part of a different file, it gets the whole file (RFC 9110 §13.1.5).
+        // If the client has a part of a different file, it gets the whole file (RFC 9110 §13.1.5).
         if let known = request.headers[.ifRange], known != etag { return .whole }
         return ByteRange(range, size: content.size)
     }

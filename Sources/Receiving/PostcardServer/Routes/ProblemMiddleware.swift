@@ -36,7 +36,7 @@ extension UploadProblem {
 
 extension UploadProblem: HTTPResponseError {
     public func response(from request: Request, context: some RequestContext) throws -> Response {
-        // // A response to HEAD has no body. The client would read a body as the next response.
+        // A response to HEAD has no body. The client would read a body as the next response.
         request.method == .head ? response.createHeadResponse() : response
     }
 

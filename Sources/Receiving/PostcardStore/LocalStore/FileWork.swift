@@ -35,7 +35,7 @@ final class FileWork<Value: Sendable>: Sendable {
         waitingWork.add(1, ordering: .relaxed)
         fileThreads.submit { _ in
             waitingWork.subtract(1, ordering: .relaxed)
-            // // The pool is never shut down.
+            // The pool is never shut down.
             self.finish(
                 Result {
                     do {

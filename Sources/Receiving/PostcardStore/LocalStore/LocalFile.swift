@@ -125,7 +125,7 @@ struct JSONFile: Sendable {
     /// Replaces the value. After a crash the file has either the new value or the old value.
     func replace(with value: some Encodable) throws(FileError) {
         let new = JSONFile(path: FilePath(path.string + ".new"))
-        // // Removes what a crash or a full disk left of an earlier attempt.
+        // Removes what a crash or a full disk left of an earlier attempt.
         try? FileManager.default.removeItem(atPath: new.path.string)
         try new.write(value)
         try DurableFiles.move(new.path, to: path)

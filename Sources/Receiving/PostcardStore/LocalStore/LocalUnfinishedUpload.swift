@@ -82,8 +82,8 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
             }
         }
         guard let (body, size) = opened, size >= offset else {
-            // // Something else has shortened the file. The client was told that the bytes are stored, and cannot be
-            // asked for them again.
+            // Something else has shortened the file. The client was told that the bytes are stored, and cannot be asked
+            // for them again.
             state.withLock { $0.hasLostBytes = true }
             return .gone
         }
@@ -95,7 +95,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
             throw error
         }
         try await change { $0.promised = max(offset, $0.promised ?? 0) }
-        // // Bytes that have arrived in the meantime are not synced yet.
+        // Bytes that have arrived in the meantime are not synced yet.
         state.withLock { $0.isSynchronized = $0.progress == progress }
         return progress
     }
@@ -259,7 +259,7 @@ private final class GatheredBytes: Sendable {
 
     func add(_ bytes: ByteBuffer) -> Place {
         state.withLock { state in
-            // // Copied, because a buffer keeps the memory of all bytes that were read with it.
+            // Copied, because a buffer keeps the memory of all bytes that were read with it.
             state.bytes.writeImmutableBuffer(bytes)
             guard state.isBeingWritten else {
                 state.isBeingWritten = true

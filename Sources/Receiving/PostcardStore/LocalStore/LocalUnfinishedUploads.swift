@@ -68,7 +68,7 @@ final class LocalUnfinishedUploads: Sendable {
             return nil
         }
         do {
-            // // Without a sync: a folder that reappears after a power cut is removed at the next start.
+            // Without a sync: a folder that reappears after a power cut is removed at the next start.
             try FileManager.default.removeItem(atPath: folder.path.string)
         } catch {
             logger.warning(
@@ -121,7 +121,7 @@ final class LocalUnfinishedUploads: Sendable {
             length: form.length, reprDigest: form.reprDigest, wantReprDigest: form.wantReprDigest,
             fileParameters: form.fileParameters, client: form.client)
         try await onFileThread { [directory] in
-            // // During the commit, the form takes up room both as an upload and as a record.
+            // During the commit, the form takes up room both as an upload and as a record.
             let (both, isOver) = (form.length ?? 0).multipliedReportingOverflow(by: 2)
             try directory.checkRoom(for: isOver ? .max : both)
             try directory.checkRoomForFiles()
@@ -147,13 +147,13 @@ final class LocalUnfinishedUploads: Sendable {
         try await upload.store(response)
         let surplus = table.withLock { table in
             table.finished.append(upload.id, of: upload.form.client)
-            // // There may be more than one if fewer are kept than before.
+            // There may be more than one if fewer are kept than before.
             return table.finished.removeExcess(over: options.maximumKeptResponses).compactMap { table.uploads[$0] }
         }
         for other in surplus where other !== upload { await expire(other) }
-        // // No response is kept. The caller already holds the upload's lock.
+        // No response is kept. The caller already holds the upload's lock.
         if surplus.last === upload { try await remove(upload) }
-        // // The deletion of the record did not find this response.
+        // The deletion of the record did not find this response.
         if let record = response.record, try await !exists(record) { try await remove(upload) }
     }
 

@@ -129,7 +129,7 @@ public final class LocalUpload: PendingUpload {
                     let record = try await repetition(of: first, received, with: texts)
                     return CommittedUpload(record, isRepetition: true)
                 }
-                // // The upload was deleted in the meantime.
+                // The upload was deleted in the meantime.
                 store.keys.forget(first.id, under: key.digest)
             }
         }
@@ -139,7 +139,7 @@ public final class LocalUpload: PendingUpload {
         do {
             return try await makeRecord(texts)
         } catch {
-            // // Done before the key is free for another upload.
+            // Done before the key is free for another upload.
             await discard()
             store.keys.settle(key, with: nil)
             throw error
@@ -161,7 +161,7 @@ public final class LocalUpload: PendingUpload {
                 let digest = try folder.commit(record, inOutbox: isAnnounced)
                 if let key { keys.settle(key, with: digest.map { KeyedRecord(id: id, digest: $0) }) }
                 if isAnnounced { outbox.insert(id) }
-                // // Done last, because the record can be deleted from now on.
+                // Done last, because the record can be deleted from now on.
                 index.insert(id)
                 return record
             }
@@ -197,7 +197,7 @@ public final class LocalUpload: PendingUpload {
     }
 
     public func discard() async {
-        // // An error of the last write no longer matters.
+        // An error of the last write no longer matters.
         try? await finishWriting()
         steps.removeAll()
         try? await onFileThread { [folder] in try folder.use { folder in folder.remove() } }
@@ -243,7 +243,7 @@ extension ByteBuffer {
     /// The same bytes in a buffer that can be kept after the next bytes are read.
     package var kept: ByteBuffer {
         guard isSmall else { return self }
-        // // No larger than the bytes: thousands of stalled senders may each keep such a buffer.
+        // No larger than the bytes: thousands of stalled senders may each keep such a buffer.
         var room = ByteBufferAllocator().buffer(capacity: readableBytes)
         room.writeImmutableBuffer(self)
         return room

@@ -72,14 +72,14 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         guard FilePath(path.string) == path else { throw .unusable(path, Errno.illegalByteSequence) }
         do {
             try DurableFiles.makeDirectories(directory.incoming)
-            // // Made here, so that no upload has to wait until the directory's name is on the disk.
+            // Made here, so that no upload has to wait until the directory's name is on the disk.
             try DurableFiles.makeDirectories(directory.unfinished)
-            // // An earlier start may have been killed before this sync.
+            // An earlier start may have been killed before this sync.
             try DurableFiles.synchronizeDirectory(path)
             let file = try FileDescriptor.open(
                 directory.lock, .readWrite, options: [.create, .closeOnExec], permissions: [.ownerRead, .ownerWrite])
             lock = try FileLock(file, directory.lock)
-            // // Without a sync: a folder that reappears after a power cut is removed at the next start.
+            // Without a sync: a folder that reappears after a power cut is removed at the next start.
             for name in try FileManager.default.contentsOfDirectory(atPath: directory.incoming.string) {
                 Self.remove(directory.incoming.appending(name), logger)
             }
@@ -211,7 +211,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
             do {
                 return try file.read(Data.self).map { Array($0) }
             } catch  where StoreDamage.isCause(of: error) {
-                // // The answer is damaged, so the app is asked again.
+                // The answer is damaged, so the app is asked again.
                 logger.error("Could not read an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
                 return nil
             }
@@ -308,12 +308,12 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
     }
 
     public func delete(_ id: UploadID) async throws -> Bool {
-        // // A record whose commit has not ended yet would leave its key behind.
+        // A record whose commit has not ended yet would leave its key behind.
         guard index.contains(id) else { return false }
         let doomed = directory.incoming.appending(nextFolderName())
         let isDeleted = try await onFileThread { [directory, logger, keys, names, index] in
             do throws(FileError) {
-                // // The rename deletes the record: a crash after it leaves whole files for the next start to remove,
+                // The rename deletes the record: a crash after it leaves whole files for the next start to remove,
                 // never half a record.
                 try directory.moveToIncoming(directory.folder(of: id), as: doomed)
             } catch  where error.errno == .noSuchFileOrDirectory {
@@ -321,13 +321,13 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
                 return false
             }
             index.remove(id)
-            // // Removed even if the next steps fail, because otherwise the folder would stay until the next start.
+            // Removed even if the next steps fail, because otherwise the folder would stay until the next start.
             defer { Self.remove(doomed, logger) }
             do {
                 let names = try StoreDirectory.names(ofRecordIn: doomed)
                 if let (key, _) = StoreDirectory.key(in: names) { keys.forget(id, under: key) }
             } catch {
-                // // The record is no longer listed in this case either.
+                // The record is no longer listed in this case either.
                 try names.synchronize()
                 throw error
             }

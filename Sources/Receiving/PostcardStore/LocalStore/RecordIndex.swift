@@ -190,7 +190,7 @@ extension LocalUploadStore: OutboxStore {
     package func isInOutbox(_ id: UploadID) async throws -> Bool { outboxIndex.contains(id) }
 
     package func settle(_ id: UploadID) async throws {
-        // // Removed even if the file cannot be removed: until the next start, one announcement is enough.
+        // Removed even if the file cannot be removed: until the next start, one announcement is enough.
         outboxIndex.remove(id)
         try await onFileThread { [directory] in
             let file = directory.folder(of: id).appending(LocalOutbox.name)

@@ -140,7 +140,7 @@ struct StoreDirectory: Sendable {
         } catch  where error.errno == .noSuchFileOrDirectory {
             return false
         } catch  where [.directoryNotEmpty, .fileExists, .notDirectory].contains(error.errno) {
-            // // A folder with this name was set aside before, and its upload was restored from a copy.
+            // A folder with this name was set aside before, and its upload was restored from a copy.
             try DurableFiles.move(folder, to: damaged.appending("\(name)-\(UInt64.random(in: 0 ... .max))"))
         }
         try DurableFiles.synchronizeDirectory(damaged)
@@ -174,7 +174,7 @@ struct StoreDirectory: Sendable {
         do throws(FileError) {
             try DurableFiles.move(folder, to: name)
         } catch  where error.errno == .noSuchFileOrDirectory {
-            // // Either of the two directories may be missing.
+            // Either of the two directories may be missing.
             try makeIncoming()
             try DurableFiles.move(folder, to: name)
         }
@@ -187,7 +187,7 @@ struct StoreDirectory: Sendable {
         try makeIncoming()
         try checkRoom(for: 0)
         try checkRoomForFiles()
-        // // Only a write shows that the disk became read-only, or that the owner of the directory changed.
+        // Only a write shows that the disk became read-only, or that the owner of the directory changed.
         let probe = incoming.appending("probe-\(UInt64.random(in: 0 ... .max))")
         try DurableFiles.makeDirectory(probe)
         try FileManager.default.removeItem(atPath: probe.string)
@@ -228,7 +228,7 @@ final class SharedDirectorySync: Sendable {
         try state.withLock { state throws(FileError) in
             if let failure = state.failed.first(where: { $0.turns.contains(turn) }) { throw failure.error }
             if turn <= state.done { return }
-            // // Every caller with a turn up to this one has already made its names.
+            // Every caller with a turn up to this one has already made its names.
             let latest = turns.load(ordering: .sequentiallyConsistent)
             do throws(FileError) {
                 try synchronizeDirectory(path)

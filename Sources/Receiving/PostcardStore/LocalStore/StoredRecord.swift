@@ -104,7 +104,7 @@ struct StoredRecord {
         guard let start = bytes.readInteger(as: Int64.self), let next = bytes.readInteger(as: Int64.self),
             start > 0, start < next, next <= self.file.size, next - start <= Self.maximumFileBytes
         else { throw StoreDamage("The file \(Self.offsetsName) has wrong offsets for file \(index).") }
-        // // The comma or bracket behind the object is not part of it.
+        // The comma or bracket behind the object is not part of it.
         return start..<next - 1
     }
 }

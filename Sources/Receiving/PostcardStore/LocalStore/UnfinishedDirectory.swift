@@ -56,7 +56,7 @@ struct UnfinishedDirectory: Sendable {
             try factsFile.replace(with: facts)
             try DurableFiles.synchronizeDirectory(path.removingLastComponent())
         } catch {
-            // // Without a sync: if a power cut brings the directory back, no client knows its address, and it expires.
+            // Without a sync: if a power cut brings the directory back, no client knows its address, and it expires.
             try? FileManager.default.removeItem(atPath: path.string)
             throw error
         }
@@ -86,7 +86,7 @@ struct UnfinishedDirectory: Sendable {
             size = min(size, promised)
             try AppendedFile(body).cut(to: size)
             facts.systemStart = SystemStart.current
-            // // If this fails, the bytes that follow count as lost at the next start, as they do now.
+            // If this fails, the bytes that follow count as lost at the next start, as they do now.
             try? update(facts)
         }
         return (facts, .unfinished(offset: size))
@@ -100,7 +100,7 @@ struct UnfinishedDirectory: Sendable {
     /// Stores the response and removes the bytes.
     func finish(_ response: FinalResponse) throws(FileError) {
         try responseFile.replace(with: response)
-        // // Without a sync: the next start also removes the bytes of an upload that has a response.
+        // Without a sync: the next start also removes the bytes of an upload that has a response.
         try? FileManager.default.removeItem(atPath: body.string)
     }
 
@@ -123,13 +123,13 @@ struct UnfinishedDirectory: Sendable {
         do throws(FileError) {
             try DurableFiles.move(path, to: doomed)
         } catch  where error.errno == .noSuchFileOrDirectory {
-            // // An earlier attempt has already moved the directory.
+            // An earlier attempt has already moved the directory.
         }
         defer { try? FileManager.default.removeItem(atPath: doomed.string) }
         try DurableFiles.synchronizeDirectory(path.removingLastComponent())
     }
 
-    /// The maximum size of a body, a petabyte. No disk holds a larger one.
+    /// The maximum size of a body, a petabyte. No disk holds a larger body.
     private static let maximumBytes: Int64 = 1 << 50
 }
 

@@ -136,7 +136,7 @@ struct UploadDirectory: ~Copyable {
         if let key, let digest {
             _ = try DurableFile(path.appending(StoreDirectory.name(of: key, recordDigest: digest)))
         }
-        // // The name in the outbox becomes durable in the same way.
+        // The name in the outbox becomes durable in the same way.
         if inOutbox { _ = try DurableFile(path.appending(LocalOutbox.name)) }
         try synchronizeFiles()
         try DurableFiles.synchronizeDirectory(path)
@@ -170,7 +170,7 @@ struct UploadDirectory: ~Copyable {
         unsynchronized.removeAll()
         if case .record(let id) = place {
             try? directory.moveToIncoming(directory.folder(of: id), as: path)
-            // // Otherwise a power cut could bring back a record without its files, which are removed next.
+            // Otherwise a power cut could bring back a record without its files, which are removed next.
             try? names.synchronize()
             place = .incoming
         }

@@ -27,7 +27,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         for shift in stride(from: Self.timeLength - 1, through: 0, by: -1) {
             bytes.append(Self.alphabet[Int((milliseconds >> (Int64(shift) * 5)) & 31)])
         }
-        // // Eight characters of five bits each come from one number, because the system's random numbers are slow.
+        // Eight characters of five bits each come from one number, because the system's random numbers are slow.
         for _ in 0..<2 {
             let number = generator.next()
             for shift in stride(from: 0, to: 40, by: 5) {
@@ -190,7 +190,7 @@ public struct UploadKey: Sendable, Hashable {
     ///   - scope: The owner of the text, such as a user. The same text in another scope makes another key.
     public init(_ text: String, scope: String) {
         var hash = SHA256()
-        // // The length separates the scope and the text: `a` and `bc` must differ from `ab` and `c`.
+        // The length separates the scope and the text: `a` and `bc` must differ from `ab` and `c`.
         hash.update(data: Array("\(scope.utf8.count):\(scope)\(text)".utf8))
         digest = hash.finalize().hexadecimal
     }

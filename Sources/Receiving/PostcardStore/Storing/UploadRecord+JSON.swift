@@ -39,7 +39,7 @@ extension UploadRecord {
 
     @discardableResult
     private func write<Failure>(to text: inout JSONText<Failure>) throws(Failure) -> [Int64] {
-        // // Not with JSONEncoder, which takes longer for a small record than parsing the form.
+        // Not with JSONEncoder, which takes longer for a small record than parsing the form.
         try text.append(Self.beginning)
         var separator = ""
         for field in fields {
