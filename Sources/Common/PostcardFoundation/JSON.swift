@@ -87,8 +87,8 @@ extension JSON {
         }
     }
 
-    /// Why a text must not be given to Foundation's decoder; `nil` if the text is safe. The decoder compares names as
-    /// strings, and so may the types that are decoded. It also reads other encodings than UTF-8.
+    /// Why a text must not be given to Foundation's decoder. The decoder compares names as strings, and so may the
+    /// types that are decoded. The decoder also reads other encodings than UTF-8.
     ///
     /// - Returns: A sentence; `nil` if the text is safe.
     package static func faultForDecoders(in text: some Collection<UInt8>) -> String? {

@@ -51,7 +51,7 @@ private final class ActivityAnswer: Sendable {
     /// How long to wait for the system, which answers at once unless all threads for its block are taken.
     private static let patience = DispatchTimeInterval.seconds(5)
 
-    /// Sets the answer, unless there is one already. Returns `false` in that case.
+    /// Sets the answer, unless it is already set. Returns `false` if it is.
     func give(_ isGranted: Bool) -> Bool {
         let isFirst = answer.withLock { answer in
             guard answer == nil else { return false }

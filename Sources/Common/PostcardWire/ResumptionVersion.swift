@@ -75,7 +75,7 @@ package enum ResumptionRule: Sendable, Hashable, CaseIterable {
     case length
     /// The upload's remaining lifetime is `max-age` in `Upload-Limit`. Before, it was `expires`.
     case maximumAge
-    /// Every append says whether it is the last. Before, an append that did not say so was the last. The response to
+    /// Every append says whether it is the last. Before, an append without that statement was the last. The response to
     /// the last append is any 2xx. Before, it was 201, as for a creation.
     case appendCompleteness
     /// Bytes after the end of a complete upload are an error in the upload's length.

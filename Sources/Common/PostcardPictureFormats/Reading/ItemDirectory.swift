@@ -9,8 +9,8 @@ package struct ItemDirectory {
 
         let origin: Origin
         let isInFile: Bool
-        /// The ranges of bytes that make up the item. `index` is the number of the item that contains the range, if
-        /// `origin` is `item`.
+        /// The ranges of bytes that make up the item. If `origin` is `item`, `index` says in which of the item's
+        /// sources the range is, counted from 1.
         let extents: [(index: Int64, offset: Int64, length: Int64)]
     }
 

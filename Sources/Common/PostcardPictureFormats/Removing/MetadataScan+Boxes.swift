@@ -101,7 +101,7 @@ extension MetadataScan {
 
     // MARK: - Boxes
 
-    /// The boxes in a range. Throws if one does not fit in the range.
+    /// The boxes in a range. Throws if a box does not fit in the range.
     mutating func boxes(in range: Range<Int64>) throws(PictureFault) -> [Box] {
         var boxes: [Box] = []
         var offset = range.lowerBound

@@ -80,7 +80,7 @@ extension MetadataScan {
                 let whole: [Range<Int64>] = [base..<(base + itemData.upperBound - itemData.lowerBound)]
                 extents += try Self.slice(whole, extent.offset, extent.length, fault)
             case .item:
-                // An extent without a number is in the first item.
+                // An extent without an index is in the first source.
                 let index = Int(clamping: max(extent.index, 1) - 1)
                 guard let sources = directory.sources[item], index < sources.count else { throw fault }
                 let source = try self.extents(of: sources[index], directory, box, file, data, depth: depth + 1)

@@ -44,7 +44,7 @@ package struct MetadataScan {
         static let remainingBytes: Int64 = 64 << 10
     }
 
-    /// The units and bytes that may still be read of a file and of all metadata in it.
+    /// The remaining numbers of units and bytes that may be read of a file and of all metadata in it.
     final class Budget {
         fileprivate var unitsLeft = Limit.units
         fileprivate var bytesLeft = Limit.structureBytes

@@ -101,7 +101,7 @@ public struct InspectionOptions: Sendable, Hashable {
 }
 
 /// The uploads of the latest events of one kind, such as deletions. A client can delete an upload before the request
-/// that brought the upload has ended. The consequences of that request are then suppressed.
+/// that brought the upload has ended. Later results of that request are therefore compared with these uploads.
 struct RecentUploads: Sendable {
     /// The uploads, oldest first.
     private var ordered: [UploadID] = []

@@ -167,7 +167,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         let limit = limit(of: peer, open: max(free - reserve, 0) + held, items: items) ?? held + max(free, 0)
         let rest = limit - held
         guard amounts.lowerBound <= free, amounts.lowerBound <= rest else {
-            // Even if others gave back or lost everything, the rest would not be enough.
+            // Even if the other addresses gave everything back, there would not be enough.
             let most = self.limit(of: peer, open: total - reserve, items: items)
             if let most, amounts.lowerBound > most { throw .ofAddress(limit: limit) }
             throw held == 0 || amounts.lowerBound > free ? .ofAll : .ofAddress(limit: limit)

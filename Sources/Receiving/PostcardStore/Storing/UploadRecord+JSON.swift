@@ -212,7 +212,7 @@ private struct JSONText<Failure: Error> {
 }
 
 extension JSONText where Failure == Never {
-    /// Makes a text that gathers all bytes.
+    /// Makes JSON that is gathered and not passed on.
     init() {
         pass = nil
     }
