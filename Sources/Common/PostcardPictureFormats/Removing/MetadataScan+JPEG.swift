@@ -4,7 +4,7 @@ extension MetadataScan {
     private struct JPEGSegments {
         /// The ranges of each EXIF. A long EXIF continues in further segments.
         var exif: [[Range<Int64>]] = []
-        /// Photoshop's resources, which may also continue in further segments.
+        /// The ranges of Photoshop's resources. Long resources continue in further segments.
         var photoshop: [Range<Int64>] = []
         /// By identifier: the pieces of XMP that was too long for one segment.
         var extendedXMP: [[UInt8]: [(offset: Int64, range: Range<Int64>)]] = [:]

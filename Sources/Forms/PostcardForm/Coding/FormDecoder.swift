@@ -199,8 +199,8 @@ extension FormDecodingError: LocalizedError {
 }
 
 extension FormDecodingError {
-    /// Makes the error for a `DecodingError`. The error is either one of this type inside the `DecodingError`, or from
-    /// a type's own decoding.
+    /// Makes the error for a `DecodingError`. The cause is either a `FormDecodingError` inside the `DecodingError`, or
+    /// an error of a type's own decoding.
     init(_ error: DecodingError, in fields: FieldTree) {
         let context = error.context
         if let error = context?.underlyingError as? FormDecodingError {

@@ -1,6 +1,6 @@
 import PostcardFoundation
 
-/// Decodes the value at a place in the tree of fields.
+/// Decodes one value, at any depth of the form's fields.
 struct ValueDecoder: Decoder {
     let fields: FieldTree
     let options: FormDecoder

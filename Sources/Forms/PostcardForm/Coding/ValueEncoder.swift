@@ -1,6 +1,6 @@
 import PostcardFoundation
 
-/// Encodes the value at a place.
+/// Encodes one value, at any depth of the form's value.
 struct ValueEncoder: Encoder, SingleValueEncodingContainer {
     let value: EncodedValue
     let options: FormEncoder

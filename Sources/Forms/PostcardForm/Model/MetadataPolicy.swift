@@ -144,7 +144,7 @@ extension MetadataPolicy {
         }
     }
 
-    /// The bytes to send instead of bytes in memory: without the metadata that the policy removes.
+    /// The bytes to send for content in memory: the content without the metadata that the policy removes.
     func applied(to bytes: Data, declaredAs type: MediaType?, partIndex: Int) throws(FormError) -> Data {
         do {
             return try applied(to: bytes, declaredAs: type)

@@ -57,7 +57,7 @@ public struct FormRules: Sendable, Hashable {
 
     /// The rule for parts whose names are not in the rules.
     public enum OtherParts: String, Sendable, Hashable, Codable, CaseIterable {
-        /// Other parts break the rules. The default.
+        /// Other parts break the rules. This is the default.
         case refused
         /// Other parts are allowed. Only the limit for all files together applies to them. A text field with the name
         /// of a file in the rules is still refused, and a file with the name of a text field.

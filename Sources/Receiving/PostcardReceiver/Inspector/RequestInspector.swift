@@ -175,7 +175,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 
-    /// Responds to all other requests. Only those that were refused access are recorded.
+    /// Responds to a request that is only recorded if it is refused access.
     private func recordingRefusals(
         _ request: Request, _ connection: UploadConnection?, _ context: Context,
         _ next: @concurrent (Request, Context) async throws -> Response
@@ -194,7 +194,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
     /// Whether the path for forms is also the path of the records or of the page, which are read with GET and HEAD.
     private var isReadingPath: Bool { [UploadRecord.readingPath, "/"].contains(uploadPath) }
 
-    /// Whether a request is recorded. Forms that were posted to a wrong path are recorded too.
+    /// Whether a request is recorded in any case. This includes forms that were posted to a wrong path.
     private func isRecorded(_ request: Request) -> Bool {
         switch request.method {
         case .post, .put, .patch: true

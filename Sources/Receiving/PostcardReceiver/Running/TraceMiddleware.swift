@@ -73,8 +73,8 @@ private struct HTTPFieldExtractor: Extractor {
     func extract(key: String, from fields: HTTPFields) -> String? { HTTPField.Name(key).flatMap { fields[$0] } }
 }
 
-/// Runs each request that only reads in a task of its own. A task keeps the memory of its deepest calls until it ends.
-/// The connection's task lasts longer, because it also writes the response, which the client may leave unread.
+/// Handles each read-only request in a task of its own. A task keeps the memory of its deepest calls until it ends. The
+/// connection's task lasts longer, because it also writes the response, which the client may leave unread.
 struct BriefResponder<Base: HTTPResponder>: HTTPResponder where Base.Context: Sendable {
     let base: Base
 

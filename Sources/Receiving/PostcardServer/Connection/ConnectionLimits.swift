@@ -37,7 +37,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     private let count: NIOLoopBoundBox<Count>
 
     /// The delay after the system could not accept a connection, because NIO would retry immediately. It is also the
-    /// interval at which an old connection makes room for waiting ones.
+    /// interval at which an old connection is closed to make room for new ones.
     private static let pause = TimeAmount.milliseconds(100)
 
     private init(shares: ShareAccount, options: ConnectionOptions, logger: Logger, eventLoop: any EventLoop) {

@@ -95,7 +95,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         return chosen.flatMap { removeFirst(of: $0.peer) }
     }
 
-    /// Removes this many items in one pass, each from the address that has most at that point.
+    /// Removes a number of items in one pass. Each is the oldest item of the address that has most items at that point.
     private mutating func removeOldest(_ excess: Int) -> [Item] {
         var ranked: [(rank: Int, number: Int, peer: PeerAddress?)] = []
         for (peer, share) in shares {
