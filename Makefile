@@ -55,7 +55,7 @@ check-api: set-up-tests
 	$(STAGE) 'next version' Scripts/release --api
 
 # Makes the site of the documentation in .build/docs. Warnings and public declarations without a summary fail it.
-docs: set-up-tests
+docs: page
 	$(STAGE) 'build of everything' swift build --build-tests
 	$(STAGE) 'documentation' Scripts/make-docs
 

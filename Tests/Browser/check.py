@@ -230,13 +230,15 @@ async def refused(browser, url, pictures):
     await page.click("#requests-tab")
     broken = part('name="message"', "안녕") + part('filename="a.jpg"', "abc") + b"--XX--\r\n"
     expect(post(url, broken, Authorization="Bearer not-to-be-shown") == 400, "It is refused")
-    await page.expect("document.querySelector('.requests .code')?.textContent === 'missing-name'", "It comes by itself")
+    await page.expect("document.querySelector('.requests > li')?.dataset.code === 'missing-name'", "It comes by itself")
+    row = await page.run("document.querySelector('.requests summary').innerText")
+    expect("missing-name" not in row and "has no name" in row, f"The row says what is wrong, in words: {row}")
+    # Away from this machine, values are hidden.
+    hidden = json.loads(fetch(url + "/requests/1"))
+    expect(hidden["valuesHidden"] and "안녕" not in json.dumps(hidden, ensure_ascii=False), f"Values are hidden: {hidden}")
     await page.click(".requests summary")
-    await page.expect("document.querySelector('.problem h4')?.textContent.startsWith('missing-name')", "The problem is shown")
-    text = await page.run("document.querySelector('.requests').innerText")
-    expect("안녕" not in text and "Values that may be secret are hidden" in text, f"Values are hidden: {text}")
-    await page.click("[data-action=show-values]")
-    await page.expect("document.querySelector('.requests').innerText.includes('안녕')", "They are shown to who asks")
+    await page.expect("document.querySelector('.problem .code')?.textContent === 'missing-name'", "The problem is shown")
+    await page.expect("document.querySelector('.requests').innerText.includes('안녕')", "On this machine they are shown")
     text = await page.run("document.querySelector('.requests').innerText")
     for words in ("POST /uploads", "byte ", "Write Content-Disposition: form-data; name=", 'name="message"', "안녕"):
         expect(words in text, f"{words!r} is shown: {text}")
@@ -252,6 +254,46 @@ async def refused(browser, url, pictures):
     response = json.loads((await repeated.communicate())[0])
     expect(response["code"] == "missing-name", f"The copied line repeats it: {line} {response}")
     await page.expect("document.querySelectorAll('.requests > li').length === 2", "The repeated one comes too")
+
+
+async def faults(browser, url, pictures):
+    """An empty page has a command to copy. One cause is one entry, with the size of all of the body."""
+    page = await opened(browser, url)
+    command = await page.run("document.querySelector('#received .empty code').textContent")
+    expect(command == f"curl -F files=@cat.jpg {url}/uploads", f"There is a command to copy: {command}")
+    expect(post(url, part('name="a"', "x" * 3_000_000) + b"--XX--\r\n") == 413, "A long text is refused")
+    await page.click("#requests-tab")
+    await page.expect("document.querySelectorAll('.requests > li').length === 1", "It comes by itself")
+    row = await page.run("document.querySelector('.requests summary').innerText")
+    expect("of 3 MB read" in row, f"The row has the size of the whole body: {row}")
+    await page.click(".requests summary")
+    await page.expect("document.querySelector('.problem')", "The problem is shown")
+    expect(await page.run("document.querySelectorAll('.problem').length") == 1, "One cause is one entry")
+    # Exactly one place more than are listed.
+    field = part('name="a"\r\nContent-Transfer-Encoding: binary', "1")
+    expect(post(url, field * 8 + b"--XX--\r\n") == 201, "It is taken")
+    await page.expect("document.querySelectorAll('.requests > li').length === 2", "It comes by itself")
+    await page.click(".requests > li:first-child summary")
+    await page.expect("document.querySelector('.requests > li:first-child .problem')", "The problem is shown")
+    text = await page.run("document.querySelector('.requests > li:first-child .problem').innerText")
+    expect("and 1 more place" in text and "1 more places" not in text, f"One is one: {text}")
+    # The other language shows the same request.
+    await page.click(".languages a[lang=ko]")
+    await page.expect("document.documentElement.lang === 'ko'", "Another language can be chosen")
+    await page.expect("document.querySelector('.requests > li:first-child .problem')"
+                      " && !document.getElementById('requests').hidden", "The request is still open")
+    # A small screen.
+    narrow = await opened(browser, url, width=390, height=844)
+    long = part('name="a"; filename="' + "long" * 30 + '.txt"; odd:x').replace(b"odd:x", b"odd:\"x\"")
+    expect(post(url, long + b"--XX--\r\n") in (201, 400), "It is answered")
+    await narrow.click("#requests-tab")
+    await narrow.expect("document.querySelectorAll('.requests > li').length === 3", "It comes by itself")
+    await narrow.click(".requests > li:first-child summary")
+    await narrow.expect("document.querySelector('.problem mark')", "The byte is marked")
+    expect(await narrow.run(
+        "[...document.querySelectorAll('.problem mark')].every((mark) => { const box = mark.closest('pre')"
+        ".getBoundingClientRect(); const { left, right } = mark.getBoundingClientRect();"
+        "return left >= box.left && right <= box.right })"), "The mark is in its box")
 
 
 # Holds back the lists that the page asks for, until they are released.
@@ -301,6 +343,9 @@ async def translated(browser, url, pictures):
     for words in ("missing-name", "파트에 이름이 없습니다", "name=\"…\"를 쓰세요", "서버는 필드를 이름으로 찾으므로", "파트 1"):
         expect(words in text, f"{words!r} is shown: {text}")
     expect(await page.run("document.querySelector('.problem [lang=en]') !== null"), "The message is marked as English")
+    await page.run("document.querySelectorAll('.problem details').forEach((each) => { each.open = false })")
+    text = await page.run("document.querySelector('.problem').innerText")
+    expect("has no name" not in text, f"No sentence stays English: {text}")
     # A refusal where the form is sent.
     await page.run("document.querySelector('.field-value').value = 'x'.repeat(2_000_000)")
     await page.click("#send")
@@ -565,7 +610,7 @@ async def forms(browser, url, pictures):
 
 
 scenarios = {each.__name__: each for each in (
-    sending, cancelling, aborting, reused, deleting, refused, opening, translated, folded, hostile, plain, keyboard,
+    sending, cancelling, aborting, reused, deleting, refused, faults, opening, translated, folded, hostile, plain, keyboard,
     languages, tokens, views, buffered, forms)}
 
 

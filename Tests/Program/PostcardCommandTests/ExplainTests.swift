@@ -26,6 +26,31 @@ struct ExplainTests {
                 """)
     }
 
+    @Test func `the page's path is printed where there is no display, and a page that is not installed is reported`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let installed = URL(filePath: folder.path).resolvingSymlinksInPath()
+        for name in ["bin", "share/postcard"] {
+            try FileManager.default.createDirectory(
+                at: installed.appending(path: name), withIntermediateDirectories: true)
+        }
+        // The same file under another path, as the program looks for itself.
+        let program = installed.appending(path: "bin/postcard").path(percentEncoded: false)
+        try FileManager.default.copyItem(atPath: Program.url.path, toPath: program)
+        let command = ["-u", "DISPLAY", "-u", "WAYLAND_DISPLAY", program, "explain", "--page"]
+        let missing = try await Program.run("env", command)
+        #expect(missing.status == 66)
+        #expect(missing.messages.contains("'make page' makes it"), "\(missing.messages)")
+        let page = installed.appending(path: "share/postcard/explain.html")
+        try Data("<!doctype html>".utf8).write(to: page)
+        let printed = try await Program.run("env", command)
+        #expect(printed.status == 0)
+        #expect(printed.text == page.path(percentEncoded: false) + "\n")
+        let mixed = try await Program.run(["explain", "--page", "request.txt"])
+        #expect(mixed.status == 64)
+    }
+
     @Test("A broken form ends it with 1, and the byte, the reason and the fix are printed")
     func broken() async throws {
         let request =

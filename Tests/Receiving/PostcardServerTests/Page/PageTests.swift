@@ -46,8 +46,8 @@ struct PageTests {
     @Test(
         "The page does what people expect of it",
         arguments: [
-            "sending", "cancelling", "aborting", "reused", "deleting", "refused", "opening", "translated", "folded",
-            "hostile", "plain", "keyboard", "languages", "buffered",
+            "sending", "cancelling", "aborting", "reused", "deleting", "refused", "faults", "opening", "translated",
+            "folded", "hostile", "plain", "keyboard", "languages", "buffered",
         ])
     func scenario(_ name: String) async throws {
         try await withReceiver { receiver in
