@@ -20,7 +20,8 @@ let package = Package(
         .target(name: "Crypto", swiftSettings: settings),
         .target(name: "PostcardPictureFormats", dependencies: ["PostcardFoundation"], swiftSettings: settings),
         .target(
-            name: "PostcardForm", dependencies: ["PostcardCLibrary", "PostcardFoundation", "HTTPTypes", "PostcardPictureFormats"],
+            name: "PostcardForm",
+            dependencies: ["PostcardCLibrary", "PostcardFoundation", "HTTPTypes", "PostcardPictureFormats"],
             swiftSettings: settings),
         .target(
             name: "PostcardDoctor",

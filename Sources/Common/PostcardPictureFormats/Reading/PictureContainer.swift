@@ -89,7 +89,8 @@ package struct PictureUnit {
     package let kind: Kind
     /// The range of the content in the file. Empty for a block of a GIF: the block's data begins there.
     package let content: Range<Int64>
-    /// The offset of the next piece. In a JPEG, pixels may come before the next piece.
+    /// The offset from which to look for the next piece. In a JPEG, the pixels may begin there, and the next piece follows
+    /// them.
     package let next: Int64
     /// Whether the format says that the picture ends here.
     package let isLast: Bool

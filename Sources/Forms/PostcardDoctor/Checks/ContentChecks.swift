@@ -250,8 +250,8 @@ struct PartContent: Sendable {
     private static let policySample = 64 << 10
     private static let tailBytes = 8
 
-    /// Whether the content seems to be complete without a line break behind it: a picture with its end, or one line of
-    /// text. If a text has several lines, the last line may be cut off.
+    /// Whether the content seems to be complete without a line break behind it: a JPEG or PNG with its end, or other
+    /// content without a line break in its first bytes. The last of several lines of a text may be cut off.
     var seemsWhole: Bool {
         switch MediaType.forFirstBytes(start) {
         case .jpeg?: tail.suffix(2).elementsEqual(PictureEnd.jpeg)

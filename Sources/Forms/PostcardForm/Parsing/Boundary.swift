@@ -89,8 +89,8 @@ struct Delimiter: Sendable {
 
     var count: Int { heldBytes.count - 1 }
 
-    /// Whether the content begins with the delimiter without its line break. The line break of the blank line before
-    /// the content would complete the delimiter.
+    /// Whether the content begins with the two dashes and the boundary. Together with the line break that ends the header
+    /// before the content, these bytes would be a delimiter.
     func isPrefixedWithoutLineBreak(_ content: UnsafeRawBufferPointer) -> Bool {
         content.starts(with: bytes.dropFirst(2))
     }

@@ -233,8 +233,9 @@ enum MediaFormat {
         "application/pdf", "application/gzip", "audio/wav", "video/webm", "application/ogg", "audio/ogg", "video/ogg",
     ]
 
-    /// Whether a file of the claimed type may begin like the found type. Either both types are the same, or the claimed
-    /// format is built on the found one: a word processor's file is a ZIP archive.
+    /// Whether a file of the claimed type may begin like the found type. The types are the same, or the
+    /// claimed format is built on the found one, as a word processor's file is a ZIP archive, or the first bytes of the two
+    /// formats may be alike, as those of MP3, AAC and FLAC behind a tag are.
     static func mayBegin(_ claimed: String, as found: MediaType) -> Bool {
         if canonical(claimed) == canonical(found.value) { return true }
         switch found {

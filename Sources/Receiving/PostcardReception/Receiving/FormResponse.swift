@@ -57,7 +57,7 @@ extension FinalResponse {
             length: length, record: nil)
     }
 
-    /// The same response again, for a later request.
+    /// The stored response as one that can be sent again, to a later request.
     ///
     /// - Parameter recordBody: Makes the body that shows a record.
     func response(recordBody: (UploadID) async throws -> FormResponse.Body) async rethrows -> FormResponse {

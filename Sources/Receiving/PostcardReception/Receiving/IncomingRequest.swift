@@ -1,4 +1,3 @@
-import Crypto
 package import HTTPTypes
 public import NIOCore
 public import PostcardForm
@@ -132,89 +131,6 @@ extension ShareAccount {
         _ amount: Int = 1, of resource: SharedResource, on connection: (any RequestConnection)?
     ) throws(UploadProblem) -> Hold {
         try take(amount, of: resource, for: connection?.peer, on: connection?.channelToClose)
-    }
-}
-
-extension UploadKey {
-    /// The key of a request; `nil` if it has none.
-    init?(of request: IncomingRequest, scope: (HTTPFields) -> String) throws(UploadProblem) {
-        guard let name = HTTPField.Name.idempotencyKey else { return nil }
-        let values = request.headers[values: name]
-        guard let value = values.first else { return nil }
-        guard values.count == 1, let text = Self.text(of: value) else { throw .malformedKey }
-        self.init(text, scope: scope(request.headers))
-    }
-
-    /// The draft wants a string of a structured field (RFC 9651 §3.3.3). Many clients send the text without quotes, which
-    /// is accepted.
-    static func text(of value: String) -> String? {
-        var text = value
-        if value.utf8.first == UInt8(ascii: "\"") {
-            guard case .string(let content) = StructuredField.item(value) else { return nil }
-            text = content
-        }
-        guard (1...maximumBytes).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            return nil
-        }
-        return text
-    }
-
-    private static let maximumBytes = 255
-}
-
-extension HTTPField.Name {
-    static let idempotencyKey = HTTPField.Name("Idempotency-Key")
-}
-
-/// Compares the bytes of a body with the digests in the head of its request (RFC 9530).
-struct DigestCheck {
-    private let announced: [(name: HTTPField.Name, digest: BodyDigest)]
-    /// Whether the response must have the digest of the form.
-    let isWanted: Bool
-    private var hash = SHA256()
-    /// The number of bytes so far.
-    private(set) var byteCount: Int64 = 0
-
-    /// - Parameter names: The digest fields that can be compared with the bytes of this body.
-    /// - Returns: `nil` if the request has none of these fields, and does not ask for a digest.
-    /// - Throws: A problem if a field is malformed.
-    init?(of request: IncomingRequest, _ names: [HTTPField.Name]) throws(UploadProblem) {
-        var announced: [(name: HTTPField.Name, digest: BodyDigest)] = []
-        for name in names {
-            switch request.headers.digest(name) {
-            case .none: continue
-            case .digest(let digest): announced.append((name, digest))
-            case .malformed: throw .malformedDigest(name.rawName)
-            }
-        }
-        isWanted = names.contains(.reprDigest) && request.headers.wantsDigest(.wantReprDigest)
-        guard isWanted || !announced.isEmpty else { return nil }
-        self.announced = announced
-    }
-
-    /// Whether the bytes are compared with a digest.
-    var isComparing: Bool { !announced.isEmpty }
-
-    mutating func add(_ bytes: ByteBuffer) {
-        byteCount += Int64(bytes.readableBytes)
-        bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
-    }
-
-    /// The digest of all bytes.
-    var digest: BodyDigest? { BodyDigest(hash.finalize()) }
-
-    /// The name of a field whose digest does not match the bytes; `nil` if all match.
-    var mismatch: HTTPField.Name? {
-        guard !announced.isEmpty else { return nil }
-        let digest = digest
-        return announced.first { $0.digest != digest }?.name
-    }
-
-    /// Compares all bytes of a form.
-    ///
-    /// - Throws: A problem if the bytes do not match a digest.
-    func check() throws(UploadProblem) {
-        if let field = mismatch { throw .digestMismatch(field.rawName, of: byteCount, at: nil) }
     }
 }
 

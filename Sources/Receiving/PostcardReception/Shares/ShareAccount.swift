@@ -3,8 +3,8 @@ package import NIOCore
 package import PostcardStore
 import Synchronization
 
-/// The account of the shares that the clients of a server hold of its resources. A ``SharePool`` decides for each
-/// resource.
+/// Counts what each client of a server holds: connections, requests, memory and other resources. A ``SharePool`` for each
+/// resource decides who gets more of it.
 package final class ShareAccount: Sendable {
     private typealias Pool = SharePool<(any Channel)?>
 

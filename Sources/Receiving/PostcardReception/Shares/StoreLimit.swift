@@ -21,7 +21,8 @@ package final class StoreLimit: Sendable {
         /// The number of bytes of the newest upload. They do not count above the limit, because nothing can be removed
         /// for them.
         var newestBytes: Int64 = 0
-        /// The number of bytes of forms that are being committed, and of the arrivals.
+        /// The number of bytes of forms that are being committed, and of forms in `arrivals`, which were committed since the
+        /// ledger was read.
         var arrivingBytes: Int128 = 0
         var arrivals: [Arrival] = []
         /// The clients' shares of the second tenth, until the store is less than a tenth over its limit.

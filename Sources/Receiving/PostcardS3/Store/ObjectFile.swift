@@ -90,7 +90,10 @@ struct ObjectReading {
     /// The number of bytes in one request.
     private static let blockBytes: Int64 = 4 << 20
 
-    /// - Throws: ``S3Error`` with status 412 if the object's content has changed.
+    /// Reads an object to its end, for its digest and its first bytes.
+    ///
+    /// - Throws: ``S3Error`` with status 412 if the object's content has changed, and with status 404 if the object is
+    ///   gone or shorter than its head says.
     mutating func read(_ key: String, _ head: ObjectHead, from objects: ObjectStore) async throws {
         var position: Int64 = 0
         while position < head.size {

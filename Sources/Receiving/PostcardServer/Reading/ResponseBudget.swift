@@ -84,7 +84,8 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// A response body that is already in memory. Its bytes count until they are sent or the response is dropped.
+    /// A response body that is already in memory. The bytes of a body above the smallest piece count until they are sent or
+    /// the response is dropped.
     ///
     /// - Throws: `UploadProblem` if the responses in progress leave no room for the body.
     package func body(

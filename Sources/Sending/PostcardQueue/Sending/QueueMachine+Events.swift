@@ -128,7 +128,7 @@ extension QueueMachine {
     }
 }
 
-/// The state of the machine.
+/// What the machine's state is made of.
 extension QueueMachine {
     enum Connection {
         case disconnected

@@ -30,7 +30,7 @@ struct UploadRow: Sendable {
     let interruptions: Int
     /// Whether the upload has new header fields or a new presigned form, because the server refused the old ones.
     let hasFreshFields: Bool
-    /// When the first attempt began since the upload was enqueued or retried by hand.
+    /// The time of the first attempt after the upload was enqueued or retried by hand.
     let started: Date?
     /// Why the latest attempt failed.
     let reason: String?
