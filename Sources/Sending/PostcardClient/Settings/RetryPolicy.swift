@@ -1,6 +1,6 @@
 import HTTPTypes
 import PostcardForm
-package import PostcardFoundation
+import PostcardFoundation
 
 /// Whether and when a failed upload is tried again.
 ///
