@@ -66,8 +66,9 @@ page: set-up-tests
 
 # Compares what the page says with what the program says, in Node and in Chromium, and uses the page as people do.
 check-page: page
-	$(STAGE) 'program' swift build --product postcard
-	$(STAGE) 'same findings' Page/check .build/debug/postcard
+	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
+	$(STAGE) 'cases' env POSTCARD_DOCTOR_CASES=$(CURDIR)/.build/page/cases swift test --skip-build --filter CaseFilesTests
+	$(STAGE) 'same findings' Page/check .build/debug/postcard .build/page/cases
 	$(STAGE) 'page in Chromium' .build/receivers/bin/python Tests/Browser/doctor.py .build/page/explain.html .build/debug/postcard
 
 # Compiles for Apple's platforms, and tests that check with planted defects.

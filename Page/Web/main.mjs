@@ -19,9 +19,11 @@ const maximumTextBytes = 64 << 10;
 
 /** What is explained: a text as it was pasted, or a file. */
 let source;
+let isTextTyped = false;
 /** What is shown: an answer, or why there is none. */
 let shown = { kind: "starting" };
-let selected;
+let selected = [];
+let isListed = false;
 
 // The worker
 
@@ -111,7 +113,9 @@ function input() {
 const losesReturns = (text) => text.includes("\n") && !text.includes("\r")
   && !/^\s*(\{|\$?\s*curl(\.exe)? |(await )?fetch\(|== Info|[=<]. (Send|Recv)|\d\d:\d\d:\d\d)/.test(text);
 
-const servers = () => [...document.querySelectorAll("#servers input:checked")].map(({ value }) => value);
+/** The chosen servers, also before they are listed. */
+const servers = () => isListed
+  ? [...document.querySelectorAll("#servers input:checked")].map(({ value }) => value) : selected;
 
 function explain(entry) {
   byID("progress").hidden = true;
@@ -126,6 +130,7 @@ function explain(entry) {
 
 function choose(next, { isTyped = false } = {}) {
   source = next;
+  isTextTyped = isTyped;
   asked = [];
   if (!source?.file) byID("line-feeds-field").hidden = true;
   byID("chosen").replaceChildren(...(source?.name ? [chosenRow()] : []));
@@ -161,6 +166,10 @@ function takeFile(file) {
 
 let typing;
 
+// The next paste replaces what was not typed.
+textArea.addEventListener("focus", () => {
+  if (!isTextTyped) textArea.select();
+});
 textArea.addEventListener("input", () => {
   clearTimeout(typing);
   typing = setTimeout(() => {
@@ -227,7 +236,8 @@ function listServers(list) {
     if (shown.kind === "answer" && !shown.answer.error) send("judge", { servers: servers() });
     else explain();
   });
-  chooseServers(selected ?? []);
+  isListed = true;
+  chooseServers(selected);
 }
 
 function chooseServers(names) {

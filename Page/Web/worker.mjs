@@ -36,8 +36,6 @@ async function stream(job, input, handOn, report = () => {}) {
     if (handOn(new Uint8Array(piece)) === false) return true;
     report(Math.min(start + step, input.size), input.size);
   }
-  // Waits once, so that a message that ends the job is heard.
-  await new Promise((resolve) => setTimeout(resolve));
   return job === current;
 }
 

@@ -245,10 +245,10 @@ async def refused(browser, url, pictures):
     expect("not-to-be-shown" not in text, "A token is not shown")
     marked = await page.run("document.querySelector('.problem .snippet').textContent")
     expect('filename="a.jpg"' in marked, f"The bytes around are shown: {marked}")
-    line = await page.run("document.querySelector('.line code').textContent")
+    line = await page.run("document.querySelector('.requests .line code').textContent")
     await browser.send("Browser.grantPermissions", {"permissions": ["clipboardReadWrite"], "origin": url})
-    await page.click("[data-action=copy]")
-    await page.expect("document.querySelector('[data-action=copy]').textContent === 'Copied'", "It can be copied")
+    await page.click(".requests [data-action=copy]")
+    await page.expect("document.querySelector('.requests [data-action=copy]').textContent === 'Copied'", "It can be copied")
     repeated = await asyncio.create_subprocess_exec(
         "sh", "-c", line, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL)
     response = json.loads((await repeated.communicate())[0])

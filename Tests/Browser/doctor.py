@@ -51,7 +51,7 @@ async def paste(page, text):
     """Pastes a text as the clipboard has it, into the focused element."""
     return await page.run(
         "(() => { const data = new DataTransfer(); data.setData('text/plain', " + json.dumps(text) + ");"
-        "globalThis.pastedAt = performance.now();"
+        "document.getElementById('text').select(); globalThis.pastedAt = performance.now();"
         "document.getElementById('text').dispatchEvent(new ClipboardEvent('paste', "
         "{ clipboardData: data, bubbles: true, cancelable: true })) })()")
 
@@ -112,6 +112,8 @@ async def gallery(browser, path, program):
     await page.expect("location.hash.startsWith('#text=')", "There is a link")
     other = await opened(browser, path, await page.run("location.hash"))
     await other.expect("document.querySelector('[data-code=missing-name]')", "The link shows the same")
+    direct = await opened(browser, path, "#mistake=s3")
+    await direct.expect("document.querySelector('[data-code=refused-by-server]')", "A link chooses servers too")
 
 
 async def fixing(browser, path, program):
@@ -313,7 +315,7 @@ async def views(browser, path, program):
                 page = await opened(browser, path, f"?lang={language}", width=width, height=height, dark=dark)
                 await looked_at(page, f"{name}-empty")
                 await accessible(page, f"{name}-empty")
-                await page.run("location.hash = '#mistake=s3'")
+                await page.run("location.hash = '#mistake=boundary'")
                 await page.expect("document.querySelector('.problem mark')", "The byte is marked")
                 inside = await page.run(
                     "[...document.querySelectorAll('.problem mark')].every((mark) => { const box = mark.closest('pre')"

@@ -11,9 +11,8 @@ enum ExplanationPage {
     static func open() throws {
         guard let program = ProgramFile.path, let page = page(of: program) else {
             throw CommandFailure(
-                description:
-                    "The page is not installed with this program: share/postcard/\(name) is missing. 'make page' "
-                    + "makes it in .build/page, and 'make install' after that installs it.",
+                description: "The page is not installed with this program: share/postcard/\(name) is missing. "
+                    + "'make page' makes it in .build/page, and 'make install' after that installs it.",
                 status: ExitStatus.unreadableInput)
         }
         let isOpen = hasDisplay && openInBrowser(page)

@@ -116,7 +116,7 @@ function description(request, showValues) {
     section("head",
       request.client ? element("p", { class: "note" }, words("from", { address: request.client })) : null,
       fieldList(request.headers)),
-    request.parts.length ? section("parts", element("ol", { class: "parts" }, request.parts.map(part)),
+    request.parts.length ? section("parts", element("ol", { class: "parts" }, request.parts.map((each) => part(each))),
       request.partCount > request.parts.length
         ? element("p", { class: "note" }, words("partsLeftOut", { count: request.partCount - request.parts.length }))
         : null) : null,
