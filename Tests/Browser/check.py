@@ -265,6 +265,7 @@ async def faults(browser, url, pictures):
     await page.click("#requests-tab")
     await page.expect("document.querySelectorAll('.requests > li').length === 1", "It comes by itself")
     row = await page.run("document.querySelector('.requests summary').innerText")
+    expect("Field too large" in row, f"The row says what is wrong, in words: {row}")
     expect("of 3 MB read" in row, f"The row has the size of the whole body: {row}")
     await page.click(".requests summary")
     await page.expect("document.querySelector('.problem')", "The problem is shown")

@@ -29,10 +29,27 @@ private struct Answer {
     }
 }
 
+/// Examines what was fixed while the page gets it: what is found again, or changes a content, is no fix.
+private struct FixedReader {
+    var request: RequestExamination?
+    var body: FormExamination?
+
+    mutating func read(_ span: RawSpan) {
+        request?.read(span)
+        body?.read(span)
+    }
+
+    mutating func isFix(of explanation: Explanation) -> Bool {
+        guard let fixed = request?.finish() ?? body?.finish() else { return false }
+        return explanation.keepsContents(in: fixed)
+            && (explanation.isValid || !explanation.outcome(reading: fixed).fixed.isEmpty)
+    }
+}
+
 /// What becomes of an input that is read a second time.
 private enum SecondReading {
     case none
-    case fix(RequestInput?, RequestFixer)
+    case fix(RequestInput?, RequestFixer, FixedReader)
     case body(RequestInput?, RequestSplitter)
 }
 
@@ -168,7 +185,13 @@ public func takeAnswer(_ place: UnsafeMutableRawPointer) {
 @_expose(wasm, "beginFix") @_cdecl("beginFix")
 public func beginFix(_ entry: Int) -> Int32 {
     guard let explanation = answer.explanation, explanation.isValid || !explanation.fixable.isEmpty else { return 0 }
-    second = .fix(secondInput(entry), RequestFixer(explanation))
+    var reader = FixedReader()
+    if let type = answer.contentType {
+        reader.body = FormExamination(contentType: explanation.fixedContentType ?? type)
+    } else {
+        reader.request = RequestExamination()
+    }
+    second = .fix(secondInput(entry), RequestFixer(explanation), reader)
     return 1
 }
 
@@ -195,15 +218,23 @@ private func handOn(_ span: RawSpan) {
 public func readAgain(_ bytes: UnsafeRawPointer, _ count: Int) {
     let span = UnsafeRawBufferPointer(start: bytes, count: count).bytes
     switch second {
-    case .fix(nil, var fixer):
+    case .fix(nil, var fixer, var reader):
         second = .none
-        fixer.read(span, handOn: handOn)
-        second = .fix(nil, fixer)
-    case .fix(var input?, var fixer):
+        fixer.read(span) { piece in
+            reader.read(piece)
+            handOn(piece)
+        }
+        second = .fix(nil, fixer, reader)
+    case .fix(var input?, var fixer, var reader):
         second = .none
         do throws(InputError) {
-            try input.read(span) { fixer.read($0, handOn: handOn) }
-            second = .fix(input, fixer)
+            try input.read(span) { bytes in
+                fixer.read(bytes) { piece in
+                    reader.read(piece)
+                    handOn(piece)
+                }
+            }
+            second = .fix(input, fixer, reader)
         } catch {}
     case .body(nil, var splitter):
         second = .none
@@ -221,20 +252,29 @@ public func readAgain(_ bytes: UnsafeRawPointer, _ count: Int) {
 
 /// Ends the second reading.
 ///
-/// - Returns: 0 if the input could not be read again.
+/// - Returns: 0 if the input could not be read again, or if what was fixed is no better.
 @_expose(wasm, "finishAgain") @_cdecl("finishAgain")
 public func finishAgain() -> Int32 {
     defer { second = .none }
     switch second {
-    case .fix(let input, var fixer):
+    case .fix(let input, var fixer, var reader):
         if var input {
             do throws(InputError) {
-                try input.finish { fixer.read($0, handOn: handOn) }
+                try input.finish { bytes in
+                    fixer.read(bytes) { piece in
+                        reader.read(piece)
+                        handOn(piece)
+                    }
+                }
             } catch {
                 return 0
             }
         }
-        fixer.finish(handOn: handOn)
+        fixer.finish { piece in
+            reader.read(piece)
+            handOn(piece)
+        }
+        guard let explanation = answer.explanation, reader.isFix(of: explanation) else { return 0 }
     case .body(var input?, var splitter):
         do throws(InputError) {
             try input.finish { splitter.read($0, handOnHead: { _ in }, handOnBody: handOn) }

@@ -55,8 +55,9 @@ extension Date {
         guard rest.elementsEqual([0x5A]), (1...12).contains(month), (1...31).contains(day), hour < 24, minute < 60,
             second < 61
         else { throw Malformed() }
-        let days = Self.days(year, month, day)
-        self.init(timeIntervalSince1970: Double(days * 86_400 + hour * 3600 + minute * 60 + second) + fraction)
+        // An Int of 32 bits ends in 2038.
+        let seconds = Int64(Self.days(year, month, day)) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
+        self.init(timeIntervalSince1970: Double(seconds) + fraction)
     }
 
     /// Days since 1970 in the Gregorian calendar.

@@ -234,7 +234,9 @@ struct RequestSummary: Encodable, Sendable {
         status = request.status
         if case .refused(let problem) = request.outcome {
             code = problem.code
-            title = FormProblem.Code(rawValue: problem.code)?.title ?? problem.title
+            // A code that the Doctor does not explain is its own title.
+            let known = FormProblem.Code(rawValue: problem.code)?.title
+            title = known.flatMap { $0 == problem.code ? nil : $0 } ?? problem.title
         } else {
             (code, title) = (nil, nil)
         }
