@@ -8,7 +8,8 @@ let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"), .enableUpcomingFeature("ExistentialAny"),
-    .enableExperimentalFeature("Embedded"), .enableExperimentalFeature("Extern"), .unsafeFlags(["-Osize"]),
+    .enableExperimentalFeature("Embedded"), .enableExperimentalFeature("Extern"),
+    .unsafeFlags(["-Osize", "-enforce-exclusivity=unchecked"]),
 ]
 
 let package = Package(

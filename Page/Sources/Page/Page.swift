@@ -29,20 +29,69 @@ private struct Answer {
     }
 }
 
-/// Examines what was fixed while the page gets it: what is found again, or changes a content, is no fix.
-private struct FixedReader {
-    var request: RequestExamination?
-    var body: FormExamination?
+// What both readings do is once in the module: a second copy would take a tenth of it.
 
+@inline(never)
+private func read(_ span: RawSpan, by examination: inout InputExamination) throws(InputError) {
+    try examination.read(span)
+}
+
+@inline(never)
+private func read(_ span: RawSpan, by examination: inout FormExamination) { examination.read(span) }
+
+@inline(never)
+private func finish(_ examination: inout InputExamination) throws(InputError) -> Explanation {
+    try examination.finish()
+}
+
+@inline(never)
+private func finish(_ examination: inout FormExamination) -> Explanation { examination.finish() }
+
+/// Examines what was fixed while the page gets it: what is found again, or changes a content, is no fix.
+private enum FixedReader {
+    case input(InputExamination)
+    case body(FormExamination)
+    case failed
+
+    @inline(never)
     mutating func read(_ span: RawSpan) {
-        request?.read(span)
-        body?.read(span)
+        switch self {
+        case .input(var examination):
+            self = .failed
+            do throws(InputError) {
+                try Page.read(span, by: &examination)
+                self = .input(examination)
+            } catch {}
+        case .body(var examination):
+            self = .failed
+            Page.read(span, by: &examination)
+            self = .body(examination)
+        case .failed: break
+        }
     }
 
-    mutating func isFix(of explanation: Explanation) -> Bool {
-        guard let fixed = request?.finish() ?? body?.finish() else { return false }
+    func isFix(of explanation: Explanation) -> Bool {
+        let fixed: Explanation
+        switch self {
+        case .input(var examination):
+            do throws(InputError) {
+                fixed = try finish(&examination)
+            } catch {
+                return false
+            }
+        case .body(var examination): fixed = finish(&examination)
+        case .failed: return false
+        }
         return explanation.keepsContents(in: fixed)
             && (explanation.isValid || !explanation.outcome(reading: fixed).fixed.isEmpty)
+    }
+}
+
+@inline(never)
+private func fix(_ span: RawSpan, with fixer: inout RequestFixer, _ reader: inout FixedReader) {
+    fixer.read(span) { piece in
+        reader.read(piece)
+        handOn(piece)
     }
 }
 
@@ -98,14 +147,14 @@ public func readPiece(_ bytes: UnsafeRawPointer, _ count: Int) {
     case .input(var examination):
         reader = .none
         do throws(InputError) {
-            try examination.read(span)
+            try read(span, by: &examination)
             reader = .input(examination)
         } catch {
             reader = .failed(error)
         }
     case .body(var examination):
         reader = .none
-        examination.read(span)
+        read(span, by: &examination)
         reader = .body(examination)
     case .none, .failed: break
     }
@@ -119,7 +168,7 @@ public func finish() -> Int {
     switch reader {
     case .input(var examination):
         do throws(InputError) {
-            answer.explanation = try examination.finish()
+            answer.explanation = try finish(&examination)
             answer.format = examination.format?.rawValue ?? "body"
             answer.remarks = examination.remarks
             answer.write()
@@ -127,7 +176,7 @@ public func finish() -> Int {
             answer.json = json(of: error)
         }
     case .body(var examination):
-        answer.explanation = examination.finish()
+        answer.explanation = finish(&examination)
         answer.write()
     case .failed(let error): answer.json = json(of: error)
     case .none: break
@@ -185,11 +234,11 @@ public func takeAnswer(_ place: UnsafeMutableRawPointer) {
 @_expose(wasm, "beginFix") @_cdecl("beginFix")
 public func beginFix(_ entry: Int) -> Int32 {
     guard let explanation = answer.explanation, explanation.isValid || !explanation.fixable.isEmpty else { return 0 }
-    var reader = FixedReader()
+    let reader: FixedReader
     if let type = answer.contentType {
-        reader.body = FormExamination(contentType: explanation.fixedContentType ?? type)
+        reader = .body(FormExamination(contentType: explanation.fixedContentType ?? type))
     } else {
-        reader.request = RequestExamination()
+        reader = .input(InputExamination(entry: nil))
     }
     second = .fix(secondInput(entry), RequestFixer(explanation), reader)
     return 1
@@ -220,20 +269,12 @@ public func readAgain(_ bytes: UnsafeRawPointer, _ count: Int) {
     switch second {
     case .fix(nil, var fixer, var reader):
         second = .none
-        fixer.read(span) { piece in
-            reader.read(piece)
-            handOn(piece)
-        }
+        fix(span, with: &fixer, &reader)
         second = .fix(nil, fixer, reader)
     case .fix(var input?, var fixer, var reader):
         second = .none
         do throws(InputError) {
-            try input.read(span) { bytes in
-                fixer.read(bytes) { piece in
-                    reader.read(piece)
-                    handOn(piece)
-                }
-            }
+            try input.read(span) { fix($0, with: &fixer, &reader) }
             second = .fix(input, fixer, reader)
         } catch {}
     case .body(nil, var splitter):
@@ -260,12 +301,7 @@ public func finishAgain() -> Int32 {
     case .fix(let input, var fixer, var reader):
         if var input {
             do throws(InputError) {
-                try input.finish { bytes in
-                    fixer.read(bytes) { piece in
-                        reader.read(piece)
-                        handOn(piece)
-                    }
-                }
+                try input.finish { fix($0, with: &fixer, &reader) }
             } catch {
                 return 0
             }
