@@ -109,8 +109,8 @@ let isDependency = Context.packageDirectory == "/" || Context.packageDirectory.c
 
 /// The files of the receiver's page, which are part of the program.
 let pageFiles: [Resource] = [
-    "bytes.js", "compose.js", "elements.js", "explained.js", "icon.svg", "page.css", "page.html", "page.js", "problems.ko.json",
-    "received.js", "requests.js", "server.js", "texts.en.json", "texts.ko.json",
+    "bytes.js", "compose.js", "elements.js", "explained.js", "icon.svg", "page.css", "page.html", "page.js",
+    "problems.ko.json", "received.js", "requests.js", "server.js", "texts.en.json", "texts.ko.json",
 ].map { .embedInCode("Page/Web/\($0)") }
 
 /// What an app gets besides the code: texts in its languages, and privacy manifests. They are left out on Linux, where

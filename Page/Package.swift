@@ -8,7 +8,8 @@ let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"), .enableUpcomingFeature("ExistentialAny"),
-    .enableExperimentalFeature("Embedded"), .enableExperimentalFeature("Extern"), .unsafeFlags(["-Osize"]),
+    .enableExperimentalFeature("Embedded"), .enableExperimentalFeature("Extern"),
+    .unsafeFlags(["-Osize", "-enforce-exclusivity=unchecked"]),
 ]
 
 let package = Package(
@@ -20,7 +21,8 @@ let package = Package(
         .target(name: "Crypto", swiftSettings: settings),
         .target(name: "PostcardPictureFormats", dependencies: ["PostcardFoundation"], swiftSettings: settings),
         .target(
-            name: "PostcardForm", dependencies: ["PostcardCLibrary", "PostcardFoundation", "HTTPTypes", "PostcardPictureFormats"],
+            name: "PostcardForm",
+            dependencies: ["PostcardCLibrary", "PostcardFoundation", "HTTPTypes", "PostcardPictureFormats"],
             swiftSettings: settings),
         .target(
             name: "PostcardDoctor",

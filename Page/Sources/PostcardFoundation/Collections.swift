@@ -22,7 +22,9 @@ extension Collection where Element: Equatable {
         return nil
     }
 
-    @_disfavoredOverload public func contains(_ other: some Collection<Element>) -> Bool { firstRange(of: other) != nil }
+    @_disfavoredOverload public func contains(_ other: some Collection<Element>) -> Bool {
+        firstRange(of: other) != nil
+    }
 
     public func ranges(of other: some Collection<Element>) -> [Range<Index>] {
         var ranges: [Range<Index>] = []
@@ -34,7 +36,9 @@ extension Collection where Element: Equatable {
         return ranges
     }
 
-    @_disfavoredOverload public func split(separator: some Collection<Element>, maxSplits: Int = .max, omittingEmptySubsequences: Bool = true)
+    @_disfavoredOverload public func split(
+        separator: some Collection<Element>, maxSplits: Int = .max, omittingEmptySubsequences: Bool = true
+    )
         -> [SubSequence]
     {
         var pieces: [SubSequence] = []
@@ -55,7 +59,9 @@ extension Collection where Element: Equatable {
 }
 
 extension RangeReplaceableCollection where Element: Equatable {
-    public func replacing(_ other: some Collection<Element>, with new: some Collection<Element>, maxReplacements: Int = .max)
+    public func replacing(
+        _ other: some Collection<Element>, with new: some Collection<Element>, maxReplacements: Int = .max
+    )
         -> Self
     {
         var result = Self()

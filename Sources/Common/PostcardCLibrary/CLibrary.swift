@@ -1,4 +1,5 @@
-// The C library of each platform, so that no other file has to name them all. It is imported only within the package.
+// The C library of each platform, so that other files need a single import. This file is imported only within the
+// package.
 #if canImport(Darwin)
 @_exported public import Darwin
 #elseif canImport(Glibc)

@@ -3,11 +3,11 @@ package import SystemPackage
 
 /// A file system call that failed: what was tried, on which path, and what the system said.
 package struct FileError: Error, Sendable, CustomStringConvertible {
-    /// What was tried, as a verb: "open", "write to".
+    /// The action that failed, as a verb: "open", "write to".
     package let action: String
     package let path: FilePath
     package let errno: Errno
-    /// What the system's error means, if its own text does not say.
+    /// The meaning of the error, if the system's own text does not explain it.
     package let reason: String?
 
     package init(_ action: String, _ path: FilePath, _ error: any Error, reason: String? = nil) {
@@ -20,7 +20,7 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
     /// Whether the disk is full.
     package var isFull: Bool { errno == .noSpace || errno == .diskQuotaExceeded }
 
-    /// Whether something else is in the place of the file: a link, a directory or a named pipe.
+    /// Whether the path names something other than a regular file: a link, a directory or a named pipe.
     package var isReplaced: Bool {
         errno == .tooManySymbolicLinkLevels || errno == .notDirectory || errno == .invalidArgument && reason != nil
     }
@@ -49,13 +49,13 @@ package enum DurableFiles {
         try synchronizeDirectory(containing.isEmpty ? "." : containing)
     }
 
-    /// Renames a file or directory, and replaces whatever had the new name.
+    /// Renames a file or directory. An existing file or directory with the new name is replaced.
     package static func move(_ path: FilePath, to other: FilePath) throws(FileError) {
         let result = path.withPlatformString { old in other.withPlatformString { new in rename(old, new) } }
         guard result == 0 else { throw FileError("rename", path, lastError) }
     }
 
-    /// Asks the disk to begin writing a file's bytes, without waiting. It is a hint, and a failure is ignored.
+    /// Asks the disk to begin writing a file's bytes, without waiting. The call is a hint: a failure is ignored.
     package static func beginSynchronizing(_ descriptor: FileDescriptor) {
         #if os(Linux) || os(Android)
         // The system must write pages before it can drop them, but this call does not wait for that.
@@ -90,10 +90,10 @@ package enum DurableFiles {
         try synchronize(descriptor, path)
     }
 
-    /// The room for a program without special rights on a path's file system.
+    /// The free room on a path's file system that a program without special rights may use.
     package struct FreeRoom: Sendable {
         package let bytes: Int64
-        /// How many files and folders can still be made. Not limited if the file system does not count them.
+        /// How many files and folders can still be made. No limit if the file system does not count them.
         package let files: Int64
     }
 
@@ -112,13 +112,13 @@ package enum DurableFiles {
     static var lastError: Errno { Errno(rawValue: errno) }
 }
 
-/// An exclusive lock on a file. It ends with the object, or with the process, however that ends.
+/// An exclusive lock on a file. The lock ends when this object is released, or when the process ends, even by a crash.
 package final class FileLock: Sendable {
     private let descriptor: FileDescriptor
 
-    /// Acquires the lock of an open file, which is closed with the lock.
+    /// Acquires the lock of an open file. The file is closed when the lock ends.
     ///
-    /// - Parameter path: The file, for the error's message.
+    /// - Parameter path: The path of the file, for the error's message.
     /// - Throws: ``FileError`` with the errno `wouldBlock` if the file is locked through another descriptor, in this
     ///   process or another one.
     package init(_ descriptor: FileDescriptor, _ path: FilePath) throws(FileError) {
@@ -138,7 +138,7 @@ package final class FileLock: Sendable {
     }
 }
 
-/// A new file that is written from its beginning. It is closed with the object.
+/// A new file that is written from its beginning. The file is closed when this object is released.
 package final class DurableFile: Sendable {
     private let path: FilePath
     package let descriptor: FileDescriptor
@@ -191,10 +191,10 @@ package final class DurableFile: Sendable {
 }
 
 extension DurableFiles {
-    /// Opens a regular file. Neither its name nor that of the directory it is in may be a link: what others put in
-    /// the place of a file does not lead out of the directory, and a named pipe does not hold up the thread.
+    /// Opens a regular file. Neither the file's name nor its directory's name may be a link: a link that someone else
+    /// put there cannot lead out of the directory, and a named pipe cannot block the thread.
     ///
-    /// - Parameter access: What the file is opened for.
+    /// - Parameter access: The access mode: reading, writing or both.
     /// - Returns: `nil` if there is no such file or directory.
     /// - Throws: ``FileError``, also if one of the names is a link, or the file is not regular.
     package static func openRegularFile(
@@ -226,7 +226,7 @@ extension DurableFiles {
         }
     }
 
-    /// Whether nothing has the path as its name.
+    /// Whether no file, directory or link exists at a path.
     package static func isMissing(_ path: FilePath) throws(FileError) -> Bool {
         do {
             _ = try path.stat(followTargetSymlink: false)
@@ -238,7 +238,7 @@ extension DurableFiles {
         }
     }
 
-    /// Returns a file if it is regular, and closes it otherwise.
+    /// Returns the file if it is regular. Closes any other file and throws.
     private static func regular(_ file: FileDescriptor, _ path: FilePath) throws(FileError) -> FileDescriptor {
         do {
             guard try file.stat().type == .regular else {

@@ -3,20 +3,21 @@ package import SystemPackage
 
 /// A directory that only its owner can use, held open.
 ///
-/// Files in it are reached by plain names relative to the open directory, and links are not followed: no name leads out
-/// of the directory. Every call blocks.
+/// Files in the directory are opened by plain names relative to it, and links are not followed: no name leads out of
+/// the directory. Every call blocks.
 package final class PrivateDirectory: Sendable {
     /// The path of the directory when it was opened.
     package let path: FilePath
-    /// Whether a file may have other names as well. Another name may lead to a file outside.
+    /// Whether a file in the directory may have other names as well. Another name may be outside of the directory.
     private let allowsOtherNames: Bool
     private let descriptor: FileDescriptor
 
-    /// Opens a directory, and makes it and those above it if they are missing.
+    /// Opens a directory. A missing directory is made, with the missing directories above it.
     ///
     /// A directory that its group or others may look into is closed to them.
     ///
-    /// - Throws: ``FileError`` if it cannot be made or opened, belongs to another user, or can be written to by others.
+    /// - Throws: ``FileError`` if the directory cannot be made or opened, belongs to another user, or can be written to
+    ///   by others.
     package convenience init(_ path: FilePath) throws(FileError) {
         try DurableFiles.makeDirectories(path)
         do {
@@ -54,10 +55,10 @@ package final class PrivateDirectory: Sendable {
         try? descriptor.close()
     }
 
-    /// Opens a directory in this one, and makes it if it is missing.
+    /// Opens a subdirectory, and makes it if it is missing.
     ///
-    /// - Parameter allowsOtherNames: Whether a file in it may have other names as well. Defaults to `false`: another
-    ///   name may lead to a file outside.
+    /// - Parameter allowsOtherNames: Whether a file in the subdirectory may have other names as well. Defaults to
+    ///   `false`: another name may be outside of the directory.
     /// - Throws: ``FileError``, also if the name is a link.
     package func directory(
         _ name: FilePath.Component, allowsOtherNames: Bool = false
@@ -70,7 +71,7 @@ package final class PrivateDirectory: Sendable {
         return try existingDirectory(name, allowsOtherNames: allowsOtherNames)
     }
 
-    /// Opens a directory in this one.
+    /// Opens a subdirectory that exists.
     ///
     /// - Throws: ``FileError``, also if the name is a link.
     package func existingDirectory(
@@ -83,7 +84,7 @@ package final class PrivateDirectory: Sendable {
 
     /// Opens a file for reading.
     ///
-    /// - Throws: ``FileError`` if there is none, or if it is a link or not a regular file.
+    /// - Throws: ``FileError`` if the file is missing, a link, or not a regular file.
     package func open(_ name: FilePath.Component) throws(FileError) -> FileDescriptor {
         // Without O_NONBLOCK, opening a named pipe would wait for a writer.
         try checked(try open(name, O_RDONLY | O_NONBLOCK, action: "open"), name)
@@ -97,13 +98,14 @@ package final class PrivateDirectory: Sendable {
             try open(name, O_WRONLY | O_CREAT | O_EXCL, action: "create"), path.appending(name))
     }
 
-    /// Makes a file of another one's bytes that takes no space: both share their blocks until one is written to.
+    /// Makes a copy of a file that takes no space: both files share their blocks until one of them is written to.
     ///
-    /// - Returns: `nil` if the file system makes no clones, or none of this file.
+    /// - Returns: `nil` if the file system makes no clones, or cannot clone this file.
     /// - Throws: ``FileError``, also if the name is taken.
     package func clone(_ file: FileDescriptor, as name: FilePath.Component) throws(FileError) -> DurableFile? {
         #if canImport(Darwin)
-        // Another volume, or one that is not APFS. The clone has the permissions of the file, which may be read-only.
+        // Fails on another volume, and on one that is not APFS. The clone has the permissions of the file, which may be
+        // read-only.
         guard name.withPlatformString({ fclonefileat(file.rawValue, descriptor.rawValue, $0, 0) }) == 0 else {
             if DurableFiles.lastError == .fileExists {
                 throw FileError("create", path.appending(name), DurableFiles.lastError)
@@ -114,7 +116,8 @@ package final class PrivateDirectory: Sendable {
             try protect(name)
             let clone = try open(name, O_RDWR, action: "open")
             #if !os(macOS)
-            // A clone keeps the protection of its file, and the system must read this one while the device is locked.
+            // A clone keeps the protection of its file, and the system must be able to read the clone while the device
+            // is locked.
             let untilFirstUnlock: Int32 = 3
             guard fcntl(clone.rawValue, F_SETPROTECTIONCLASS, untilFirstUnlock) == 0 else {
                 try? clone.close()
@@ -129,7 +132,7 @@ package final class PrivateDirectory: Sendable {
         }
         #elseif os(Linux)
         let clone = try create(name)
-        // FICLONE of linux/fs.h, which Btrfs and XFS know.
+        // FICLONE of linux/fs.h, which Btrfs and XFS support.
         if ioctl(clone.descriptor.rawValue, 0x4004_9409, file.rawValue) == 0 { return clone }
         try remove(name)
         return nil
@@ -150,7 +153,7 @@ package final class PrivateDirectory: Sendable {
         return file
     }
 
-    /// Lets only the owner read a regular file, without opening it. One that is missing is as good.
+    /// Lets only the owner read a regular file, without opening the file. A missing file is no error.
     package func protect(_ name: FilePath.Component) throws(FileError) {
         guard let status = try status(of: name), status.type == .regular else { return }
         guard name.withPlatformString({ fchmodat(descriptor.rawValue, $0, 0o600, 0) }) != 0 else { return }
@@ -158,7 +161,7 @@ package final class PrivateDirectory: Sendable {
         if error != .noSuchFileOrDirectory { throw FileError("protect", path.appending(name), error) }
     }
 
-    /// Removes a file or a link. One that is gone already is as good.
+    /// Removes a file or a link. A missing file is no error.
     package func remove(_ name: FilePath.Component) throws(FileError) {
         guard name.withPlatformString({ unlinkat(descriptor.rawValue, $0, 0) }) == 0 else {
             let error = DurableFiles.lastError
@@ -167,8 +170,7 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// Moves whatever has a name in the directory into another one, under the same name. One that is gone already is as
-    /// good.
+    /// Moves a file, directory or link into another directory, under the same name. A missing name is no error.
     package func move(_ name: FilePath.Component, to other: PrivateDirectory) throws(FileError) {
         let result = name.withPlatformString {
             renameat(descriptor.rawValue, $0, other.descriptor.rawValue, $0)
@@ -180,7 +182,8 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// What a name in the directory is, without following links; `nil` if there is none.
+    /// The status of the file, directory or link with a name, without following links; `nil` if the name does not
+    /// exist.
     package func status(of name: FilePath.Component) throws(FileError) -> Stat? {
         do {
             return try FilePath(root: nil, components: name).stat(relativeTo: descriptor, flags: .symlinkNoFollow)
@@ -191,13 +194,13 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// The modification time of a file, in seconds since 1970; `nil` if the name is not one of the type.
+    /// The modification time of a file, in seconds since 1970; `nil` if there is no file of this type with the name.
     package func lastChange(of name: FilePath.Component, as type: FileType = .regular) throws(FileError) -> Int64? {
         guard let status = try status(of: name), status.type == type else { return nil }
         return Int64(status.st_mtim.tv_sec)
     }
 
-    /// The size of a file and the time of its last change, by which another version of it can be told apart.
+    /// The size of a file and the time of its last change, which differ between two versions of the file.
     package struct FileVersion: Sendable, CustomStringConvertible {
         package let bytes: Int64
         private let seconds: Int
@@ -218,7 +221,7 @@ package final class PrivateDirectory: Sendable {
         return FileVersion(status)
     }
 
-    /// The names in the directory, in no order.
+    /// The names in the directory, in any order.
     package func names() throws(FileError) -> [String] {
         // A new descriptor, because copies of a descriptor share one reading position.
         let copy = try open(".", O_RDONLY | O_DIRECTORY, action: "read")
@@ -244,7 +247,7 @@ package final class PrivateDirectory: Sendable {
 
     /// Acquires the lock of a file in the directory.
     ///
-    /// - Throws: ``FileError`` with the errno `wouldBlock` if another process has it.
+    /// - Throws: ``FileError`` with the errno `wouldBlock` if another process has the lock.
     package func lock(_ name: FilePath.Component) throws(FileError) -> FileLock {
         try FileLock(try openOrCreate(name), path.appending(name))
     }
@@ -263,7 +266,7 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// Gives a file back if it is a regular file with one name, and closes it otherwise.
+    /// Returns the file if it is a regular file with one name. Closes any other file and throws.
     private func checked(_ file: FileDescriptor, _ name: FilePath.Component) throws(FileError) -> FileDescriptor {
         let path = path.appending(name)
         do {

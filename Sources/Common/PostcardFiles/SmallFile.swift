@@ -3,7 +3,7 @@ package import SystemPackage
 
 /// A file that is read into memory as a whole, such as one of options, rules, tokens or certificates.
 package enum SmallFile {
-    /// Why a file is not read, as the end of a sentence that its name begins.
+    /// Why a file is not read, written as the end of a sentence. The sentence begins with the file's name.
     package struct Fault: Error, CustomStringConvertible {
         package let description: String
     }
@@ -15,7 +15,7 @@ package enum SmallFile {
     ///
     /// - Parameters:
     ///   - maximumBytes: The maximum number of bytes. Defaults to 64 MiB.
-    /// - Throws: ``Fault`` for a file that is missing, unreadable, larger, or a device without an end.
+    /// - Throws: ``Fault`` if the file is missing, unreadable, larger than the maximum, or a device without an end.
     package static func bytes(of path: FilePath, atMost maximumBytes: Int = maximumBytes) throws(Fault) -> [UInt8] {
         let file: FileDescriptor
         do {
@@ -27,7 +27,7 @@ package enum SmallFile {
         return try bytes(of: file, atMost: maximumBytes)
     }
 
-    /// The bytes from an open file or pipe, which stays open.
+    /// The bytes from an open file or pipe. The file stays open.
     package static func bytes(
         of file: FileDescriptor, atMost maximumBytes: Int = maximumBytes
     ) throws(Fault) -> [UInt8] {
@@ -50,8 +50,8 @@ package enum SmallFile {
         }
     }
 
-    /// Throws a ``Fault`` for a device that has no end. A terminal ends where the person at it says so, and /dev/null before
-    /// its first byte.
+    /// Throws a ``Fault`` for a device that has no end. A terminal has an end because the person at it can end the
+    /// input, and /dev/null ends before its first byte.
     package static func checkEnd(of file: FileDescriptor) throws(Fault) {
         do {
             guard [.characterSpecial, .blockSpecial].contains(try file.stat().type), isatty(file.rawValue) == 0 else {

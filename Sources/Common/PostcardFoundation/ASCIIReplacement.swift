@@ -1,6 +1,6 @@
 extension String {
-    /// The text with others in place of ASCII characters, also of those that a combining mark follows: to
-    /// `replacing(_:with:)`, a quote and a mark are one character, so that the quote stays, and ends a quoted text.
+    /// The text with ASCII characters replaced, also those that a combining mark follows. To `replacing(_:with:)`, a
+    /// quote and the mark after it are one character: the quote would not be replaced, and could end a quoted text.
     package func replacingASCII(_ replacements: KeyValuePairs<Unicode.Scalar, StaticString>) -> String {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(utf8.count)

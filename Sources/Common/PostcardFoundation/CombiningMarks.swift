@@ -1,21 +1,23 @@
-/// Combining marks in text of strangers.
+/// The limit on combining marks in text from strangers.
 ///
-/// Swift compares and hashes strings by their normal form, for which it sorts the marks of each letter. That takes time
-/// by the square of their number, so a header field of a letter and 40,000 marks would occupy a processor for seconds. No
-/// honest text has more than 30 in a row, which is the limit of the Stream-Safe Text Format (UAX #15 §13).
+/// Swift compares and hashes strings by their normal form, for which it sorts the marks of each letter. The sorting
+/// takes time by the square of the number of marks, so a header field of a letter and 40,000 marks would occupy a
+/// processor for seconds. No honest text has more than 30 marks in a row, which is the limit of the Stream-Safe Text
+/// Format (UAX #15 §13).
 package enum CombiningMarks {
-    /// The maximum number of marks in a row.
+    /// The maximum number of combining marks in a row.
     package static let maximumInARow = 30
 
-    /// U+034F, which is no mark by its class, and so ends a row of them without changing how the text looks.
+    /// The character U+034F. It does not count as a mark, so it ends a row of marks without changing how the text
+    /// looks.
     package static let separator: [UInt8] = [0xCD, 0x8F]
 
-    /// The offset of the first mark that is one too many; `nil` if there is none.
+    /// The offset of the first mark that exceeds ``maximumInARow``; `nil` if there is none.
     package static func firstExcess(in bytes: some Collection<UInt8>) -> Int? {
         excesses(in: bytes, maximumCount: 1).first
     }
 
-    /// The offsets at which a ``separator`` makes the text stream-safe.
+    /// The offsets at which a ``separator`` has to be inserted to make the text stream-safe.
     package static func excesses(in bytes: some Collection<UInt8>, maximumCount: Int = .max) -> [Int] {
         bytes.withContiguousStorageIfAvailable { excesses(in: $0, maximumCount: maximumCount) }
             ?? Array(bytes).withUnsafeBufferPointer { excesses(in: $0, maximumCount: maximumCount) }
@@ -46,11 +48,11 @@ package enum CombiningMarks {
         return found
     }
 
-    /// The size of 30 marks of two bytes each, the shortest there are.
+    /// The number of bytes of the shortest row with the maximum number of marks: two bytes for each mark.
     private static let shortestExcess = 2 * maximumInARow
 
-    /// Whether a byte may be one of a mark. ASCII has none, nor have the blocks of Chinese and Korean characters that
-    /// begin with these bytes, which are most of the text in those languages.
+    /// Whether a byte may belong to a mark. ASCII bytes do not. Neither do the first bytes of most Chinese and Korean
+    /// characters, which make up most of the text in those languages.
     private static func mayBelongToMark(_ byte: UInt8) -> Bool {
         switch byte {
         case 0..<0x80, 0xE4...0xE9, 0xEB, 0xEC: false

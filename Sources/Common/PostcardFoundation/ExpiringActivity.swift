@@ -1,20 +1,20 @@
 import Synchronization
 
-/// Keeps the system from suspending the app in the middle of something: while what was picked or a form is copied, a
-/// write locks the database, uploads are handed over, or one is sent in this process. iOS ends an app that is suspended
-/// while it has locked a file of its app group (0xdead10cc).
+/// Keeps the system from suspending the app in the middle of work: while a picked file or a form is copied, a write
+/// locks the database, or uploads are handed over or sent in this process. iOS ends an app that is suspended while it
+/// has locked a file of its app group (0xdead10cc).
 ///
-/// Activities within each other and at the same time are one for the system: each is an assertion in another process,
-/// which is too slow for every query.
+/// Activities that overlap share one assertion of the system. Each assertion is made in another process, which is too
+/// slow for every query.
 package final class ExpiringActivity: Sendable {
-    /// What the system has granted. It ends with its last holder.
+    /// The activity that the system has granted. It ends when its last holder ends it.
     package final class Grant: Sendable {
         private struct State {
             var holders = 1
             var isExpired = false
             var end: (@Sendable () -> Void)?
             var nextKey = 0
-            /// What is called when the system is about to suspend the app.
+            /// The closures to call when the system is about to suspend the app.
             var handlers: [Int: @Sendable () -> Void] = [:]
         }
 
@@ -23,7 +23,7 @@ package final class ExpiringActivity: Sendable {
         /// Whether the system is about to suspend the app.
         package var isExpired: Bool { state.withLock { $0.isExpired } }
 
-        /// Ends the activity of one holder.
+        /// Removes one holder. The activity ends with its last holder.
         package func end() {
             let end = state.withLock { state -> (@Sendable () -> Void)? in
                 state.holders -= 1
@@ -54,7 +54,7 @@ package final class ExpiringActivity: Sendable {
 
         /// Calls a closure when the system is about to suspend the app, at once if it already is.
         ///
-        /// - Returns: What removes the closure.
+        /// - Returns: A closure that removes the handler.
         package func onExpiry(_ handler: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
             let key = state.withLock { state -> Int? in
                 if state.isExpired { return nil }
@@ -71,14 +71,14 @@ package final class ExpiringActivity: Sendable {
     }
 
     private let system: SystemActivity
-    /// The latest grant. The lock is held while the system is asked, so that only one caller asks.
+    /// The latest grant. The lock is held while the system is asked, so that only one caller asks at a time.
     private let latest = Mutex<Grant?>(nil)
 
     package init(_ system: SystemActivity) {
         self.system = system
     }
 
-    /// One for what no queue does: the imports and uploads of the process.
+    /// The activity for work outside of queues: the imports and uploads of the process.
     package static let shared = ExpiringActivity(.usual)
 
     /// Begins an activity. The caller ends it.
@@ -95,11 +95,11 @@ package final class ExpiringActivity: Sendable {
         }
     }
 
-    /// Begins an activity, and waits for the system's answer on no actor.
+    /// Begins an activity. The wait for the system's answer blocks no actor.
     @concurrent package func beginConcurrently() async -> Grant? { begin() }
 
-    /// Does something within an activity as long as the system grants one. The work is not cancelled: it continues
-    /// while the system lets the app run, and when the app runs again.
+    /// Does some work within an activity, if the system grants one. The work is not cancelled: it continues while the
+    /// system lets the app run, and when the app runs again.
     package func accompany<Value>(_ work: () async throws -> Value) async rethrows -> Value {
         guard let grant = await beginConcurrently() else { return try await work() }
         let isHeld = Atomic(true)

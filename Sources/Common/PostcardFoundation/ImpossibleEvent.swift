@@ -3,7 +3,7 @@ package struct ImpossibleEvent: Error, CustomStringConvertible {
     package let description: String
 
     /// - Parameters:
-    ///   - event: A case of an enum. Its values are not shown, because they may be secret.
+    ///   - event: A case of an enum. Its associated values are not shown, because they may be secret.
     ///   - state: A case of an enum, of which only the name is shown as well.
     package init(_ event: Any, in state: Any) {
         description =

@@ -1,16 +1,16 @@
-/// JSON of a stranger (RFC 8259).
+/// JSON from a stranger (RFC 8259).
 ///
-/// Names and strings are bytes in UTF-8, because Swift compares strings by their normal form, which takes time by the
-/// square of the combining marks in them. It needs no Foundation, and every depth and size takes linear time.
+/// Names and strings are bytes in UTF-8: Swift compares strings by their normal form, which takes time by the square of
+/// the combining marks in them. The reader needs no Foundation, and takes linear time at every depth and size.
 package enum JSON: Sendable, Hashable {
     case null
     case bool(Bool)
-    /// As it is written.
+    /// A number, as it is written in the text.
     case number([UInt8])
-    /// With its escapes undone. Half of a surrogate pair alone is U+FFFD.
+    /// A string, with its escapes decoded. Half of a surrogate pair alone becomes U+FFFD.
     case string([UInt8])
     case array([JSON])
-    /// In the order of the text, a name that is there twice also twice.
+    /// The members of an object in the order of the text. A name that appears twice has two members.
     case object([Member])
 
     package struct Member: Sendable, Hashable {
@@ -22,7 +22,7 @@ package enum JSON: Sendable, Hashable {
     package struct Malformed: Error, Sendable, Hashable {
         package enum Reason: Sendable, Hashable {
             case notJSON
-            /// More arrays and objects are within each other than allowed.
+            /// Arrays and objects are nested more deeply than allowed.
             case tooDeep
         }
 
@@ -31,10 +31,10 @@ package enum JSON: Sendable, Hashable {
         package let offset: Int
     }
 
-    /// How many arrays and objects within each other are read, by default.
+    /// How deeply arrays and objects may be nested. The default of the reader.
     package static let maximumDepth = 512
 
-    /// Reads a text, which may begin with a byte order mark.
+    /// Reads a JSON text, which may begin with a byte order mark.
     ///
     /// - Throws: ``Malformed``.
     package init(_ text: some Collection<UInt8>, maximumDepth: Int = JSON.maximumDepth) throws(Malformed) {
@@ -44,34 +44,34 @@ package enum JSON: Sendable, Hashable {
 }
 
 extension JSON {
-    /// The value of a member, the last one of its name; `nil` if this is not an object, or has no such member.
+    /// The value of the last member with a name; `nil` if this is not an object, or has no such member.
     package subscript(name: StaticString) -> JSON? {
         guard case .object(let members) = self else { return nil }
         return name.withUTF8Buffer { name in members.last { $0.name.elementsEqual(name) }?.value }
     }
 
-    /// The bytes of the string; `nil` if this is something else.
+    /// The bytes of the string; `nil` if the value is not a string.
     package var string: [UInt8]? {
         if case .string(let bytes) = self { bytes } else { nil }
     }
 
-    /// The string as text, with U+034F after every 30 combining marks in a row; `nil` if this is something else.
+    /// The string as text, with U+034F after every 30 combining marks in a row; `nil` if the value is not a string.
     package var text: String? {
         if case .string(let bytes) = self { String(streamSafe: bytes) } else { nil }
     }
 
-    /// The number; `nil` if this is something else, or does not fit.
+    /// The number as an integer; `nil` if the value is not a number, or does not fit.
     package var integer: Int64? {
         guard case .number(let digits) = self else { return nil }
         return Int64(String(decoding: digits, as: UTF8.self)) ?? double.flatMap { Int64(exactly: $0) }
     }
 
-    /// The number; `nil` if this is something else.
+    /// The number; `nil` if the value is not a number.
     package var double: Double? {
         if case .number(let digits) = self { Double(String(decoding: digits, as: UTF8.self)) } else { nil }
     }
 
-    /// The elements; `nil` if this is not an array.
+    /// The elements of the array; `nil` if the value is not an array.
     package var elements: [JSON]? {
         if case .array(let elements) = self { elements } else { nil }
     }
@@ -87,8 +87,8 @@ extension JSON {
         }
     }
 
-    /// Why a text must not be given to Foundation's decoder, which compares names as strings, as types may do that are
-    /// decoded from it. The decoder reads other encodings too.
+    /// Why a text must not be given to Foundation's decoder. The decoder compares names as strings, and so may the
+    /// types that are decoded. The decoder also reads other encodings than UTF-8.
     ///
     /// - Returns: A sentence; `nil` if the text is safe.
     package static func faultForDecoders(in text: some Collection<UInt8>) -> String? {
@@ -97,7 +97,7 @@ extension JSON {
             defer { last = byte }
             return byte > 0 && !(byte == UInt8(ascii: "u") && last == UInt8(ascii: "\\"))
         }
-        // Then the marks in a row are those of the text itself.
+        // In UTF-8 without escapes, the marks of the names and strings are those of the text itself.
         if isInUTF8WithoutEscapes, CombiningMarks.firstExcess(in: text) == nil { return nil }
         guard let json = try? JSON(text) else { return "It is not JSON in UTF-8." }
         return json.isStreamSafe
@@ -105,17 +105,17 @@ extension JSON {
     }
 }
 
-/// Reads one value after the other. What is open is kept in an array: a stranger decides how deep it is, and a thread's
-/// stack is small.
+/// Reads JSON values in a loop. The arrays and objects that have not ended are kept in an array, not on the stack: a
+/// stranger decides how deeply values are nested, and a thread's stack is small.
 private struct JSONReader {
     let bytes: ContiguousArray<UInt8>
     let maximumDepth: Int
     private var index = 0
-    /// The arrays and objects that are open, the innermost last.
+    /// The arrays and objects that have begun and not ended, the innermost last.
     private var open: [Open] = []
 
-    /// An array, or an object with the name of its next value. It is changed in place: a copy for each value would take
-    /// time by the square of their number.
+    /// An array, or an object with the name of its next value, that has not ended. It is changed in place: a copy for
+    /// each value would take time by the square of the number of values.
     private struct Open {
         var elements: [JSON] = []
         var members: [JSON.Member] = []
@@ -144,7 +144,9 @@ private struct JSONReader {
         }
     }
 
-    /// - Returns: `nil` if an array or an object begins whose first value is next.
+    /// Reads the beginning of a value.
+    ///
+    /// - Returns: The value, or `nil` if an array or an object has begun whose first value is next.
     private mutating func beginValue() throws(JSON.Malformed) -> JSON? {
         skipBlanks()
         switch byte {
@@ -269,7 +271,7 @@ private struct JSONReader {
         }
     }
 
-    /// The character of `\u` and four digits, or of two such escapes that are a surrogate pair (RFC 8259 §7).
+    /// The character that `\u` and four digits stand for, or two such escapes that are a surrogate pair (RFC 8259 §7).
     private mutating func readScalar() throws(JSON.Malformed) -> Unicode.Scalar {
         let unit = try readCodeUnit()
         guard UTF16.isLeadSurrogate(unit), bytes[index...].starts(with: [UInt8(ascii: "\\"), UInt8(ascii: "u")]) else {

@@ -4,20 +4,20 @@ import Foundation
 import Synchronization
 #endif
 
-/// How the system is asked not to suspend the app for a moment.
+/// The calls that ask the system not to suspend the app for a moment.
 package struct SystemActivity: Sendable {
     /// Begins an activity, during which the system does not suspend the app. Blocks until the system has decided.
     ///
     /// - Parameter expire: Called at most once, if the system is about to suspend the app before the activity has
-    ///   ended. May be called when it has just ended.
-    /// - Returns: What ends the activity, or `nil` if the system is about to suspend the app and grants none.
+    ///   ended. May be called when the activity has just ended.
+    /// - Returns: A closure that ends the activity, or `nil` if the system is about to suspend the app and grants none.
     package let begin: @Sendable (_ expire: @escaping @Sendable () -> Void) -> (@Sendable () -> Void)?
 
     package init(begin: @escaping @Sendable (_ expire: @escaping @Sendable () -> Void) -> (@Sendable () -> Void)?) {
         self.begin = begin
     }
 
-    /// The activities of a system that suspends no processes.
+    /// The activities on a system that suspends no processes.
     package static let unlimited = SystemActivity { _ in {} }
 
     #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
@@ -48,10 +48,10 @@ private final class ActivityAnswer: Sendable {
     private let given = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
 
-    /// The system responds at once, unless all threads for its block are taken.
+    /// How long to wait for the system, which answers at once unless all threads for its block are taken.
     private static let patience = DispatchTimeInterval.seconds(5)
 
-    /// Gives the first answer. Returns `false` if there is one already.
+    /// Sets the answer, unless it is already set. Returns `false` if it is.
     func give(_ isGranted: Bool) -> Bool {
         let isFirst = answer.withLock { answer in
             guard answer == nil else { return false }

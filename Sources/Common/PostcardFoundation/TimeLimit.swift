@@ -1,8 +1,8 @@
-/// Does some work, and cancels it when its time is over.
+/// Does some work, and cancels it after a time limit.
 ///
 /// - Parameters:
 ///   - limit: How long the work may take.
-///   - error: What is thrown then. It is made at that moment.
+///   - error: The error to throw after the limit. It is made at that moment.
 package func within<Value: Sendable>(
     _ limit: Duration, or error: @autoclosure @escaping @Sendable () -> any Error,
     _ work: @escaping @Sendable () async throws -> Value
@@ -14,7 +14,7 @@ package func within<Value: Sendable>(
 ///
 /// - Parameters:
 ///   - end: Returns when the time for the work is over.
-///   - error: What is thrown then. It is made at that moment.
+///   - error: The error to throw when `end` returns first. It is made at that moment.
 package func until<Value: Sendable>(
     _ end: @escaping @Sendable () async throws -> Void, or error: @autoclosure @escaping @Sendable () -> any Error,
     _ work: @escaping @Sendable () async throws -> Value

@@ -28,20 +28,20 @@ package struct BodyDigest: Sendable, Hashable {
 
     /// The SHA-256 digest that a field announces.
     package enum Announcement: Sendable, Hashable {
-        /// There is no such field, or only digests of other algorithms.
+        /// There is no such field, or it only has digests of other algorithms.
         case none
         case digest(BodyDigest)
-        /// The field is no dictionary, or the digest is not 32 bytes.
+        /// The field is not a dictionary, or the digest is not 32 bytes.
         case malformed
     }
 
-    /// The key of the algorithm (RFC 9530 §5).
+    /// The key of the SHA-256 algorithm in the dictionary (RFC 9530 §5).
     static let algorithm = "sha-256"
 
     /// The value of a field that asks for a digest.
     package static let want = "\(algorithm)=10"
 
-    /// The field's value: `sha-256=:…:`.
+    /// The value for a digest field: `sha-256=:…:`.
     package var fieldValue: String { "\(Self.algorithm)=:\(Data(bytes).base64EncodedString()):" }
 }
 
@@ -50,9 +50,9 @@ extension HTTPField.Name {
     package static let contentDigest = name("Content-Digest")
     /// The digest of the whole representation, here of the whole form (RFC 9530 §3).
     package static let reprDigest = name("Repr-Digest")
-    /// Asks for ``reprDigest`` (RFC 9530 §4).
+    /// The field that asks for ``reprDigest`` (RFC 9530 §4).
     package static let wantReprDigest = name("Want-Repr-Digest")
-    /// Asks for ``contentDigest`` (RFC 9530 §4).
+    /// The field that asks for ``contentDigest`` (RFC 9530 §4).
     package static let wantContentDigest = name("Want-Content-Digest")
 }
 
@@ -69,7 +69,7 @@ extension HTTPFields {
         }
     }
 
-    /// Whether a field such as `Want-Repr-Digest: sha-256=10` asks for a digest. 0 means that it does not.
+    /// Whether a field such as `Want-Repr-Digest: sha-256=10` asks for a digest. The preference 0 means no.
     package func wantsDigest(_ name: HTTPField.Name) -> Bool {
         guard let value = combined(name), let members = StructuredField.dictionary(value),
             case .integer(let preference)? = members[BodyDigest.algorithm]
@@ -77,7 +77,7 @@ extension HTTPFields {
         return (1...10).contains(preference)
     }
 
-    /// Asks for digests of requests.
+    /// Adds the fields that ask for digests in requests.
     package mutating func askForDigests() {
         self[.wantContentDigest] = BodyDigest.want
         self[.wantReprDigest] = BodyDigest.want

@@ -19,7 +19,7 @@ package enum Port {
 }
 
 extension URL {
-    /// The port, or that of the scheme.
+    /// The port of the URL, or the default port of its scheme.
     package var portOrDefault: Int { port ?? Port.ofScheme(scheme) }
 
     /// Whether the port exists, if the address names one.
@@ -34,18 +34,18 @@ extension URL {
     /// Whether both URLs have the same scheme, host and port.
     package func hasOrigin(of other: URL) -> Bool { origin == other.origin }
 
-    /// The URL without its query, for messages: that of a presigned PUT has the signature.
+    /// The URL without its query, for messages: the query of a presigned PUT has the signature.
     package var withoutQuery: String { absoluteString.withoutQuery }
 }
 
 extension String {
-    /// An address without its query, for messages.
+    /// The address without its query, for messages.
     package var withoutQuery: String { String(prefix { $0 != "?" }) }
 }
 
 extension HTTPFields {
-    /// The fields that are safe to send to another origin, or to an object store: what is sent, what is accepted, and
-    /// the `Idempotency-Key`, which identifies this upload and no person.
+    /// The fields that are safe to send to another origin, or to an object store: fields that describe the content or
+    /// what is accepted, and the `Idempotency-Key`, which identifies the upload and no person.
     package var harmless: HTTPFields {
         filter { Self.harmlessNames.contains($0.name.canonicalName) }
     }

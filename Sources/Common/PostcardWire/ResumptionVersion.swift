@@ -1,8 +1,9 @@
 package import HTTPTypes
 
-/// A text of "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload) that both sides of an upload follow.
+/// A version of "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload) that both sides of an upload follow.
 ///
-/// All but the last have a number in `Upload-Draft-Interop-Version`. What each asks for is in ``ResumptionRule``.
+/// All versions but the last have a number in `Upload-Draft-Interop-Version`. ``ResumptionRule`` lists what each
+/// version asks for.
 package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
     /// Revision 01, which iOS 17 sends.
     case interop3
@@ -18,16 +19,16 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
     case interop8
     /// Revisions from 12 on.
     case interop9
-    /// The newest text without a number, as in the future standard, in which no version is compared.
+    /// The newest version, without a number. The future standard will have no number either.
     case newest
 
     /// The newest version that has a number.
     package static let latestNumbered = ResumptionVersion.interop9
 
-    /// The number in `Upload-Draft-Interop-Version`; `nil` if it is not sent.
+    /// The number in `Upload-Draft-Interop-Version`; `nil` if the version sends none.
     package var interopNumber: Int64? { self == .newest ? nil : Int64(rawValue) + 3 }
 
-    /// The version with a number.
+    /// The version that has a number.
     ///
     /// - Returns: `nil` for an unknown number.
     package init?(interopNumber number: Int64) {
@@ -35,8 +36,8 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
         self = version
     }
 
-    /// The version of a request. A request without one, or with one that is still to come, follows ``newest``: its
-    /// client gets no 104, which must name its own version (appendix "Draft Version Identification").
+    /// The version of a request. A request without a number, or with a number from the future, follows ``newest``. Its
+    /// client gets no 104, because a 104 must name the client's own version (appendix "Draft Version Identification").
     ///
     /// - Returns: `nil` for a number before the first, and for anything else.
     package init?(of fields: HTTPFields) {
@@ -60,30 +61,31 @@ extension ResumptionVersion: Comparable {
     }
 }
 
-/// What a version of the draft asks for that the versions before it do not know. Messages of those have none of it.
+/// A rule that some version of the draft introduced. Messages of earlier versions do not follow the rule.
 package enum ResumptionRule: Sendable, Hashable, CaseIterable {
-    /// `Upload-Complete`, in place of its opposite `Upload-Incomplete`.
+    /// Messages have `Upload-Complete`. Before, they had its opposite, `Upload-Incomplete`.
     case completeField
     /// A 104 may report `Upload-Offset`.
     case progressReports
-    /// What is appended is of the media type ``PartialUpload/mediaType``.
+    /// Appended content is of the media type ``PartialUpload/mediaType``.
     case partialUploadType
-    /// `Upload-Limit`.
+    /// Messages may have `Upload-Limit`.
     case limits
-    /// `Upload-Length`.
+    /// Messages may have `Upload-Length`.
     case length
-    /// The limit on an upload's remaining lifetime is `max-age`, in place of `expires`.
+    /// The upload's remaining lifetime is `max-age` in `Upload-Limit`. Before, it was `expires`.
     case maximumAge
-    /// Every append says whether it is the last; before, one that said nothing was. Its response is any 2xx; before, it
-    /// was 201, as that of the creation.
+    /// Every append says whether it is the last. Before, an append without that statement was the last. The response to
+    /// the last append is any 2xx. Before, it was 201, as for a creation.
     case appendCompleteness
-    /// Bytes after the end of a complete upload are a wrong length.
+    /// Bytes after the end of a complete upload are an error in the upload's length.
     case lengthAfterCompletion
-    /// A creation without content is allowed whatever `min-append-size` says.
+    /// A creation without content is allowed, regardless of `min-append-size`.
     case emptyCreation
     /// An append without content to a complete upload gets the final response again.
     case replay
-    /// Requests with content ask intermediaries to pass it on as it arrives: `Incremental` (RFC 10036).
+    /// Requests with content have `Incremental` (RFC 10036), which asks intermediaries to pass the content on as it
+    /// arrives.
     case incremental
 
     /// The version that introduced the rule.
@@ -99,9 +101,9 @@ package enum ResumptionRule: Sendable, Hashable, CaseIterable {
     }
 }
 
-/// The media type of bytes that are appended to an upload.
+/// The media type of content that is appended to an upload.
 package enum PartialUpload {
-    /// The media type of what is appended.
+    /// The media type of appended content.
     package static let mediaType = "application/partial-upload"
 }
 
@@ -114,20 +116,20 @@ extension HTTPResponse.Status {
 
 /// The types of problem (RFC 9457) that the draft registers; their URIs are never fetched.
 package enum ResumptionProblemType: String, Sendable, CaseIterable {
-    /// The appended bytes do not begin where the upload ends: 409, with the members ``expectedOffset`` and
+    /// The status is 409: the appended bytes do not begin where the upload ends. The members are ``expectedOffset`` and
     /// ``providedOffset``.
     case mismatchingOffset = "mismatching-upload-offset"
-    /// The upload has all its bytes: 400. Since version 9 the draft has no such type.
+    /// The status is 400: the upload already has all its bytes. Since version 9 the draft has no such type.
     case completed = "completed-upload"
-    /// The announced lengths of an upload differ, or are exceeded: 400.
+    /// The status is 400: the announced lengths of an upload differ, or are exceeded.
     case inconsistentLength = "inconsistent-upload-length"
 
     /// The problem's `type`.
     package var uri: String { "https://iana.org/assignments/http-problem-types#\(rawValue)" }
 
-    /// The member with the offset at which the upload continues.
+    /// The name of the problem's member with the offset at which the upload continues.
     package static let expectedOffset = "expected-offset"
-    /// The member that has the offset that the request named.
+    /// The name of the problem's member with the offset that the request named.
     package static let providedOffset = "provided-offset"
 }
 
@@ -139,10 +141,10 @@ extension HTTPField.Name {
     package static let uploadLength = name("Upload-Length")
     package static let uploadLimit = name("Upload-Limit")
     package static let acceptPatch = name("Accept-Patch")
-    /// Asks intermediaries to pass content on as it arrives (RFC 10036).
+    /// The field that asks intermediaries to pass content on as it arrives (RFC 10036).
     package static let incremental = name("Incremental")
 
-    /// All these names are tokens (RFC 9110 §5.1); the other name would show in a test.
+    /// A header field's name. All names passed here are tokens (RFC 9110 §5.1); the fallback would fail a test.
     static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
 }
 
@@ -154,21 +156,21 @@ extension HTTPFields {
         set { self[.uploadOffset] = newValue.map(StructuredField.text) }
     }
 
-    /// How many bytes the upload is to have.
+    /// The number of bytes that the whole upload will have.
     package var uploadLength: Int64? { structuredInteger(.uploadLength).flatMap { $0 >= 0 ? $0 : nil } }
 
-    /// Says how many bytes the upload is to have, if the version has a field for it.
+    /// Sets the number of bytes that the whole upload will have, if the version has a field for it.
     package mutating func setUploadLength(_ length: Int64?, in version: ResumptionVersion) {
         self[.uploadLength] = version.has(.length) ? length.map(StructuredField.text) : nil
     }
 
-    /// Whether the message ends the upload, or, in a response, whether the upload has ended.
+    /// Whether the message ends the upload. In a response: whether the upload has ended.
     package func uploadCompleteness(in version: ResumptionVersion) -> Bool? {
         version.has(.completeField)
             ? structuredBoolean(.uploadComplete) : structuredBoolean(.uploadIncomplete).map { !$0 }
     }
 
-    /// Says whether the message ends the upload, or whether the upload has ended.
+    /// Sets whether the message ends the upload. In a response: whether the upload has ended.
     package mutating func setUploadCompleteness(_ isComplete: Bool, in version: ResumptionVersion) {
         if version.has(.completeField) {
             self[.uploadComplete] = StructuredField.text(isComplete)
@@ -177,7 +179,7 @@ extension HTTPFields {
         }
     }
 
-    /// The receiver's limits.
+    /// The receiver's limits, as sent in `Upload-Limit`.
     package func uploadLimits(in version: ResumptionVersion) -> UploadLimits? {
         combined(.uploadLimit).flatMap { UploadLimits(fieldValue: $0, in: version) }
     }
@@ -187,7 +189,7 @@ extension HTTPFields {
         self[.uploadLimit] = version.has(.limits) ? limits.fieldValue(in: version) : nil
     }
 
-    /// The number in `Upload-Draft-Interop-Version`; `nil` if there is none, or no integer.
+    /// The number in `Upload-Draft-Interop-Version`; `nil` if the field is missing or not an integer.
     package var interopNumber: Int64? { structuredInteger(.uploadDraftInteropVersion) }
 
     /// Asks intermediaries to pass the content on as it arrives, if the version has a field for it.
@@ -195,12 +197,12 @@ extension HTTPFields {
         self[.incremental] = version.has(.incremental) ? StructuredField.text(true) : nil
     }
 
-    /// Adds the version, if it has a number.
+    /// Adds the field with the version's number, if the version has a number.
     package mutating func setResumptionVersion(_ version: ResumptionVersion) {
         self[.uploadDraftInteropVersion] = version.interopNumber.map(StructuredField.text)
     }
 
-    /// Whether the response to OPTIONS offers resumable uploads: the media type of an append, or limits.
+    /// Whether the response to OPTIONS offers resumable uploads: it has the media type of an append, or limits.
     package func offersResumableUploads(in version: ResumptionVersion) -> Bool {
         let types = combined(.acceptPatch)?.split(separator: ",") ?? []
         let offersAppending = types.contains { type in
@@ -220,7 +222,7 @@ extension HTTPFields {
         return truth
     }
 
-    /// Several lines of a field are one value (RFC 9110 §5.3), and so no single item.
+    /// The value of a field. Several lines of a field are joined to one value (RFC 9110 §5.3).
     func combined(_ name: HTTPField.Name) -> String? {
         let values = self[values: name]
         return values.isEmpty ? nil : values.joined(separator: ", ")
@@ -261,8 +263,8 @@ package struct UploadLimits: Sendable, Hashable {
         ]
     }
 
-    /// - Returns: `nil` if the value is not a dictionary, or a limit is not an integer of at least 0: the whole field
-    ///   is then ignored. Unknown limits are ignored alone.
+    /// - Returns: `nil` if the value is not a dictionary, or a limit is not an integer of at least 0: such a field is
+    ///   ignored as a whole. A limit with an unknown name is ignored alone.
     init?(fieldValue: String, in version: ResumptionVersion) {
         guard let members = StructuredField.dictionary(fieldValue) else { return nil }
         for (key, field) in Self.fields(in: version) {
@@ -274,9 +276,10 @@ package struct UploadLimits: Sendable, Hashable {
         }
     }
 
-    /// The field's value; `nil` if there are no limits, and so no field.
+    /// The field's value; `nil` if there are no limits.
     ///
-    /// A limit that no integer of a structured field can express is left out: it would make the whole field invalid.
+    /// A limit that is too large for an integer of a structured field is left out: it would make the whole field
+    /// invalid.
     func fieldValue(in version: ResumptionVersion) -> String? {
         let members = Self.fields(in: version).compactMap { key, field -> String? in
             guard let limit = self[keyPath: field], limit <= StructuredField.maximumInteger else { return nil }
@@ -285,7 +288,7 @@ package struct UploadLimits: Sendable, Hashable {
         return members.isEmpty ? nil : members.joined(separator: ", ")
     }
 
-    /// Adopts later limits. Those that are not among them stay as they were.
+    /// Adopts newer limits. A limit that is missing in the newer ones stays as it was.
     package mutating func adopt(_ others: UploadLimits) {
         maximumBytes = others.maximumBytes ?? maximumBytes
         minimumBytes = others.minimumBytes ?? minimumBytes

@@ -16,15 +16,15 @@ package enum StructuredField: Equatable {
     /// The largest integer, of 15 digits (§3.3.1).
     static let maximumInteger: Int64 = 999_999_999_999_999
 
-    /// Far longer than any field of an upload. Longer values are ignored.
+    /// The maximum length of a value, far more than any field of an upload needs. Longer values are ignored.
     private static let maximumBytes = 4 << 10
 
-    /// A field that is one item (§4.2.3), without its parameters.
+    /// Reads a field that is one item (§4.2.3), without the item's parameters.
     package static func item(_ text: String) -> StructuredField? {
         read(text) { reader throws(StructuredFieldReader.Malformed) in try reader.item() }
     }
 
-    /// A dictionary field (§4.2.2). If a key appears twice, the last value counts.
+    /// Reads a field that is a dictionary (§4.2.2). If a key appears twice, the last value counts.
     static func dictionary(_ text: String) -> [String: StructuredField]? {
         read(text) { reader throws(StructuredFieldReader.Malformed) in try reader.dictionary() }
     }
@@ -44,7 +44,7 @@ package enum StructuredField: Equatable {
     static func text(_ truth: Bool) -> String { truth ? "?1" : "?0" }
 }
 
-/// Reads a field's value from its beginning to its end, as RFC 9651 §4.2 has it.
+/// Reads a field's value from its beginning to its end, by the algorithms of RFC 9651 §4.2.
 struct StructuredFieldReader {
     struct Malformed: Error {}
 
@@ -160,7 +160,8 @@ struct StructuredFieldReader {
         return .other
     }
 
-    /// An integer has at most 15 digits, a decimal 12 before its point and 3 after it (§4.2.4).
+    /// Reads an integer or a decimal. An integer has at most 15 digits; a decimal has 12 before its point and 3 after
+    /// it (§4.2.4).
     private mutating func number() throws(Malformed) -> StructuredField {
         let isNegative = skip("-")
         let digits = take(while: \.isDigit)
@@ -211,7 +212,7 @@ struct StructuredFieldReader {
         }
     }
 
-    /// Bytes in base64 (§4.2.7). Missing padding is accepted, as the section asks.
+    /// Reads bytes in base64 (§4.2.7). Missing padding is accepted, as the section asks.
     private mutating func bytes() throws(Malformed) -> StructuredField {
         rest.removeFirst()
         let text = take { $0.isLetter || $0.isDigit || "+/=".utf8.contains($0) }

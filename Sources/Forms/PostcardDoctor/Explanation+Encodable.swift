@@ -20,7 +20,7 @@ extension Explanation.Part: Encodable {
         case name, filename, contentType, offset, size, sha256, headers
     }
 
-    // Written by hand because absent values are null, and the synthesized method would leave them out.
+    // Written by hand because missing values must be written as null, and the synthesized method would leave them out.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(name, forKey: .name)
@@ -35,7 +35,7 @@ extension Explanation.Part: Encodable {
 
 private struct EncodableFinding: Encodable {
     let finding: Finding
-    /// The index of its root cause in the list.
+    /// The index of the finding's root cause in the list.
     let cause: Int?
 
     private enum CodingKeys: String, CodingKey {
@@ -60,7 +60,7 @@ private struct EncodableFinding: Encodable {
 }
 
 extension Explanation {
-    /// The problems as written in JSON: a consequence has the index of its cause.
+    /// The problems as they are written in JSON. A consequence has the index of its cause.
     private var encodableProblems: [EncodableFinding] {
         var all: [EncodableFinding] = []
         for finding in findings {

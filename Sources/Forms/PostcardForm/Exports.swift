@@ -1,3 +1,3 @@
-// `import PostcardForm` brings the header fields that its declarations are made of. With MemberImportVisibility, an app
-// would otherwise have to know and import their module to set a single one.
+// `import PostcardForm` also imports the types of header fields that its declarations use. With MemberImportVisibility,
+// an app would otherwise have to import their module to set a single field.
 @_exported public import HTTPTypes

@@ -11,13 +11,13 @@ public import PostcardFoundation
 ///
 /// Each part is itself a sequence of the pieces of its content. Nothing is read ahead: the next chunk of the body is
 /// requested when the next piece is, so a slow reader slows the sender down. Moving to the next part skips the rest of
-/// the one before. The loop ends once the form is complete, and throws if it is not: until then a part may belong to a
-/// form that turns out to be broken.
+/// the current part. The loop ends when the form is complete, and throws if the form is broken: until the loop ends, no
+/// part is certain to belong to a valid form.
 public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: FormChunk {
     private let body: Body
     private let parser: CheckedFormParser
 
-    /// Makes the sequence; nothing is read before the loop begins.
+    /// Makes the sequence. Nothing is read before the loop begins.
     ///
     /// - Parameters:
     ///   - body: The body of a request, in chunks of any size. It is read once.
@@ -37,10 +37,12 @@ public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: 
         Iterator(reader: FormPartReader(body.makeAsyncIterator(), parser))
     }
 
-    /// Returns one part after the other. It belongs to one task.
+    /// An iterator over the parts. It belongs to one task.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let reader: FormPartReader<Body>
 
+        /// The next part; `nil` after the last part of a complete form.
+        ///
         /// - Throws: ``FormProblem`` if the form is broken or exceeds a limit; errors of the body, unchanged.
         public mutating func next() async throws -> FormPartContent<Body>? {
             guard let header = try await reader.nextHeader() else { return nil }
@@ -49,9 +51,9 @@ public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: 
     }
 }
 
-/// A part of a form that is being received: its header, and as a sequence the pieces of its content.
+/// A part of a form that is being received: its header, and a sequence of the pieces of its content.
 ///
-/// It can be read until the loop over ``FormParts`` moves on, by the task that runs that loop.
+/// The content can be read by the task that runs the loop over ``FormParts``, until the loop moves on.
 public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Element: FormChunk {
     /// The part's header.
     public let header: PartHeader
@@ -65,11 +67,13 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
         Iterator(index: header.index, reader: reader)
     }
 
-    /// Returns the pieces of the content, none of them empty.
+    /// An iterator over the pieces of the content, none of which is empty.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let index: Int
         fileprivate let reader: FormPartReader<Body>
 
+        /// The next piece of the content; `nil` at its end.
+        ///
         /// - Throws: ``FormProblem`` if the form is broken or exceeds a limit; ``FormError`` with the code
         ///   ``FormError/Code/partPassed`` if the loop over the parts has moved on; errors of the body, unchanged.
         public mutating func next() async throws -> Body.Element? {
@@ -81,7 +85,7 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
     ///
     /// - Parameter maximumBytes: The maximum number of bytes to hold.
     /// - Throws: ``FormProblem`` with the code ``FormProblem/Code/fieldTooLarge`` or ``FormProblem/Code/fileTooLarge``
-    ///   if there are more; otherwise as the sequence does.
+    ///   if the content is larger; otherwise the same errors as the sequence.
     public func collect(upTo maximumBytes: Int) async throws -> [UInt8] {
         var content: [UInt8] = []
         for try await piece in self {
@@ -96,7 +100,7 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
     }
 }
 
-/// What a sequence of parts shares with its parts: how far the body has been read.
+/// The state that a sequence of parts shares with its parts: how far the body has been read.
 final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
     private var body: Body.AsyncIterator
     private var parser: CheckedFormParser
@@ -142,7 +146,7 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
         }
     }
 
-    /// How far the body has been read.
+    /// The number of bytes of the body that were read.
     var offset: Int64 { parser.offset }
 
     func contentTooLarge(_ header: PartHeader, maximumBytes: Int) -> FormProblem {
@@ -175,12 +179,12 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
 /// `Data` and `ArraySlice<UInt8>` share their storage with their slices, so a part's content is passed on without
 /// copying. An `Array` does not: wrap it as `array[...]`.
 ///
-/// What it requires has names that say so, because every `Data` of an app has them too.
+/// The names of the requirements contain `FormChunk`, because they become members of every `Data` in an app.
 public protocol FormChunk: Sendable {
-    /// Makes a chunk from a few bytes that were kept from an earlier one.
+    /// Makes a chunk from a few bytes that were kept from an earlier chunk.
     init(formChunk keptBytes: ArraySlice<UInt8>)
 
-    /// Calls a closure with the bytes, which are contiguous.
+    /// Calls a closure with the bytes of the chunk, which are contiguous.
     func withFormChunkBytes<Result, Failure: Error>(_ body: (RawSpan) throws(Failure) -> Result) throws(Failure)
         -> Result
 
@@ -236,7 +240,7 @@ extension Data: FormChunk {
 
 /// Reads the body of a form chunk by chunk, and checks it against the form's rules.
 ///
-/// Everything that receives forms reads them through it: parts one by one, forms in memory, and the upload routes.
+/// It reads all received forms: parts one by one, forms in memory, and the forms of upload routes.
 package struct CheckedFormParser: Sendable {
     private var parser: FormParser
     private var rules: FormRuleChecker?
@@ -267,7 +271,7 @@ package struct CheckedFormParser: Sendable {
 
     /// Ends the body.
     ///
-    /// - Throws: ``FormProblem`` if it must not end here, or a part is missing.
+    /// - Throws: ``FormProblem`` if the body is incomplete, or a part is missing.
     package mutating func finish() throws(FormProblem) {
         try parser.finish()
         try rules?.formEnded(at: parser.offset)

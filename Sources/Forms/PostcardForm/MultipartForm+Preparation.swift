@@ -4,24 +4,24 @@ extension MultipartForm {
     /// Whether a part has to be prepared before the form can be laid out.
     public var needsPreparation: Bool { hasPickedItems || parts.contains { $0.preparation != nil } }
 
-    /// Whether a part is an item that was picked, of which there is no copy yet.
+    /// Whether a part is a picked item that has not been copied yet.
     package var hasPickedItems: Bool { parts.contains { if case .picked = $0.content { true } else { false } } }
 
-    /// Whether a part is prepared for the limits of the server.
+    /// Whether the preparation of a part depends on the server's limits.
     package var followsServerLimit: Bool { parts.contains { $0.preparation?.followsServerLimit ?? false } }
 
-    /// Prepares the parts of the form, and uses the form with the new ones.
+    /// Prepares the parts of the form, and passes the prepared form to a closure.
     ///
-    /// Clients and queues do this themselves. Call it to lay out or to write a form that needs preparation:
+    /// Clients and queues prepare forms themselves. Call this to lay out or to write a form that needs preparation:
     ///
     /// ```swift
     /// let body = try await form.withPreparedParts { try await $0.layout().data() }
     /// ```
     ///
     /// - Parameters:
-    ///   - limits: The limits of the server, as far as they are known. Defaults to none.
+    ///   - limits: The known limits of the server. Defaults to none.
     ///   - use: Uses the prepared form. Its new files are removed when this returns or throws.
-    /// - Returns: What `use` returns.
+    /// - Returns: The result of `use`.
     /// - Throws: ``FormError`` if a file cannot be read, or a folder for new files cannot be created; errors of the
     ///   preparations and of `use`.
     public func withPreparedParts<Result>(
@@ -42,7 +42,7 @@ extension MultipartForm {
     /// The form with prepared parts.
     ///
     /// - Parameters:
-    ///   - limits: The limits of the server, as far as they are known.
+    ///   - limits: The known limits of the server.
     ///   - folder: The folder for new files. The caller removes it.
     @concurrent package func prepared(within limits: FormSizeLimits, in folder: URL) async throws -> MultipartForm {
         var form = self
@@ -66,8 +66,8 @@ extension MultipartForm {
         return form
     }
 
-    /// The parts of each preparation. What follows the server's limit comes last, because it gets what the others
-    /// leave.
+    /// The preparations, each with the indices of its parts. Preparations that follow the server's limit come last,
+    /// because they share the bytes that the other parts leave.
     private var preparations: [(preparation: any FormPreparation, indices: [Int])] {
         var found: [(preparation: any FormPreparation, indices: [Int])] = []
         var places: [AnyHashable: Int] = [:]
@@ -81,13 +81,13 @@ extension MultipartForm {
         return found.filter { !$0.preparation.followsServerLimit } + found.filter(\.preparation.followsServerLimit)
     }
 
-    /// How many bytes a part's header may gain.
+    /// The number of bytes by which a part's header may grow.
     private static let headerReserve: Int64 = 128
 
     private func context(
         for indices: [Int], within limits: FormSizeLimits, in folder: URL
     ) throws(FormError) -> FormPreparationContext {
-        // The form with empty parts in place of those to prepare has exactly the other bytes.
+        // The form with empty parts in place of the parts to prepare has exactly the other bytes.
         var rest = self
         let own = Set(indices)
         var (ownBytes, laterBytes): (Int64, Int64) = (0, 0)
@@ -113,7 +113,7 @@ extension MultipartForm {
             let room = max(max(limit, 0) - used, 0)
             let all = ownBytes.addingUpTo(laterBytes)
             if all <= room { return room - laterBytes }
-            // Parts that are prepared later get their share, by their size.
+            // Parts that are prepared later get a share in proportion to their size.
             guard laterBytes > 0 else { return room }
             let share = (Double(room) * (Double(ownBytes) / Double(all))).rounded(.down)
             return min(Int64(exactly: share) ?? room, room)
@@ -124,7 +124,7 @@ extension MultipartForm {
 }
 
 extension FormPart.Content {
-    /// The number of bytes; 0 for a stream of unknown length.
+    /// The number of bytes of the content; 0 for a stream of unknown length.
     fileprivate func byteCount(partIndex: Int) throws(FormError) -> Int64 {
         switch self {
         case .text(let text): Int64(text.utf8.count)
@@ -137,14 +137,14 @@ extension FormPart.Content {
 }
 
 extension FormSizeLimits {
-    /// The limits that rules set; none without rules.
+    /// The limits that form rules set; none without rules.
     public init(_ rules: FormRules?) {
         self.init(
             maximumBytesOfAllFiles: rules?.maximumBytesOfAllFiles,
             maximumBytesByName: rules?.files.compactMapValues(\.maximumBytes) ?? [:])
     }
 
-    /// The limits that a form exceeds, without the others; `nil` if it exceeds none.
+    /// The limits that a form exceeds. All other limits are left out; `nil` if the form exceeds none.
     package func exceeded(by layout: FormLayout) -> FormSizeLimits? {
         let files = layout.parts.filter { $0.filename != nil }
         func isExceeded(_ limit: Int64?, by bytes: Int64?) -> Bool { limit.map { $0 >= 0 && $0 < bytes ?? 0 } ?? false }
@@ -164,7 +164,7 @@ extension FormSizeLimits {
 }
 
 extension Int64 {
-    /// Adds a number of bytes. More than can be counted is as many as can be counted.
+    /// The sum of two numbers, or the largest number if the sum is too large.
     func addingUpTo(_ other: Int64) -> Int64 {
         let (sum, isTooLarge) = addingReportingOverflow(other)
         return isTooLarge ? .max : sum

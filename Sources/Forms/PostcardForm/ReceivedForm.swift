@@ -8,8 +8,8 @@ public import PostcardFoundation
 /// for picture in form.all(named: "petImage") { print(picture.header.filename ?? "") }
 /// ```
 ///
-/// For small forms. Read a form that is too large for memory part by part, with ``FormParts``. A ``FormDecoder``
-/// decodes a value from it.
+/// Use it for small forms. Read a form that is too large for memory part by part, with ``FormParts``. A ``FormDecoder``
+/// decodes a value from a received form.
 public struct ReceivedForm: Sendable {
     /// The parts, in the order of the body.
     public private(set) var parts: [Part] = []
@@ -17,7 +17,7 @@ public struct ReceivedForm: Sendable {
     /// The indices of the parts with each name.
     private var indices: [String: [Int]] = [:]
 
-    /// A part that was received: what its header says, and its content.
+    /// A received part: its header and its content.
     public struct Part: Sendable {
         /// The part's header.
         public let header: PartHeader
@@ -34,19 +34,20 @@ public struct ReceivedForm: Sendable {
         /// The charset of the text, if the part's own Content-Type names none (RFC 7578 §4.6).
         fileprivate var defaultCharset: Charset? = .utf8
 
-        /// The content as text: in UTF-8 if its bytes are that, otherwise in the charset of the part's Content-Type,
-        /// otherwise in that of the form's field `_charset_` (RFC 7578 §4.6); `nil` if it is on disk, the charset is
-        /// unknown, or the bytes are not text in it. Charsets have the labels of the WHATWG Encoding Standard, and the
-        /// platform converts them: iconv on Linux, Core Foundation on Apple's systems.
+        /// The content as text. Bytes in UTF-8 are read as UTF-8. Other bytes are read in the charset of the part's
+        /// Content-Type, or else in the charset of the form's field `_charset_` (RFC 7578 §4.6). `nil` if the content
+        /// is on disk, the charset is unknown, or the bytes are not text in the charset. Charsets have the labels of
+        /// the WHATWG Encoding Standard, and the platform converts them: iconv on Linux, Core Foundation on Apple's
+        /// systems.
         ///
-        /// The text is as it was sent. It may have any number of combining marks in a row, with which a comparison takes
-        /// time by the square of their number: compare its `utf8`, or use a ``FormDecoder``, which refuses such texts.
+        /// The text is unchanged. It may have any number of combining marks in a row, and comparing it then takes time
+        /// by the square of their number: compare its `utf8`, or use a ``FormDecoder``, which refuses such texts.
         public var text: String? {
             guard case .bytes(let bytes) = content else { return nil }
             return text(of: bytes)
         }
 
-        /// The text that the part's bytes are; `nil` if they are none.
+        /// The part's bytes as text; `nil` if they are not text in the charset.
         func text(of bytes: Data) -> String? {
             var decoder = CharsetDecoder()
             return decoder.text(
@@ -62,7 +63,7 @@ public struct ReceivedForm: Sendable {
         case file(URL)
     }
 
-    /// Makes a form from parts, such as those that a receiver wrote to disk.
+    /// Makes a form from its parts, such as parts that a receiver wrote to disk.
     public init(parts: [Part] = []) {
         for part in parts { append(part) }
     }
@@ -115,7 +116,7 @@ public struct ReceivedForm: Sendable {
         try parser.finish()
     }
 
-    /// Appends a part whose content is complete, or the files in it.
+    /// Appends a part whose content is complete. A nested `multipart/mixed` becomes one part for each file in it.
     private mutating func append(
         _ content: Data, of header: PartHeader, at offset: Int64, limits: FormLimits
     ) throws(FormProblem) {
@@ -141,7 +142,7 @@ public struct ReceivedForm: Sendable {
         }
     }
 
-    /// The charset that a field `_charset_` names for all texts (RFC 7578 §4.6); `nil` if it is unknown.
+    /// The charset of all texts that the field `_charset_` names (RFC 7578 §4.6); `nil` if the charset is unknown.
     private var defaultCharset: Charset? = .utf8
     private var hasCharset = false
 
@@ -155,7 +156,7 @@ public struct ReceivedForm: Sendable {
         indices[name]?.map { parts[$0] } ?? []
     }
 
-    /// The value of the first text field with a name; `nil` if there is none, or its ``Part/text`` is.
+    /// The value of the first text field with a name; `nil` if there is no such field, or its ``Part/text`` is `nil`.
     public func text(named name: String) -> String? {
         indices[name]?.first { !parts[$0].header.isFile }.flatMap { parts[$0].text }
     }

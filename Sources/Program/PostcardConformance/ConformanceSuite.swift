@@ -1,15 +1,15 @@
 import HTTPTypes
 import PostcardWire
 
-/// Checks of a server against "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload).
+/// Checks a server against "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload).
 ///
-/// Each check creates uploads of its own, and deletes them. What checks complete stays on the server.
+/// Each check creates its own uploads, and deletes them. Uploads that checks complete stay on the server.
 package struct ConformanceSuite: Sendable {
-    /// The address that representations are uploaded to.
+    /// The URL to which the checks upload representations.
     package let server: ServerAddress
-    /// What is uploaded. Defaults to a form.
+    /// The content that the checks upload. Defaults to a form.
     package var content = ContentSource.form
-    /// How the requests are made.
+    /// The settings for the requests of the checks.
     package var settings = CheckSettings()
 
     package init(server: ServerAddress) {
@@ -76,19 +76,22 @@ extension CheckSession {
     }
 }
 
-/// The requests before all checks: what the server's limits are, and what it makes of the contents in one request.
+/// The requests before all checks. They find out the server's limits, and how the server responds to the contents in
+/// one request.
 private struct ServerProbe {
     let suite: ConformanceSuite
     var knowledge = ServerKnowledge()
     private(set) var contents: [UploadContent.Kind: UploadContent] = [:]
 
-    /// The largest content, in bytes, that is made for a server with a large `min-append-size`.
+    /// The maximum size, in bytes, of a content for a server with a large `min-append-size`.
     private static let maximumBytes: Int64 = 64 << 20
 
     init(suite: ConformanceSuite) {
         self.suite = suite
     }
 
+    /// Makes the requests.
+    ///
     /// - Throws: `ConnectionFailure` if the server does not respond.
     mutating func run() async throws {
         try await makeContents()
@@ -129,10 +132,10 @@ private struct ServerProbe {
         }
     }
 
-    /// Makes contents within the limits that are known so far.
+    /// Makes the contents within the limits that are known so far.
     private mutating func makeContents() async throws {
         let limits = knowledge.limits
-        // A quarter is the smallest piece that is appended.
+        // The smallest piece that is appended is a quarter of the content.
         var size = Int64(ContentSource.ordinaryBytes)
         size = max(size, (limits.minimumAppendBytes ?? 0) * 4, limits.minimumBytes ?? 0)
         let most = [limits.maximumBytes, limits.maximumAppendBytes, Self.maximumBytes].compactMap(\.self).min() ?? size
@@ -147,11 +150,11 @@ private struct ServerProbe {
     }
 }
 
-/// What one check found.
+/// The result of one check.
 package struct ConformanceResult: Sendable {
     package let check: ConformanceCheck
     package let outcome: CheckOutcome
-    /// What the server did, or why nothing could be checked. It contains text that the server sent.
+    /// What the server did, or why nothing could be checked. The text quotes the server.
     package let seen: String
 }
 
@@ -171,7 +174,7 @@ extension ConformanceResult: Encodable {
     }
 }
 
-/// What all checks of a run found.
+/// The results of all checks of a run.
 package struct ConformanceReport: Sendable {
     package let results: [ConformanceResult]
 
@@ -184,7 +187,8 @@ package struct ConformanceReport: Sendable {
         results.count { $0.outcome == outcome }
     }
 
-    /// Whether no MUST and no MUST NOT is violated. A server of which nothing could be checked does not conform.
+    /// Whether the server violates no MUST and no MUST NOT. A server for which nothing could be checked does not
+    /// conform.
     package var conforms: Bool {
         guard results.contains(where: { $0.outcome != .unchecked }) || results.isEmpty else { return false }
         return violatedRequirements == 0

@@ -9,18 +9,18 @@ import PostcardServer
 import ServiceLifecycle
 import SystemPackage
 
-/// Sends the sample pictures to a receiver of its own, and compares what arrived byte by byte.
+/// Sends the sample pictures to its own receiver, and compares the received files byte by byte.
 ///
-/// The receiver is a Hummingbird application with upload routes, and no more: this is what `make demo` compiles first
-/// of all.
+/// The receiver is a Hummingbird application with only the upload routes, because `make demo` is usually the first
+/// thing that is compiled.
 package struct Demonstration {
-    /// The directory in which the receiver keeps the form.
+    /// The directory in which the receiver stores the form.
     package let directory: String
     /// Called with each line of the result.
     package let report: (String) throws -> Void
-    /// What carries the form.
+    /// The transport that sends the form.
     package let transport: any UploadTransport
-    /// Called with the progress of the upload; `nil` if it is not shown.
+    /// Called with the progress of the upload; `nil` if the progress is not shown.
     package var progress: (@Sendable (UploadProgress) -> Void)?
 
     /// Makes a demonstration that reports to a closure.
@@ -40,10 +40,10 @@ package struct Demonstration {
         package let description: String
     }
 
-    /// Receives, sends, and compares.
+    /// Starts the receiver, sends the pictures, and compares the received files.
     ///
-    /// - Throws: ``Failure`` if what arrived differs from what was sent, `UploadError` if the form cannot be sent, and
-    ///   `UploadStoreError` if the directory cannot be used.
+    /// - Throws: ``Failure`` if the received files differ from the pictures, `UploadError` if the form cannot be sent,
+    ///   and `UploadStoreError` if the directory cannot be used.
     package func run() async throws {
         let router = Router()
         router.addUploads(to: try LocalUploadStore(directory: FilePath(directory)))
@@ -67,7 +67,7 @@ package struct Demonstration {
                 result = .failure(error)
             }
             await services.triggerGracefulShutdown()
-            // If the receiver could not start, its error is the one to report.
+            // If the receiver could not start, its error must be reported.
             try await group.waitForAll()
             try result.get()
         }
@@ -88,7 +88,7 @@ package struct Demonstration {
         try compare(try UploadRecord(json: response.body), with: pictures)
     }
 
-    /// Compares the stored files with what was sent.
+    /// Compares the stored files with the pictures.
     private func compare(_ record: UploadRecord, with pictures: [URL]) throws {
         for field in record.fields { try report("\(field.name): \(field.value)") }
         guard record.files.count == pictures.count else {

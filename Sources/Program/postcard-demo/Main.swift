@@ -1,6 +1,6 @@
 import PostcardDemo
 
-/// `postcard demo` without the rest of the program, which takes longer to compile.
+/// Runs `postcard demo` as a separate program, without the rest of `postcard`, which takes longer to compile.
 @main
 struct Main {
     static func main() async throws {

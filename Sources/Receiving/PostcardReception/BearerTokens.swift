@@ -1,7 +1,7 @@
 import Crypto
 import PostcardForm
 
-/// Tokens of which a request needs one, which clients send as `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
+/// Tokens that a request needs one of. Clients send a token as `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
 ///
 /// The digests of all tokens are always compared to the end, so that the time reveals nothing about them.
 ///
@@ -13,22 +13,22 @@ public struct BearerTokens: Sendable {
 
     /// Makes the tokens.
     ///
-    /// - Parameter tokens: The tokens that are accepted; an empty one is not. Without tokens every request is refused.
+    /// - Parameter tokens: The accepted tokens. An empty text is not accepted. Without tokens every request is refused.
     public init(_ tokens: Set<String>) {
-        // An empty one, such as that of a variable which is not set, would let everyone in.
+        // An empty token, such as the value of a variable that is not set, would let everyone in.
         digests = tokens.filter { !$0.isEmpty }.map { SHA256.hash(data: Array($0.utf8)) }
     }
 
     /// Checks a request.
     ///
     /// - Parameter authorization: The request's `Authorization`.
-    /// - Throws: The refusal, with the status 401, if it has none of the tokens.
+    /// - Throws: The refusal, with the status 401, if `authorization` has none of the tokens.
     public func check(_ authorization: String?) throws(UploadProblem) {
         guard let bytes = authorization?.utf8 else { throw .missingToken }
         let scheme = bytes.prefix { $0 != .space }
         guard scheme.isEqualIgnoringCase("bearer") else { throw .missingToken }
         let digest = SHA256.hash(data: Array(bytes.dropFirst(scheme.count).drop { $0 == .space }))
-        // All are compared, and each in constant time.
+        // All digests are compared, and each in constant time.
         let matches = digests.count { $0 == digest }
         if matches == 0 { throw .wrongToken }
     }

@@ -4,16 +4,17 @@ import PostcardForm
 import PostcardStore
 import Synchronization
 
-/// Passes the bytes of a body, a piece at a time, from the task that reads the body from a server to the task that receives
-/// the form. A client that is too slow interrupts the form, and not the form's task: what has arrived can still be kept.
+/// Passes the bytes of a body, a piece at a time, from the task that reads the body from a server to the task that
+/// receives the form. If the client is too slow, the form is interrupted, but its task is not cancelled: the bytes that
+/// have arrived can still be kept.
 ///
-/// The body is read only while the form waits for bytes. So a form that is refused, or that needs no body, leaves the rest
-/// of it to the server, and a task that reads a connection is not cancelled in between.
+/// The body is read only while the form waits for bytes. A form that is refused or needs no body therefore leaves the
+/// rest of the body to the server, and a task that reads a connection is not cancelled during a read.
 final class BodyHandover: Sendable {
     fileprivate enum State {
-        /// The form is busy with the last bytes. The server's side waits, or is about to.
+        /// The form processes the last bytes. The server's side waits, or will soon.
         case busy(CheckedContinuation<Bool, Never>?)
-        /// The form waits for bytes, which the server's side reads.
+        /// The form waits for bytes. The server's side is reading them.
         case wanted(CheckedContinuation<ByteBuffer?, any Error>)
         case ended((any Error)?)
     }
@@ -21,7 +22,7 @@ final class BodyHandover: Sendable {
     fileprivate struct Progress {
         var state = State.busy(nil)
         var rate: TransferRate
-        /// Since when the form waits for bytes; `nil` while it is busy.
+        /// The time since which the form waits for bytes; `nil` while it processes bytes.
         var quietSince: NIODeadline?
         var byteCount: Int64 = 0
     }
@@ -29,10 +30,10 @@ final class BodyHandover: Sendable {
     private let progress: Mutex<Progress>
     private let limits: FormReceiver.Timeouts
 
-    /// The length that the head of the request says; `nil` if it says none.
+    /// The length of the body in the head of the request; `nil` if the head has none.
     private let announced: Int64?
 
-    /// How many bytes are passed at once: a server may hand over a whole body.
+    /// The maximum number of bytes that are passed at once, because a server may hand over a whole body.
     private static let pieceBytes = 256 << 10
 
     init(announced: Int64?, limits: FormReceiver.Timeouts) {
@@ -47,13 +48,16 @@ final class BodyHandover: Sendable {
 
     // MARK: - The server's side
 
-    /// Reads a body to its end, or until no one reads on.
+    /// Reads a body to its end, or until no one reads on. The body's iterator is made once bytes are wanted: some servers
+    /// begin to read the connection then, or stop if the request has no body.
     func pump<Body: AsyncSequence>(_ body: Body) async where Body.Element: FormChunk {
+        guard await isWanted() else { return }
+        if announced == 0 { return end(with: nil) }
         var chunks = body.makeAsyncIterator()
         do {
             while await isWanted() {
                 guard let chunk = try await chunks.next(isolation: #isolation) else {
-                    // A sequence whose task is cancelled may seem to end.
+                    // A sequence may seem to end when its task is cancelled.
                     return end(with: Task.isCancelled ? CancellationError() : lengthError())
                 }
                 var start = 0
@@ -75,7 +79,7 @@ final class BodyHandover: Sendable {
             ?? piece.withFormChunkBytes { bytes in bytes.withUnsafeBytes { ByteBuffer(bytes: $0) } }
     }
 
-    /// What is wrong with the length of a body that has ended.
+    /// The error if a body that has ended is shorter than its announced length; `nil` otherwise.
     private func lengthError() -> (any Error)? {
         let count = byteCount
         guard let announced, count < announced else { return nil }
@@ -84,7 +88,7 @@ final class BodyHandover: Sendable {
 
     /// Waits until the form wants bytes.
     ///
-    /// - Returns: `false` if it will want none.
+    /// - Returns: `false` if the form will want no more bytes.
     private func isWanted() async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
@@ -110,7 +114,7 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// Passes a piece to the form that waits for it, unless the body has ended meanwhile.
+    /// Passes a piece to the form that waits for it, unless the body has ended in the meantime.
     private func pass(_ piece: ByteBuffer) {
         if let announced, Int64(piece.readableBytes) > announced - byteCount {
             return end(with: UploadProblem.bodyTooLong(announced: announced))
@@ -142,9 +146,9 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// Ends the body for both sides. Does nothing if it has ended.
+    /// Ends the body for both sides. Does nothing if the body has already ended.
     ///
-    /// - Parameter error: What the form gets; `nil` at the end of a whole body.
+    /// - Parameter error: The error for the form; `nil` at the end of a complete body.
     func end(with error: (any Error)?) {
         let state = progress.withLock { progress -> State in
             if case .ended = progress.state { return .busy(nil) }
@@ -159,7 +163,7 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// Reads the rest of the body and drops it, if it is known to be no more, or has no more, than some bytes.
+    /// Reads and drops the rest of the body, if the announced or actual rest is not longer than a maximum.
     func discard(atMost maximum: Int64) async {
         guard maximum > 0, (announced ?? 0) - byteCount <= maximum else { return }
         let end = byteCount.addingReportingOverflow(maximum)
@@ -173,7 +177,7 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// How many bytes the body has had so far.
+    /// The number of bytes of the body that were passed so far.
     var byteCount: Int64 { progress.withLock { $0.byteCount } }
 
     /// Whether the body has broken off.
@@ -185,7 +189,7 @@ final class BodyHandover: Sendable {
 
     // MARK: - Time
 
-    /// Interrupts the form once the client is too slow.
+    /// Interrupts the form if the client is too slow.
     func watch() async {
         while !Task.isCancelled {
             let (rest, interruption) = progress.withLock { $0.check(limits, at: .now()) }
@@ -194,14 +198,15 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// How long no byte has arrived although the form waits for some.
+    /// How long no byte has arrived while the form waits for bytes.
     var quietTime: Duration { progress.withLock { $0.quietSince.map { $0.duration(to: .now()) } ?? .zero } }
 }
 
 extension BodyHandover.Progress {
-    /// Lets a form wait for bytes.
+    /// Makes a form wait for bytes.
     ///
-    /// - Returns: What waits for that, and the result if there is nothing to wait for.
+    /// - Returns: The server's side that waits for the form, if there is one, and the result if the body has already
+    ///   ended.
     fileprivate mutating func wait(
         _ reader: CheckedContinuation<ByteBuffer?, any Error>
     ) -> (waiter: CheckedContinuation<Bool, Never>?, result: Result<ByteBuffer?, any Error>?) {
@@ -216,7 +221,7 @@ extension BodyHandover.Progress {
         }
     }
 
-    /// - Returns: When to check again, and why the form is interrupted if it is.
+    /// - Returns: When to check again, and the reason if the form has to be interrupted.
     fileprivate mutating func check(
         _ limits: FormReceiver.Timeouts, at now: NIODeadline
     ) -> (rest: Duration, interruption: RequestInterruption?) {
@@ -239,12 +244,12 @@ extension BodyHandover: AsyncSequence {
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: self) }
 }
 
-/// The connection of a request at a server of which only its bodies are known.
+/// The connection of a request at any server. Only the bodies of requests are known, and not the connection itself.
 final class ClientConnection: RequestConnection {
     let peer: PeerAddress?
     let report = UploadReport()
     let body: BodyHandover
-    /// The interim response that was to be sent later. A request has at most one.
+    /// The interim response that is sent after a delay. A request has at most one.
     private let announcement = Mutex<Task<Void, any Error>?>(nil)
     private let send: (@Sendable (HTTPResponse) async throws -> Void)?
 
@@ -254,7 +259,7 @@ final class ClientConnection: RequestConnection {
         self.send = send
     }
 
-    /// The server closes its connections itself.
+    /// `nil`, because the server closes its connections itself.
     var channelToClose: (any Channel)? { nil }
 
     var informs: Bool { send != nil }
@@ -270,15 +275,15 @@ final class ClientConnection: RequestConnection {
         return { task.cancel() }
     }
 
-    /// Waits for an interim response that is being sent, which must not follow the final one.
+    /// Waits for an interim response that is being sent, because it must not follow the final response.
     func settle() async {
         let task = announcement.withLock { $0 }
         task?.cancel()
         _ = await task?.result
     }
 
-    /// The time without bytes after which an ended request is interrupted, and the number of such times after which it is
-    /// in any case.
+    /// `quietTime` is the time without bytes after which an ended request is interrupted. After `attempts` such times,
+    /// the request is interrupted in any case.
     private static let (quietTime, attempts) = (Duration.milliseconds(50), 4)
 
     func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool) {
@@ -295,8 +300,8 @@ final class ClientConnection: RequestConnection {
 
 /// Measures whether a body arrives fast enough.
 ///
-/// Each grace period is measured on its own, so a client that was fast at first cannot be slow forever. The time in
-/// which the server did not read is not counted.
+/// Each grace period is measured on its own, so a client that was fast at first cannot be slow forever. Time in which
+/// the server did not read does not count.
 package struct TransferRate: Sendable {
     private let minimumBytesPerSecond: Int
     private let gracePeriod: Duration

@@ -1,2 +1,2 @@
-// What stores promise and keep is part of what is received.
+// The protocols and types of stores are part of the API for receiving.
 @_exported public import PostcardStore

@@ -9,7 +9,8 @@ public import PostcardForm
 import PostcardFoundation
 public import PostcardStore
 
-/// Receives forms in any server: a request's head and the bytes of its body in, a stored record or a problem out.
+/// Receives forms in any server: the server passes the head of a request and the bytes of its body, and gets a stored
+/// record or a problem.
 ///
 /// ```swift
 /// let receiver = FormReceiver(store: try LocalUploadStore(directory: "received"))
@@ -19,62 +20,69 @@ public import PostcardStore
 ///
 /// Limits, rules, digests, keys, screening, resumption and problems are those of `PostcardServer`'s routes, which do the
 /// same work. Files are written while they arrive, and the next bytes of a body are read once the last ones are
-/// written, so the memory for a form does not depend on its size.
+/// written, so the memory for a form does not depend on its size. A response is whole in memory, and counts for
+/// ``UploadOptions/maximumHeldResponseBytes`` until it is released.
 ///
 /// What is the server's own to do: TLS, limits of connections and of the heads of requests, and reading what is left of
-/// a body after a refusal. Share one value among all requests: it counts what each client holds.
+/// a body after a refusal. Share one value among all requests: it counts what each client holds. A receiver closes no
+/// connection, so a request of another client that has used up its share is not ended for a newcomer, as the routes for
+/// Hummingbird do it; slow clients are.
 public struct FormReceiver: Sendable {
-    /// How slow a client may be.
+    /// The limits on how slow a client may be.
     public struct Timeouts: Sendable, Hashable {
         /// How long a client may send nothing while the form waits for bytes. Defaults to 30 seconds.
         public var idleTimeout: Duration = .seconds(30)
         /// The minimum rate at which a body must arrive, in bytes per second; 0 means no minimum. Defaults to 500.
         public var minimumBytesPerSecond = 500
-        /// How long a body may be slower than that. Defaults to 20 seconds.
+        /// How long a body may arrive more slowly than the minimum rate. Defaults to 20 seconds.
         public var gracePeriod: Duration = .seconds(20)
 
-        /// The defaults.
+        /// Makes timeouts with the default values.
         public init() {}
     }
 
-    /// A response that is whole in memory.
+    /// A response whose body is completely in memory.
     public struct Response: Sendable {
         /// The status and the header fields, with the `Content-Length`.
         public let head: HTTPResponse
         /// The body; empty for HEAD.
         public let body: [UInt8]
-        /// Whether the body of the request was read to its end. If not, close a connection of HTTP/1.1 after the response:
-        /// what follows on it is not a request.
+        /// Whether the body of the request was read to its end. If not, close a connection of HTTP/1.1 after the
+        /// response: the next bytes on the connection are not a request.
         public fileprivate(set) var isRequestRead = true
+        /// The room for the body, for as long as the response is in memory.
+        private let hold: ShareAccount.Hold?
     }
 
     private typealias Work<Value> = @Sendable (IncomingRequest, ClientConnection) async throws -> Value
-    /// What is done with a request for the unfinished upload of an identifier.
+    /// The response to a request for the unfinished upload with an identifier.
     private typealias Resumption = @Sendable (String, IncomingRequest, ClientConnection) async throws -> FormResponse
 
-    /// How slow a client may be.
+    /// The limits on how slow a client may be.
     public var timeouts = Timeouts()
 
-    /// The tokens of which each request needs one. Defaults to `nil`: no request needs any.
+    /// The tokens that each request needs one of. Defaults to `nil`: requests need no token.
     public var tokens: BearerTokens?
 
-    /// How many bytes of a body are read and dropped after a refusal, so that a client which is still sending can read it.
-    /// Defaults to 0. A body that is announced to have more is left unread, as is one that waits for `100 Continue`.
+    /// The maximum number of bytes of a body that are read and dropped after a refusal, so that a client that is still
+    /// sending can read the refusal. Defaults to 0. A body is left unread if its announced length is greater, or if its
+    /// client waits for `100 Continue`.
     public var maximumDiscardedBytes: Int64 = 0
 
     private let options: UploadOptions
+    private let shares: ShareAccount
     private let logger: Logger
     private let receive: Work<CommittedUpload>
     private let post: Work<FormResponse>
-    /// `nil` if uploads cannot be resumed.
+    /// Responds to requests for unfinished uploads; `nil` if uploads cannot be resumed.
     private let resume: Resumption?
     private let offer: Work<FormResponse>?
 
     /// Makes a receiver.
     ///
     /// - Parameters:
-    ///   - store: Keeps the uploads.
-    ///   - options: What is accepted, and where. Unfinished uploads are kept if the store is a `ResumableUploadStore`.
+    ///   - store: The store that keeps the uploads.
+    ///   - options: The limits, rules and paths. Unfinished uploads are kept if the store is a `ResumableUploadStore`.
     ///   - logger: Logs errors of the store, and refusals of clients that hold too much.
     public init(
         store: some UploadStore, options: UploadOptions = UploadOptions(),
@@ -84,6 +92,7 @@ public struct FormReceiver: Sendable {
         let shares = ShareAccount(ShareLimits(options), meter: meter, logger: logger)
         let reception = Reception(store: store, options: options, meter: meter, shares: shares, limit: nil)
         self.options = options
+        self.shares = shares
         self.logger = logger
         receive = { try await reception.receive($0, on: $1, observer: nil, logger: logger).upload }
         guard let resumption = options.resumption, let uploads = store as? any ResumableUploadStore else {
@@ -130,14 +139,15 @@ public struct FormReceiver: Sendable {
     /// ```
     ///
     /// - Parameters:
-    ///   - head: The head of the request. Its path does not matter.
+    ///   - head: The head of the request. Its path matters with ``UploadOptions/acceptsAnyBody`` alone: its last segment is
+    ///     the name of the file.
     ///   - body: The bytes of the body in pieces of any size. It is read once, and only while the form waits for bytes: what
     ///     follows a refusal is left in it. If the client is too slow, the task that reads it is cancelled.
     ///   - address: The client's address as a text, such as `192.0.2.1`, for its share of all limits. Defaults to `nil`:
     ///     all clients share one account.
     ///   - inform: Sends an interim response, such as 100 and 104. Defaults to `nil`: none is sent.
-    /// - Throws: ``UploadProblem`` if the form is refused, `CancellationError`, and the error of the body if it throws one.
-    ///   Nothing is stored then.
+    /// - Throws: ``UploadProblem`` if the form is refused, `CancellationError`, and errors of the body. After an error,
+    ///   nothing is stored.
     public func receive<Body: AsyncSequence & Sendable>(
         _ head: HTTPRequest, _ body: Body, from address: String? = nil,
         inform: (@Sendable (HTTPResponse) async throws -> Void)? = nil
@@ -167,16 +177,41 @@ public struct FormReceiver: Sendable {
             var response: Response
             do {
                 try admit(head)
-                response = try await Response(try await route(request, connection), to: head)
+                response = try await self.response(try await route(request, connection), to: head, connection)
             } catch {
                 response = Response(problem(for: error, connection), to: head)
             }
             let body = connection.body
             if head.hasBody, !body.isRead {
-                if !(head.expectsContinue && body.byteCount == 0) { await body.discard(atMost: maximumDiscardedBytes) }
+                // A client that was to be told to go on sends nothing without that.
+                if !(head.expectsContinue && connection.informs && body.byteCount == 0) {
+                    await body.discard(atMost: maximumDiscardedBytes)
+                }
                 response.isRequestRead = body.isRead
             }
             return response
+        }
+    }
+
+    /// Reads the body of a response. The form of a client is stored by now: whatever fails, the client is told where its
+    /// record is.
+    private func response(
+        _ response: FormResponse, to head: HTTPRequest, _ connection: ClientConnection
+    ) async throws -> Response {
+        switch response.body {
+        case .bytes(let bytes, let hold):
+            return Response(response.head, bytes, hold, to: head)
+        case .file(let file, let openFile, let priority):
+            defer { withExtendedLifetime(openFile) {} }
+            do {
+                let hold = try shares.take(Int(clamping: file.size), of: .responseBytes, on: connection)
+                return Response(response.head, try await file.read(at: 0, count: Int(file.size)), hold, to: head)
+            } catch {
+                guard priority == .immediate else { throw error as? UploadProblem ?? UploadProblem.unreadable }
+                logger.error("Could not read a record", metadata: ["error": "\(error)"])
+                let id = response.headers[.location]?.split(separator: "/").last ?? ""
+                return Response(response.head, ByteBuffer(string: #"{"id":"\#(id)"}"#), nil, to: head)
+            }
         }
     }
 
@@ -216,7 +251,7 @@ public struct FormReceiver: Sendable {
         throw UploadProblem.methodNotAllowed(request.head.method.rawValue, allowed: allowed)
     }
 
-    /// The segments of a path after those of another; `nil` if it is not below that.
+    /// The segments of a path behind the segments of another path; `nil` if the path is not below the other.
     private static func segments(of path: String, below base: String) -> [Substring.UTF8View]? {
         let slash = UInt8(ascii: "/")
         let path = path.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }.split(separator: slash)
@@ -225,7 +260,7 @@ public struct FormReceiver: Sendable {
         return Array(path.dropFirst(base.count))
     }
 
-    /// Reads a body for some work, and stops reading it when the work is done.
+    /// Reads a body while some work needs it, and stops reading when the work is done.
     @concurrent private func reading<Body: AsyncSequence & Sendable, Value: Sendable, Failure: Error>(
         _ head: HTTPRequest, _ body: Body, from address: String?,
         inform: (@Sendable (HTTPResponse) async throws -> Void)?,
@@ -251,7 +286,7 @@ public struct FormReceiver: Sendable {
 }
 
 extension HTTPRequest {
-    /// The length of the body, if the head says it. A number that does not fit is greater than any limit.
+    /// The length of the body, if the head has it. A number that does not fit counts as greater than any limit.
     fileprivate var announcedLength: Int64? { headerFields[.contentLength].map { Int64($0) ?? .max } }
 
     /// Whether a body follows the head (RFC 9112 §6.3).
@@ -259,25 +294,19 @@ extension HTTPRequest {
 }
 
 extension FormReceiver.Response {
-    fileprivate init(_ response: FormResponse, to head: HTTPRequest) async throws {
-        var bytes: ByteBuffer
-        switch response.body {
-        case .bytes(let content, _): bytes = content
-        case .file(let file, let hold, _):
-            bytes = try await file.read(at: 0, count: Int(file.size))
-            withExtendedLifetime(hold) {}
-        }
-        self.init(HTTPResponse(status: response.status, headerFields: response.headers), bytes, to: head)
-    }
-
     fileprivate init(_ problem: UploadProblem, to head: HTTPRequest) {
-        self.init(problem.head, problem.body, to: head)
+        self.init(problem.head, problem.body, nil, to: head)
     }
 
-    private init(_ response: HTTPResponse, _ bytes: ByteBuffer, to head: HTTPRequest) {
+    fileprivate init(_ response: HTTPResponse, _ bytes: ByteBuffer, _ hold: ShareAccount.Hold?, to head: HTTPRequest) {
         var response = response
         if response.status != .noContent { response.headerFields[.contentLength] = String(bytes.readableBytes) }
         self.head = response
+        self.hold = hold
         body = head.method == .head ? [] : Array(bytes.readableBytesView)
     }
+}
+
+extension FormResponse {
+    fileprivate var head: HTTPResponse { HTTPResponse(status: status, headerFields: headers) }
 }

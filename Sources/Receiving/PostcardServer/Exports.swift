@@ -1,2 +1,2 @@
-// What is received, and by which rules, is part of the routes' declarations. With it come the stores.
+// The declarations of the routes use the types of forms, rules and stores, which this module brings.
 @_exported public import PostcardReception

@@ -20,15 +20,15 @@ extension Request {
     /// }
     /// ```
     ///
-    /// Files that do not fit into memory are written to a temporary directory, which is removed after the response, an
-    /// error, or the cancellation of the task: move or copy the files you keep. This needs an application that runs on
-    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``.
+    /// Files that exceed the limit for memory are written to a temporary directory. It is removed after the response,
+    /// an error, or the cancellation of the task: move or copy the files that you keep. This needs an application that
+    /// runs on ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - options: The limits of the form, and how much of it is held in memory.
-    /// - Throws: `UploadProblem` if the form is malformed, exceeds a limit, or does not match the type: let it
-    ///   through, and it becomes the response. `UploadStoreError` if a file cannot be written.
+    ///   - options: The limits of the form, and the limits for its parts in memory.
+    /// - Throws: `UploadProblem` if the form is malformed, exceeds a limit, or does not match the type. If the handler
+    ///   does not catch this error, it becomes the response. `UploadStoreError` if a file cannot be written.
     public func decodeForm<Value: Decodable>(
         _ type: Value.Type, options: FormReadingOptions = FormReadingOptions()
     ) async throws -> Value {
@@ -46,16 +46,16 @@ extension Request {
     }
 }
 
-/// Collects the parts of a form, the smaller ones in memory.
+/// Collects the parts of a form. Small files are kept in memory.
 private struct FormCollector {
-    /// The folder for large files; `nil` on a server that would not remove them.
+    /// The folder for large files; `nil` if the server would not remove it.
     let files: TemporaryFiles?
     let options: FormReadingOptions
     private(set) var form = ReceivedForm()
     private var textBytes = 0
     private var fileBytes = 0
 
-    /// Large enough that the change of threads costs nothing.
+    /// The number of bytes that are written at once, large enough that changing threads costs nothing.
     private static let batchBytes = 256 << 10
 
     init(files: TemporaryFiles?, options: FormReadingOptions) {
@@ -112,22 +112,22 @@ private struct FormCollector {
     }
 }
 
-/// How a handler decodes a form.
+/// The options with which a handler decodes a form.
 public struct FormReadingOptions: Sendable {
     /// The limits of a form and its parts.
     public var limits = FormLimits()
 
-    /// Which fields and files a form may have. Defaults to `nil`: any.
+    /// The fields and files that a form may have. Defaults to `nil`: any.
     public var rules: FormRules?
 
-    /// The maximum size of all text fields together, in bytes. They are held in memory. Defaults to 8 MiB.
+    /// The maximum size of all text fields together, in bytes. Text fields are held in memory. Defaults to 8 MiB.
     public var maximumTextBytes = 8 << 20
 
-    /// How many bytes of all files together are held in memory. A file that exceeds it is written to disk. Defaults to
-    /// 1 MiB.
+    /// The maximum number of bytes of all files together that are held in memory. A file that would exceed it is
+    /// written to disk. Defaults to 1 MiB.
     public var maximumFileBytesInMemory = 1 << 20
 
-    /// Decodes the value from the fields.
+    /// The decoder that decodes the value from the fields.
     public var decoder = FormDecoder()
 
     /// Makes options with the default values.

@@ -15,15 +15,14 @@ extension Request {
     /// }
     /// ```
     ///
-    /// Nothing is read ahead, and only the current piece is in memory. A client that waits for `100 Continue` gets it
-    /// with the first part that is requested, if the application runs on
-    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. The loop throws `FormProblem` if the form is
-    /// malformed or exceeds a limit. With ``ProblemMiddleware`` a handler can let that error through, and it becomes
-    /// the response.
+    /// Nothing is read ahead, and only the current piece is in memory. A client that waits for `100 Continue` receives
+    /// it when the first part is requested, if the application runs on
+    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. The loop throws `FormProblem` if the form is malformed
+    /// or exceeds a limit. With ``ProblemMiddleware``, a handler need not catch that error: it becomes the response.
     ///
     /// - Parameters:
     ///   - limits: The limits of the form and its parts.
-    ///   - rules: Which fields and files the form may have. Defaults to `nil`: any.
+    ///   - rules: The fields and files that the form may have. Defaults to `nil`: any.
     /// - Throws: `UploadProblem` if the head shows that the body is not a form, or is too large.
     public func form(
         limits: FormLimits = FormLimits(), rules: FormRules? = nil
@@ -38,11 +37,11 @@ extension Request {
     }
 }
 
-/// The body of a request that is read as a form. It sends `100 Continue` to a client that waits for it, and throws an
-/// `UploadProblem` if the body breaks off.
+/// The body of a request that is read as a form. A client that waits for `100 Continue` receives it when reading
+/// begins. Reading throws an `UploadProblem` if the body ends early.
 public struct FormBody: AsyncSequence, Sendable {
     private let body: RequestBody
-    /// The connection of a client that waits for `100 Continue`.
+    /// The connection of a client that waits for `100 Continue`; `nil` after that was sent.
     private let waiting: UploadConnection?
 
     init(_ request: Request, on connection: UploadConnection?) {
@@ -54,7 +53,7 @@ public struct FormBody: AsyncSequence, Sendable {
         Iterator(body: body.makeAsyncIterator(), waiting: waiting)
     }
 
-    /// Gives the body's chunks.
+    /// An iterator over the chunks of the body.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var body: RequestBody.AsyncIterator
         fileprivate var waiting: UploadConnection?
@@ -65,6 +64,8 @@ public struct FormBody: AsyncSequence, Sendable {
             self.waiting = waiting
         }
 
+        /// The next chunk; `nil` at the end of the body.
+        ///
         /// - Throws: `UploadProblem` if the client stops, is too slow, or sends malformed HTTP.
         public mutating func next() async throws -> ByteBuffer? {
             if let connection = waiting.take() { try await connection.askForBody() }

@@ -2,7 +2,8 @@ import NIOCore
 import PostcardFoundation
 public import PostcardStore
 
-/// Checks of what every `ResumableUploadStore` promises about unfinished uploads, for the tests of your own store.
+/// Checks of the promises that every `ResumableUploadStore` makes about unfinished uploads, for the tests of your own
+/// store.
 ///
 /// ```swift
 /// @Test(arguments: ResumableUploadStoreCheck.allCases)
@@ -12,23 +13,23 @@ public import PostcardStore
 /// }
 /// ```
 public enum ResumableUploadStoreCheck: String, Sendable, CaseIterable {
-    /// What is known of an unfinished upload survives a restart.
+    /// The facts about an unfinished upload survive a restart.
     case factsSurviveReopening
     /// Appended bytes survive a restart.
     case bytesSurviveReopening
-    /// Appended bytes follow each other, in pieces of any size.
+    /// Bytes appended in pieces of any size are stored in their order, without gaps.
     case appendedBytesFollowEachOther
     /// Bytes that were reverted are gone.
     case revertedBytesAreGone
-    /// Bytes that could be reverted, and were not, are kept.
+    /// Bytes that could have been reverted, but were not, are kept.
     case bytesThatCouldBeRevertedAreKept
-    /// All requests for an upload share it and its lock.
+    /// All requests for an upload share one object and its lock.
     case callersShareAnUpload
     /// An upload that has expired is not found.
     case expiredUploadIsGone
-    /// A discarded upload is gone, also after a restart.
+    /// A discarded upload is gone, even after a restart.
     case discardedUploadIsGone
-    /// The response takes the place of the bytes, and survives a restart.
+    /// The response replaces the bytes of the upload, and survives a restart.
     case responseReplacesTheBytes
     /// A response is forgotten when its record is deleted.
     case responseIsForgottenWithItsRecord
@@ -37,9 +38,9 @@ public enum ResumableUploadStoreCheck: String, Sendable, CaseIterable {
 
     /// Runs the check with a new store.
     ///
-    /// - Parameter open: Opens the store. It must be empty the first time it is opened. A check whose promise is about
-    ///   a restart opens it again, once the store before is released.
-    /// - Throws: ``UploadStoreViolation`` if a promise is not kept, and the errors of the store.
+    /// - Parameter open: Opens the store. The store must be empty when it is first opened. A check of a restart opens
+    ///   the store again, after the previous object was released.
+    /// - Throws: ``UploadStoreViolation`` if the store does not keep the promise, and the errors of the store.
     public func run<Store: ResumableUploadStore>(opening open: () async throws -> Store) async throws {
         let checks = UnfinishedUploadChecks(check: rawValue)
         switch self {
@@ -58,7 +59,7 @@ public enum ResumableUploadStoreCheck: String, Sendable, CaseIterable {
     }
 }
 
-/// The checks of ``ResumableUploadStoreCheck``.
+/// The implementations of the checks in ``ResumableUploadStoreCheck``.
 struct UnfinishedUploadChecks {
     let check: String
 
@@ -86,7 +87,7 @@ struct UnfinishedUploadChecks {
     ) async throws -> Store.Unfinished {
         let upload = try await store.createUnfinishedUpload(
             id, of: Self.form, expires: Date(timeIntervalSinceNow: lifetime))
-        // As the request that creates it does at its end.
+        // The request that creates an upload does the same at its end.
         await upload.lock.withLock {}
         return upload
     }
@@ -140,7 +141,7 @@ struct UnfinishedUploadChecks {
             try expect(upload.form.length == 12_345, "The length that a request said is not kept.")
         }
         let upload = try await find(id, in: open())
-        // A store may know the length only once it was asked for the progress.
+        // A store may know the length only after it was asked for the progress.
         _ = try await upload.durableProgress()
         var form = Self.form
         form.length = 12_345
@@ -175,7 +176,7 @@ struct UnfinishedUploadChecks {
             let progress = try await upload.durableProgress()
             try expect(progress == .unfinished(offset: Int64(count)), "With \(count) bytes it is \(progress).")
         }
-        // One appender may be finished several times.
+        // An appender may be finished several times.
         var appender = try await upload.makeAppender(isRevertible: false)
         for _ in 0..<3 {
             try await appender.append(Self.bytes(10, from: count))

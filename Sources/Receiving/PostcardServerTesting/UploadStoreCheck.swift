@@ -1,7 +1,7 @@
 public import PostcardFoundation
 public import PostcardStore
 
-/// Checks of what every `UploadStore` promises, for the tests of your own store.
+/// Checks of the promises that every `UploadStore` makes, for the tests of your own store.
 ///
 /// ```swift
 /// @Test(arguments: UploadStoreCheck.allCases)
@@ -14,16 +14,16 @@ public enum UploadStoreCheck: String, Sendable, CaseIterable {
     // Atomic
     /// An upload is in no listing until it is committed.
     case nothingIsSeenBeforeTheCommit
-    /// The record has the fields and files that were sent, each byte of them.
+    /// The record has all fields and files that were sent, byte for byte.
     case recordHoldsWhatWasSent
-    /// Nothing of a discarded upload is left.
+    /// A discarded upload leaves nothing behind.
     case discardedUploadLeavesNothing
-    /// Nothing of an upload that was never committed is left after a restart.
+    /// An upload that was never committed leaves nothing behind after a restart.
     case abandonedUploadLeavesNothing
-    /// Uploads at the same time do not mix.
+    /// Simultaneous uploads do not mix.
     case uploadsAtOnceStayApart
     // Durable
-    /// Records survive a restart, and later ones have greater identifiers.
+    /// Records survive a restart, and later records have greater identifiers.
     case recordsSurviveReopening
     // Reading
     /// Any part of a file can be read.
@@ -32,33 +32,33 @@ public enum UploadStoreCheck: String, Sendable, CaseIterable {
     case listingIsNewestFirst
     /// A listing continues after a given identifier.
     case listingResumesBehindAnIdentifier
-    /// What does not exist is `nil`, and no error.
+    /// Reading something that does not exist gives `nil` and no error.
     case unknownIdentifiersAreNoError
     /// A deleted record is gone.
     case deletingRemovesTheRecord
     /// A file that is open stays readable after its record is deleted.
     case openFilesOutliveTheirRecord
     // Idempotent
-    /// A key gives the record of the first upload under it.
+    /// Uploads with the same key get the record of the first upload.
     case keyGivesTheFirstRecord
     /// A key gives the same record after a restart.
     case keyGivesTheFirstRecordAfterReopening
-    /// Uploads of one key at the same time make one record.
+    /// Simultaneous uploads with the same key make one record.
     case keyGivesOneRecordToManyAtOnce
-    /// A key is refused for another content.
+    /// A key is refused for different content.
     case keyOfAnotherContentIsRefused
     /// The same key in another scope is another key.
     case keyOfAnotherScopeIsAnotherKey
-    /// A key can be used again once its record is deleted.
+    /// A key can be used again after its record is deleted.
     case keyIsFreeAfterDeletion
     /// A key can be used again after an upload that failed.
     case keyIsFreeAfterFailure
 
     /// Runs the check.
     ///
-    /// - Parameter open: Opens a store. It must be empty the first time that a check calls this. Each later time it is
-    ///   the same store, as after a restart, and the check has released the object from before.
-    /// - Throws: ``UploadStoreViolation`` if the store breaks the promise, and the errors of the store.
+    /// - Parameter open: Opens a store. The store must be empty when a check first calls this. Later calls open the
+    ///   same store again, as after a restart, and the check has released the previous object.
+    /// - Throws: ``UploadStoreViolation`` if the store does not keep the promise, and the errors of the store.
     public func run<Store: UploadStore>(opening open: () async throws -> Store) async throws {
         let checks = UploadStoreChecks(check: self)
         switch self {
@@ -87,10 +87,10 @@ public enum UploadStoreCheck: String, Sendable, CaseIterable {
 
 /// A promise that a store does not keep.
 public struct UploadStoreViolation: Error, CustomStringConvertible {
-    /// The name of the check that found it, such as `recordHoldsWhatWasSent`.
+    /// The name of the check that failed, such as `recordHoldsWhatWasSent`.
     public let check: String
 
-    /// What the store did, in a sentence.
+    /// The behavior of the store, in a sentence.
     public let message: String
 
     public var description: String { "\(check): \(message)" }

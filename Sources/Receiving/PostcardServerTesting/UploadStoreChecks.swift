@@ -2,7 +2,7 @@ import NIOCore
 import PostcardFoundation
 import PostcardStore
 
-/// The checks of ``UploadStoreCheck``, and what they share.
+/// The implementations of the checks in ``UploadStoreCheck``, and their shared code.
 struct UploadStoreChecks {
     let check: UploadStoreCheck
 
@@ -14,7 +14,7 @@ struct UploadStoreChecks {
         ]
         var files = [File(filename: "../a.bin", content: Array("content".utf8))]
 
-        /// The files before the fields, which is not the order that a record has by default.
+        /// All files and then all fields, which is not the default order of a record.
         var parts: [UploadRecord.Part] {
             files.indices.map(UploadRecord.Part.file) + fields.indices.map(UploadRecord.Part.field)
         }
@@ -22,7 +22,7 @@ struct UploadStoreChecks {
         struct File: Sendable {
             var filename: String
             var content: [UInt8]
-            /// How many bytes are written at a time.
+            /// The number of bytes that are written at a time.
             var pieceBytes = 1 << 16
         }
     }
@@ -139,7 +139,7 @@ extension UploadStoreChecks {
             let page = try await store.identifiers(limit: 3, after: paged.last)
             try expect(page.count <= 3, "A page is longer than asked for.")
             paged += page
-            // The next page begins after a record whether or not it still exists, and new records do not shift it.
+            // The next page begins after a record even if that no longer exists, and new records do not shift it.
             guard let last = page.last else { break }
             _ = try await store.delete(last)
             _ = try await self.store(Form(files: []), in: store)

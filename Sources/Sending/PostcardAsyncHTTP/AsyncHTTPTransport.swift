@@ -20,38 +20,41 @@ import Synchronization
 /// The request has a `Content-Length` if the form's length is known, and is sent in chunks if not. At most about 1 MiB
 /// of the body is in memory. Connections are reused, and HTTP/2 is used if a server offers it over TLS.
 ///
-/// A request with `Expect: 100-continue` waits for the 100 (Continue) before its body is sent, at most a second. If a
-/// response arrives before the whole body was sent, sending stops: at once for a status of 300 or more, otherwise when
-/// the response ends. The connection is then closed.
+/// Before the body of a request with `Expect: 100-continue` is sent, the transport waits for the 100 (Continue), at
+/// most a second. If a response arrives before the whole body was sent, sending stops: at once for a status of 300 or
+/// more, otherwise when the response ends. The connection is then closed.
 public struct AsyncHTTPTransport: UploadTransport {
-    /// Whether the event loops of the connections read the files that they send. Defaults to `false`: other threads do.
+    /// Whether each connection's event loop reads the files that it sends. Defaults to `false`: other threads read
+    /// them.
     ///
-    /// On its event loop a file that is in the system's memory is sent about as fast as `curl` sends it, which is up to a
-    /// fifth faster. But a slow disk then delays everything else on that loop. So this is for programs that do nothing
-    /// else, as `postcard send`. Forms with streams, a rate limit or digests are read by other threads in any case.
+    /// On its event loop a file that is in the system's memory is sent about as fast as `curl` sends it, which is up to
+    /// a fifth faster. But a slow disk then delays everything else on that loop. So use this only in programs that do
+    /// nothing else, such as `postcard send`. Forms with streams, a rate limit or digests are read by other threads in
+    /// any case.
     public var readsFilesOnEventLoops = false
 
     private let connections: Connections
 
-    /// Makes a transport with its own HTTP client. Copies of the transport share the client, which is shut down with
-    /// the last of them.
+    /// Makes a transport with its own HTTP client. Copies of the transport share the client. The client is shut down
+    /// when the last copy of the transport is released.
     ///
     /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public init(connectTimeout: Duration = .seconds(30)) {
         self.init(configuration: Self.configuration(connectTimeout: connectTimeout))
     }
 
-    /// The configuration that ``init(connectTimeout:)`` uses, to be changed for ``init(configuration:eventLoopGroup:)``.
-    /// A refused connection fails at once, because the client's retry policy decides whether to try again, and there are
-    /// up to 1,000 connections to a host. With a configuration of your own there are 8: further uploads wait, and time out
-    /// after the connect timeout.
+    /// The configuration that ``init(connectTimeout:)`` uses. Change it and pass it to
+    /// ``init(configuration:eventLoopGroup:)``. A refused connection fails at once, because the client's retry policy
+    /// decides whether to try again. There are up to 1,000 connections to a host. A new `HTTPClient.Configuration`
+    /// allows only 8: further uploads wait for a connection, and time out after the connect timeout.
     ///
     /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public static func configuration(connectTimeout: Duration = .seconds(30)) -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration()
         configuration.timeout.connect = TimeAmount(connectTimeout)
         configuration.connectionPool.retryConnectionEstablishment = false
-        // How many uploads run at a time is the caller's decision. One that waited here for a connection would time out.
+        // The caller decides how many uploads run at a time. An upload that waited here for a connection would time
+        // out.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1000
         return configuration
     }
@@ -66,18 +69,20 @@ public struct AsyncHTTPTransport: UploadTransport {
     ///
     /// - Parameters:
     ///   - configuration: The configuration of the HTTP client that the transport makes. Redirects, the timeouts for
-    ///     reading and writing, and the tracer are ignored, because the upload client has its own, and so are the debug
-    ///     initializers of HTTP/1.1 connections and HTTP/2 streams, which the transport needs. With
-    ///     `retryConnectionEstablishment`, the default of AsyncHTTPClient, a refused connection fails only after the
-    ///     connect timeout.
+    ///     reading and writing, and the tracer are ignored, because the upload client has its own. The debug
+    ///     initializers of HTTP/1.1 connections and HTTP/2 streams are ignored too, because the transport sets them.
+    ///     With `retryConnectionEstablishment`, the default of AsyncHTTPClient, a refused connection fails only after
+    ///     the connect timeout.
     ///   - eventLoopGroup: The event loops of the connections. Defaults to those that all clients of the program share.
     public init(
         configuration: HTTPClient.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
-        // libcurl waits as long.
+        // libcurl waits one second too.
         self.init(configuration: configuration, eventLoopGroup: eventLoopGroup, expectationPatience: .seconds(1))
     }
 
+    /// Makes a transport with a configuration.
+    ///
     /// - Parameter expectationPatience: How long to wait for a 100 (Continue) before the body is sent anyway.
     package init(
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
@@ -87,7 +92,7 @@ public struct AsyncHTTPTransport: UploadTransport {
         configuration.redirectConfiguration = .disallow
         configuration.timeout.read = nil
         configuration.timeout.write = nil
-        // The upload client makes the spans. Those of AsyncHTTPClient would be traces of their own.
+        // The upload client makes the spans. The spans of AsyncHTTPClient would be in separate traces.
         configuration.tracing.tracer = nil
         let requests = OutgoingRequests()
         configuration.addHandlers(sending: requests, patience: TimeAmount(expectationPatience))
@@ -98,10 +103,10 @@ public struct AsyncHTTPTransport: UploadTransport {
     /// The HTTP client, shut down when the last copy of the transport is gone.
     private final class Connections: Sendable {
         let client: HTTPClient
-        /// The requests in progress, among which the handlers of connections find theirs.
+        /// The requests in progress. The handler of each connection finds its own request here.
         let requests: OutgoingRequests
 
-        /// How many requests are in progress, and the event loop of the last.
+        /// How many requests are in progress, and the event loop of the latest request.
         private let loops: Mutex<(running: Int, last: any EventLoop)>
 
         init(_ client: HTTPClient, _ requests: OutgoingRequests) {
@@ -110,8 +115,8 @@ public struct AsyncHTTPTransport: UploadTransport {
             loops = Mutex((0, client.eventLoopGroup.next()))
         }
 
-        /// The event loop for a request: that of the last one, which has a connection, unless others are in progress,
-        /// which share all loops.
+        /// The event loop for a request. If no other request is in progress, this is the loop of the latest request,
+        /// whose connection can be reused. Otherwise the requests are spread over all loops.
         func takeLoop() -> any EventLoop {
             loops.withLock { loops in
                 if loops.running > 0 { loops.last = client.eventLoopGroup.next() }
@@ -125,7 +130,7 @@ public struct AsyncHTTPTransport: UploadTransport {
         }
 
         deinit {
-            // The callback keeps the client until it has shut down. An error of that is of no use.
+            // The callback keeps the client until it has shut down. An error of the shutdown is ignored.
             client.shutdown { [client] _ in _ = client }
         }
     }
@@ -140,7 +145,7 @@ public struct AsyncHTTPTransport: UploadTransport {
                 return try await send(request, noting: beginning, reporting: report)
             } catch let error as UploadError where error.code == .connectionLost && !beginning.isSent {
                 unsentAttempts += 1
-                // The server had closed an idle connection. Others may be as old.
+                // The server had closed an idle connection. Other idle connections may be as old.
                 guard Self.isClosure(error.underlyingError), unsentAttempts < Self.maximumUnsentAttempts,
                     request.body?.isReplayable ?? true
                 else {
@@ -151,7 +156,7 @@ public struct AsyncHTTPTransport: UploadTransport {
         }
     }
 
-    /// Whether a connection was closed, as it is seen by who waits for a response, or by who writes to it.
+    /// Whether the error means that the connection was closed, either while waiting for a response or while writing.
     private static func isClosure(_ error: (any Error)?) -> Bool {
         switch error {
         case let error as HTTPClientError: error == .remoteConnectionClosed
@@ -160,10 +165,11 @@ public struct AsyncHTTPTransport: UploadTransport {
         }
     }
 
-    /// How often a request is tried, at once, whose connection was closed before any of the request was sent.
+    /// The maximum number of attempts for a request whose connection was closed before any of the request was sent. The
+    /// attempts follow each other without a delay.
     private static let maximumUnsentAttempts = 3
 
-    /// Sends a request once.
+    /// Sends a request, without trying again.
     private func send(
         _ request: UploadRequest, noting beginning: RequestBeginning,
         reporting report: @escaping @Sendable (TransportEvent) -> Void
@@ -182,12 +188,12 @@ public struct AsyncHTTPTransport: UploadTransport {
                 blocks: blocks, length: body.contentLength, expectsContinue: request.expectsContinue, report: report),
             report: report, beginning: beginning)
         guard first?.isLast != true, !isReadOnLoop else { return try await response(to: request, as: outgoing) }
-        // A failure of the reading ends the request, and the response ends the reading.
+        // If reading the body fails, the request ends; when the response arrives, reading ends.
         async let _: Void = source.feed(blocks)
         return try await response(to: request, as: outgoing)
     }
 
-    /// Sends a request whose body, if there is one, is read meanwhile.
+    /// Sends a request and reads its body at the same time, if there is one.
     private func response(to request: UploadRequest, as outgoing: OutgoingRequest) async throws -> UploadResponse {
         let blocks = outgoing.body?.blocks
         defer { blocks?.close() }
@@ -197,7 +203,7 @@ public struct AsyncHTTPTransport: UploadTransport {
             defer { connections.requests.remove(mark) }
             return try await response(to: head, of: request, reporting: outgoing.report)
         } catch {
-            // An error of reading the body matters more than what became of the connection then.
+            // An error of reading the body is the cause, so it is thrown instead of the connection's error.
             throw blocks?.failure
                 ?? UploadError.mapping(error, of: request.url, afterSending: outgoing.beginning.isSent)
         }

@@ -5,25 +5,26 @@ import Synchronization
 /// A block of the body.
 struct BodyBlock: Sendable {
     let bytes: ByteBuffer
-    /// The offset after its last byte.
+    /// The offset in the body after the last byte of the block.
     let end: Int64
     /// Whether the block is known to be the last.
     let isLast: Bool
 }
 
-/// Passes the blocks of a body from the task that reads them to the event loop that writes them, one at a time:
-/// while one is being written, only the next is read. Or the event loop reads each block itself when it takes the block.
+/// Passes the blocks of a body from the task that reads them to the event loop that writes them, one at a time: while a
+/// block is being written, only the next one is read. If there is a ``LoopSource``, the event loop reads each block
+/// itself when it takes the block.
 final class BodyBlocks: Sendable {
     private let state: Mutex<State>
-    /// What the event loop reads itself; `nil` if a task does.
+    /// The source from which the event loop reads the blocks itself; `nil` if a task puts them here.
     private let source: LoopSource?
 
     private enum State {
         /// There is no block, and nothing waits for one.
         case empty
-        /// The connection waits for a block, and is called when there is one.
+        /// The connection waits for a block. The closure is called when there is one.
         case awaited(@Sendable () -> Void)
-        /// There is a block; perhaps the reader waits until it is taken.
+        /// There is a block. If there is a continuation, the reader waits until the block is taken.
         case full(BodyBlock, CheckedContinuation<Bool, Never>?)
         /// The body is over, and its last block was taken.
         case ended
@@ -40,15 +41,18 @@ final class BodyBlocks: Sendable {
         }
     }
 
+    /// Makes an empty sequence of blocks, or one with a first block.
+    ///
     /// - Parameters:
     ///   - first: The first block, if it was read already.
-    ///   - source: What the event loop reads the other blocks from. Defaults to `nil`: a task puts them here.
+    ///   - source: The source from which the event loop reads the other blocks. Defaults to `nil`: a task adds them
+    ///     with ``put(_:)``.
     init(_ first: BodyBlock? = nil, source: LoopSource? = nil) {
         state = Mutex(first.map { .full($0, nil) } ?? .empty)
         self.source = source
     }
 
-    /// Adds a block, and waits until it is taken.
+    /// Adds a block, and waits until the connection takes it.
     ///
     /// - Returns: Whether more blocks are needed.
     func put(_ block: BodyBlock) async -> Bool {
@@ -66,7 +70,7 @@ final class BodyBlocks: Sendable {
         }
     }
 
-    /// Waits until the first block, if there was one, is taken.
+    /// Waits until the first block, if there is one, is taken.
     ///
     /// - Returns: Whether more blocks are needed.
     func waitUntilTaken() async -> Bool {
@@ -103,7 +107,7 @@ final class BodyBlocks: Sendable {
         }
     }
 
-    /// What the connection gets.
+    /// The result of taking the next block.
     enum Next {
         case block(BodyBlock)
         /// There is no block yet.
@@ -114,7 +118,7 @@ final class BodyBlocks: Sendable {
         case broken
     }
 
-    /// Takes the next block, or asks to be called when there is one.
+    /// Takes the next block. If there is none, calls the closure when there is one.
     func take(orCall wake: @escaping @Sendable () -> Void) -> Next {
         let (next, reader) = state.withLock { state -> (Next, CheckedContinuation<Bool, Never>?) in
             switch state {
@@ -132,7 +136,7 @@ final class BodyBlocks: Sendable {
         guard case .later = next, let source else { return next }
         let result = Result { try source.readBlock() }
         return state.withLock { state in
-            // The request may have ended meanwhile.
+            // The request may have ended in the meantime.
             guard !state.isFinal else { return .broken }
             switch result {
             case .success(let block?):
@@ -153,7 +157,8 @@ final class BodyBlocks: Sendable {
         state.withLock { if case .failed(let error) = $0 { error } else { nil } }
     }
 
-    /// Ends the body, successfully or not. Every block was taken by then, because ``put(_:)`` waits for it.
+    /// Ends the body, successfully or not. Every block was taken before, because ``put(_:)`` waits until its block is
+    /// taken.
     func finish(_ result: Result<Void, any Error>) {
         let waiting = state.withLock { state in
             guard !state.isFinal else { return State.closed }
@@ -167,7 +172,7 @@ final class BodyBlocks: Sendable {
         if case .awaited(let wake) = waiting { wake() }
     }
 
-    /// Ends the waits of both sides: no more blocks are needed.
+    /// Ends the waits of the reader and of the connection: no more blocks are needed.
     func close() {
         let waiting = state.withLock { state in
             guard !state.isFinal else { return State.closed }
@@ -184,7 +189,7 @@ final class BodyBlocks: Sendable {
 
 /// The source of a body that the event loop of the connection reads, one block at a time.
 final class LoopSource: @unchecked Sendable {
-    // The loop is the only one to use it once the request is with AsyncHTTPClient.
+    // Once AsyncHTTPClient has the request, only the event loop uses the source.
     private var source: BodySource
 
     init(_ source: consuming BodySource) {
@@ -196,19 +201,21 @@ final class LoopSource: @unchecked Sendable {
 
 /// Reads a request's body, block by block, as fast as the blocks are taken.
 struct BodySource {
-    /// Large enough that a file is read in few calls, small enough that some of them do not matter.
+    /// Large enough that a file is read in few calls, and small enough that a few blocks take little memory.
     static let taskBlockSize = 256 << 10
-    /// Small enough that the bytes are still in the processor's cache when they are written. Larger blocks took up to
-    /// 1.7 times as long.
+    /// Small enough that the bytes of a block are still in the processor's cache when they are written. Larger blocks
+    /// took up to 1.7 times as long.
     static let loopBlockSize = 64 << 10
 
     private let blockSize: Int
     private let body: UploadBody
     private let reader: UploadBodyReader
-    /// Blocks whose memory is reused once it was written: fresh memory costs more than filling it.
+    /// Blocks whose memory is reused once they were written: allocating memory costs more than filling it.
     private var ring: [ByteBuffer] = []
     private var next = 0
 
+    /// Makes a source that reads a body in blocks.
+    ///
     /// - Parameter blockSize: The maximum number of bytes of a block.
     /// - Throws: `FormError` if the first bytes cannot be read.
     init(_ body: UploadBody, blockSize: Int) throws {
@@ -217,14 +224,14 @@ struct BodySource {
         reader = try body.reader()
     }
 
-    /// Reads the first block, unless it must be waited for.
+    /// Reads the first block; returns `nil` if the reader has to wait for its bytes.
     mutating func readyBlock() throws -> BodyBlock? {
         reader.needsPreparation ? nil : try readBlock()
     }
 
     /// Reads until the body ends or the blocks are closed.
     ///
-    /// - Throws: Why the body cannot be read, after the blocks were finished with the same error.
+    /// - Throws: The error of reading the body. The blocks are finished with the same error before.
     mutating func feed(_ blocks: BodyBlocks) async throws {
         do {
             guard await blocks.waitUntilTaken() else { return }
@@ -254,7 +261,7 @@ struct BodySource {
         return BodyBlock(bytes: ring[next], end: reader.position, isLast: reader.isAtEnd)
     }
 
-    /// The size of the next block: at most what is left, so that a small form takes little memory.
+    /// The size of the next block: at most the rest of the body, so that a small form takes little memory.
     private var capacity: Int {
         guard let length = body.contentLength else { return blockSize }
         return Int(min(Int64(blockSize), max(length - reader.position, 1)))

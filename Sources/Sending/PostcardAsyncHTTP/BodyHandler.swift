@@ -7,29 +7,30 @@ import NIOPosix
 import PostcardCLibrary
 import PostcardClient
 
-/// Sends the bodies of a connection's requests, which for AsyncHTTPClient have none, and reports interim responses,
-/// which AsyncHTTPClient drops.
+/// Sends the bodies of a connection's requests, and reports interim responses. AsyncHTTPClient gets the requests
+/// without their bodies, and drops interim responses.
 ///
-/// It takes the blocks on the connection's event loop, where they are written. So the head and a small body are sent
-/// together, and a large body needs no task switch for each block. A response that arrives before the end of the body
-/// ends the body, and with it the connection: the rest of the body would be missing (RFC 9112 §9.6).
+/// The handler takes the blocks of a body on the connection's event loop, where they are written. So the head and a
+/// small body are sent together, and a large body needs no task switch for each block. A response that arrives before
+/// the end of the body ends the body, and with it the connection: the rest of the body would be missing (RFC 9112
+/// §9.6).
 final class BodyHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
     typealias OutboundIn = HTTPClientRequestPart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// The granularity of progress on a slow connection.
+    /// The number of bytes to write at a time, and so the step of progress on a slow connection.
     private static let chunkSize = 64 << 10
 
-    /// How many bytes are written at most before a response is noticed, if the socket accepts all at once.
+    /// The maximum number of bytes to write before looking for a response, if the socket accepts all bytes at once.
     private static let longestRun: Int64 = 2 << 20
 
     private let requests: OutgoingRequests
-    /// How long to wait for a server to say that it wants the body before it is sent anyway.
+    /// How long to wait for a server to ask for the body before the body is sent anyway.
     private let patience: TimeAmount
     private var state = State.idle
-    /// The latest request, to which responses belong.
+    /// The latest request. Responses on the connection belong to it.
     private var request: OutgoingRequest?
     /// The channel's own socket, if it has one.
     private var socket: (any SocketOptionProvider)?
@@ -53,9 +54,9 @@ final class BodyHandler: ChannelDuplexHandler {
         var bytesSent: Int64 = 0
         var bytesInFlight = 0
         var isEnded = false
-        /// Whether the body is being written at the moment. The socket may accept bytes meanwhile.
+        /// Whether the body is being written at the moment. The socket may accept bytes while this is `true`.
         var isWriting = false
-        /// The offset up to which the socket has accepted bytes at once since the event loop could last see a response.
+        /// The number of bytes sent when the event loop could last see a response.
         var lastPause: Int64 = 0
 
         init(_ body: OutgoingBody) {
@@ -82,7 +83,7 @@ final class BodyHandler: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    /// Ends the body, and with it the reading.
+    /// Stops sending the body, and stops reading it.
     private func end() {
         switch state {
         case .idle, .over: break
@@ -117,7 +118,8 @@ extension BodyHandler {
                 context.write(wrapOutboundOut(.head(head)), promise: written)
                 request.body?.report(.sent(bytes: 0))
             case .removed:
-                // The upload was cancelled meanwhile. Without its body the request would be an empty form.
+                // The upload was cancelled before its head was written. Without its body the request would be an empty
+                // form.
                 refuse(promise, context)
             }
         case (.end, .begun(let body)):
@@ -142,15 +144,15 @@ extension BodyHandler {
         context.close(promise: nil)
     }
 
-    /// Whether the server has closed its side of the connection, and the event loop has not noticed it yet. A request
-    /// that is sent then is lost, and no one can say whether the server has read it.
+    /// Whether the server has closed its side of the connection, and the event loop has not noticed that yet. A request
+    /// that is sent on such a connection is lost, and it is unknown whether the server has read it.
     private func isClosedByServer() -> Bool {
         #if canImport(Glibc)
-        // Without a socket of its own, such as a stream of HTTP/2, it is not known.
+        // For a channel without its own socket, such as an HTTP/2 stream, this is unknown.
         guard let socket else { return false }
         let established: UInt8 = 1
         var isClosed = false
-        // On the event loop of the channel the result is there at once.
+        // On the channel's event loop the result is available at once.
         socket.getTCPInfo().assumeIsolated().whenSuccess { isClosed = $0.tcpi_state != established }
         return isClosed
         #else
@@ -190,20 +192,21 @@ extension BodyHandler {
             case .later:
                 break taking
             case .broken:
-                // Any kind of end would make the body look complete.
+                // Every regular end would make the body look complete.
                 context.close(promise: nil)
                 return
             }
         }
         let bytesBefore = transfer.bytesInFlight
         context.flush()
-        // If the socket accepted bytes at once, there is room for more, after other work of this event loop.
+        // If the socket accepted bytes at once, it can accept more. They are written after other work of this event
+        // loop.
         guard !transfer.isEnded, bytesBefore >= OutgoingBody.maximumBytesInFlight, transfer.bytesInFlight < bytesBefore
         else { return }
         if transfer.bytesSent - transfer.lastPause < Self.longestRun {
             writeMore()
         } else {
-            // The loop looks at its sockets only when it has no tasks left.
+            // The event loop checks its sockets only when it has no other tasks left.
             transfer.lastPause = transfer.bytesSent
             NIOThreadPool.singleton.submit { _ in writeMore() }
         }
@@ -269,8 +272,8 @@ extension BodyHandler {
         }
     }
 
-    /// The head of a response. If the body is still in progress, it gets a field that keeps the connection from being
-    /// reused.
+    /// The head of a response. If the body is still being sent, the head gets a field that keeps the connection from
+    /// being reused.
     private func endingBody(_ head: HTTPResponseHead) -> HTTPResponseHead {
         switch state {
         case .idle, .over: return head
@@ -287,9 +290,10 @@ extension BodyHandler {
 extension HTTPClient.Configuration {
     /// Adds the transport's handlers to every connection, next to the HTTP codec.
     ///
-    /// AsyncHTTPClient's own streamed bodies cannot keep two promises: it drops the 100 (Continue), and it ends a
-    /// request with an early success only after the whole body. It also flushes the head, the body and the end one by
-    /// one. The debug initializers are the only way to add handlers, so `Package.swift` pins the minor version.
+    /// The streamed bodies of AsyncHTTPClient are not used for two reasons: it drops the 100 (Continue), and after an
+    /// early success it ends a request only when the whole body was sent. It also flushes the head, the body and the
+    /// end one by one. The debug initializers are the only way to add handlers, so `Package.swift` pins the minor
+    /// version.
     mutating func addHandlers(sending requests: OutgoingRequests, patience: TimeAmount) {
         http1_1ConnectionDebugInitializer = { channel in
             channel.eventLoop.submit {

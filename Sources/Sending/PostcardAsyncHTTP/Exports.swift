@@ -1,2 +1,2 @@
-// `import PostcardAsyncHTTP` brings the client that it is a transport for, and with it the forms and header fields.
+// `import PostcardAsyncHTTP` also imports the client that uses the transport, and with it the forms and header fields.
 @_exported public import PostcardClient

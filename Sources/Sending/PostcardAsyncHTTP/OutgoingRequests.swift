@@ -2,15 +2,15 @@ import NIOHTTP1
 import PostcardClient
 import Synchronization
 
-/// A request for the handler of its connection.
+/// A request in progress, as the handler of its connection needs it.
 struct OutgoingRequest: Sendable {
-    /// The body, which the handler sends; `nil` for a request without one.
+    /// The body, which the handler sends; `nil` for a request without a body.
     let body: OutgoingBody?
     let report: @Sendable (TransportEvent) -> Void
     let beginning: RequestBeginning
 }
 
-/// Whether bytes of a request were given to the system. Before that, no server can have any of it.
+/// Whether bytes of a request were passed to the system. Until then, no server can have any of the request.
 final class RequestBeginning: Sendable {
     private let state = Mutex(false)
 
@@ -21,7 +21,7 @@ final class RequestBeginning: Sendable {
     }
 }
 
-/// The requests in progress, where the handler of a connection finds its own.
+/// The requests in progress. The handler of each connection finds its own request here.
 ///
 /// AsyncHTTPClient does not say which connection a request uses. So a header field identifies the request, and the
 /// connection's ``BodyHandler`` removes that field before the head is written.
@@ -35,7 +35,7 @@ final class OutgoingRequests: Sendable {
         var requests: [Int: OutgoingRequest] = [:]
     }
 
-    /// Adds a request, and the field that identifies it to its header.
+    /// Adds a request to the registry, and adds the field that identifies the request to its header.
     ///
     /// - Returns: The number to pass to ``remove(_:)``.
     func add(_ request: OutgoingRequest, marking headers: inout HTTPHeaders) -> Int {
@@ -52,16 +52,16 @@ final class OutgoingRequests: Sendable {
         state.withLock { $0.requests[number] = nil }
     }
 
-    /// What the header of a request says of it.
+    /// Which request a header belongs to.
     enum Marking {
-        /// The request is not one of the transport's.
+        /// The header has no identifying field: the request was not made by this transport.
         case none
         case request(OutgoingRequest)
-        /// The request is over, and was removed.
+        /// The request has ended and was removed.
         case removed
     }
 
-    /// Removes the field from the header of a request, and returns the request that it identifies.
+    /// Removes the identifying field from a request's header, and returns the request that it identifies.
     func takeRequest(from headers: inout HTTPHeaders) -> Marking {
         guard let mark = headers.first(name: Self.markName) else { return .none }
         headers.remove(name: Self.markName)
@@ -70,19 +70,19 @@ final class OutgoingRequests: Sendable {
     }
 }
 
-/// A body for the handler of a connection to send.
+/// The body of a request, which the handler of the connection sends.
 struct OutgoingBody: Sendable {
     let blocks: BodyBlocks
-    /// The number of bytes; `nil` if it is known only at the end.
+    /// The number of bytes of the body; `nil` if it is known only at the end.
     let length: Int64?
     /// Whether the request has `Expect: 100-continue`, so that the body waits for the server.
     let expectsContinue: Bool
     let report: @Sendable (TransportEvent) -> Void
 
-    /// The maximum number of bytes given to the connection and not yet in the socket.
+    /// The maximum number of bytes that were passed to the connection and that the socket has not accepted yet.
     static let maximumBytesInFlight = 512 << 10
 
-    /// Sets the header fields that say how the body is framed (RFC 9112 §6).
+    /// Sets the header fields from which the receiver knows where the body ends (RFC 9112 §6).
     func frame(_ headers: inout HTTPHeaders) {
         if let length {
             headers.replaceOrAdd(name: "Content-Length", value: "\(length)")

@@ -40,8 +40,8 @@ final class PendingResponse: HTTPClientResponseDelegate {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard begin(continuation) else { return continuation.resume(throwing: CancellationError()) }
-                // It fails without calling the delegate only after the client was shut down, which the transport does
-                // last.
+                // The client fails without calling the delegate only after it was shut down, and the transport shuts it
+                // down last.
                 add(client.execute(request: outgoing, delegate: self, eventLoop: .delegate(on: loop), deadline: nil))
             }
         } onCancel: {
@@ -137,7 +137,7 @@ final class PendingResponse: HTTPClientResponseDelegate {
 
     private func result(of state: State, _ error: (any Error)?) -> Result<UploadResponse, any Error> {
         guard let head = state.head else { return .failure(error ?? HTTPClientError.remoteConnectionClosed) }
-        // A refusal counts even if its body is cut off.
+        // A response that refuses the form counts even if its body is cut off.
         let isCutOff = head.status.code >= 400 && !(error is UploadError) && error as? HTTPClientError != .cancelled
         if let error, !isCutOff { return .failure(error) }
         return .success(UploadResponse(head, body: state.body))
@@ -153,7 +153,7 @@ extension UploadResponse {
 }
 
 extension HTTPFields {
-    /// The header fields of a response, without those whose names are not valid.
+    /// Converts the header fields of a response. Fields with invalid names are left out.
     init(_ headers: HTTPHeaders) {
         self.init()
         for (name, value) in headers {

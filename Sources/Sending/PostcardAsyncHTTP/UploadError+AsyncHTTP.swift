@@ -12,12 +12,12 @@ import Network
 #endif
 
 extension UploadError {
-    /// The error of an upload for an error of AsyncHTTPClient or the layers below it. A `FormError`, a
-    /// `CancellationError` and an ``UploadError`` pass unchanged. The errors of the form's own streams, which can be of
-    /// any type, do not get here.
+    /// Converts an error of AsyncHTTPClient or the layers below it to an upload's error. A `FormError`, a
+    /// `CancellationError` and an ``UploadError`` are returned unchanged. The errors of the form's own streams, which
+    /// can be of any type, are not passed to this method.
     ///
-    /// - Parameter isBegun: Whether some of the request was sent. If so, a missing network means that the connection was
-    ///   lost, and not that none was made.
+    /// - Parameter isBegun: Whether some of the request was sent. If so, a missing network means that a connection was
+    ///   lost, and not that connecting failed.
     static func mapping(_ error: any Error, of url: URL, afterSending isBegun: Bool) -> any Error {
         let mapped = mapping(error, of: url)
         guard isBegun, let failure = mapped as? UploadError, failure.code == .connectionFailed else { return mapped }
@@ -54,7 +54,7 @@ extension UploadError {
         }
     }
 
-    /// The reason in a few words; the underlying error has all of BoringSSL's.
+    /// Converts an error of TLS. Its reason is a few words; the underlying error has the full text of BoringSSL.
     private static func mappingTLS(_ error: any Error, of url: URL) -> UploadError {
         let reason = "\(error)"
         if reason.contains("CERTIFICATE_VERIFY_FAILED") {
@@ -69,7 +69,7 @@ extension UploadError {
     }
 
     #if canImport(Network)
-    /// On Apple platforms the connections are Network.framework's, which has its own errors.
+    /// Converts an error of Network.framework, which makes the connections on Apple platforms.
     private static func mappingNetworkFramework(_ error: any Error, of url: URL) -> UploadError? {
         switch error {
         case NWError.dns:
@@ -122,7 +122,7 @@ extension UploadError {
 }
 
 extension NIOSSLError {
-    /// Whether the connection ended, rather than that its encryption was not accepted.
+    /// Whether the error means that the connection was lost, and not that its encryption was refused.
     fileprivate var isLoss: Bool {
         self == .uncleanShutdown || self == .handshakeFailed(.sslError([.eofDuringHandshake]))
     }

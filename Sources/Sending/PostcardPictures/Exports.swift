@@ -1,2 +1,2 @@
-// `import PostcardPictures` brings the forms that pictures are parts of.
+// `import PostcardPictures` also imports the forms that pictures are added to.
 @_exported public import PostcardForm

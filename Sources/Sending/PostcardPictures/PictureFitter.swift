@@ -15,14 +15,15 @@ import SystemPackage
 ///         contentType: picture.contentType, content: picture.content))
 /// ```
 ///
-/// A photo is held in memory at its final size only: one of 48 megapixels needs less than 100 MB. On Linux this is so
-/// for baseline JPEG, PNG and TIFF in strips; a progressive JPEG, a WebP and a HEIC are decoded as a whole, within 512
-/// MiB. Keep one fitter for all pictures: it prepares one at a time, so that ten photos need no more memory than one.
+/// A photo is held in memory at its final size only: a photo of 48 megapixels needs less than 100 MB. On Linux this is
+/// true of baseline JPEG, PNG and TIFF in strips; a progressive JPEG, a WebP and a HEIC are decoded as a whole, within
+/// 512 MiB. Use one fitter for all pictures: it prepares one picture at a time, so that ten photos need no more memory
+/// than one.
 ///
-/// On Apple platforms ImageIO decodes and encodes. On Linux libjpeg-turbo, libpng, libwebp and libheif do, and libtiff
-/// for TIFF, if their headers were installed when the package was compiled; each is loaded when the first picture needs
-/// it. Without them a picture that fits passes, and any other throws ``PictureFitError`` with code
-/// ``PictureFitError/Code/builtWithoutPictures``.
+/// On Apple platforms ImageIO decodes and encodes. On Linux libjpeg-turbo, libpng, libwebp, libheif and, for TIFF,
+/// libtiff are used, if their headers were installed when the package was compiled. Each library is loaded when a
+/// picture needs it. Without the libraries, a picture that already fits is returned unchanged, and any other picture
+/// throws ``PictureFitError`` with code ``PictureFitError/Code/builtWithoutPictures``.
 public struct PictureFitter: Sendable {
     private let codec: any PictureCodec
     private let turns: PictureTurns
@@ -30,7 +31,7 @@ public struct PictureFitter: Sendable {
     /// Makes a fitter.
     ///
     /// - Parameter maximumConcurrentPictures: The maximum number of pictures that are prepared at once, by this fitter
-    ///   and its copies. Each needs its own memory. Defaults to 1.
+    ///   and its copies. Each picture needs its own memory. Defaults to 1.
     public init(maximumConcurrentPictures: Int = 1) {
         self.init(codec: Self.defaultCodec, maximumConcurrentPictures: maximumConcurrentPictures)
     }
@@ -55,12 +56,12 @@ public struct PictureFitter: Sendable {
     ///
     /// - Parameters:
     ///   - picture: The file. It is not changed.
-    ///   - limit: What it must fit into.
+    ///   - limit: The limit that the picture must fit.
     ///   - folder: The folder for new files, which only their owner can read. It is created if it does not exist.
     ///     Defaults to `FormPart.temporaryFolder`.
-    /// - Returns: The original if it fits, else a new file, which belongs to the caller: remove it after the upload.
-    /// - Throws: ``PictureFitError`` if the picture cannot be made to fit, and the limit does not ask for the original
-    ///   then. `CancellationError` if the task is cancelled; no file is left then.
+    /// - Returns: The original if it fits; otherwise a new file, which the caller must remove after the upload.
+    /// - Throws: ``PictureFitError`` if the picture cannot be made to fit and the limit does not allow the original to
+    ///   be sent instead. `CancellationError` if the task is cancelled; then no new file remains.
     @concurrent
     public func fit(_ picture: URL, to limit: PictureLimit, in folder: URL? = nil) async throws -> FittedPicture {
         try await fit(.file(picture), to: limit) { encoded in .file(try Self.save(encoded, in: folder)) }
@@ -70,10 +71,10 @@ public struct PictureFitter: Sendable {
     ///
     /// - Parameters:
     ///   - picture: The bytes of a picture file.
-    ///   - limit: What it must fit into.
-    /// - Returns: The original if it fits, else a new picture in memory.
-    /// - Throws: ``PictureFitError`` if the picture cannot be made to fit, and the limit does not ask for the original
-    ///   then. `CancellationError` if the task is cancelled.
+    ///   - limit: The limit that the picture must fit.
+    /// - Returns: The original if it fits; otherwise a new picture in memory.
+    /// - Throws: ``PictureFitError`` if the picture cannot be made to fit and the limit does not allow the original to
+    ///   be sent instead. `CancellationError` if the task is cancelled.
     @concurrent
     public func fit(_ picture: Data, to limit: PictureLimit) async throws -> FittedPicture {
         try await fit(.bytes(picture), to: limit) { .bytes($0) }
@@ -105,7 +106,7 @@ public struct PictureFitter: Sendable {
         _ source: PictureSource, _ head: inout PictureHead, to limit: PictureLimit,
         keeping keep: (Data) throws -> FormPart.Content
     ) async throws -> FittedPicture {
-        // No codec is asked for a size that does not matter.
+        // If the size does not matter, no codec has to find it out.
         if limit.maximumEdge == .max, head.fits(limit) { return original(source, head) }
         if head.storedSize == nil { head = try codec.complete(head, of: source) }
         guard let size = head.size else { throw PictureFitError.unsupported(head.type) }
@@ -127,9 +128,9 @@ public struct PictureFitter: Sendable {
             case .encode(let encoding):
                 let encoded = try picture.encode(encoding)
                 fit.record(Int64(encoded.bytes.count), for: encoding)
-                // Only the best is kept in memory.
+                // Only the best encoding is kept in memory.
                 if fit.best?.encoding == encoding { best = encoded }
-                // Other tasks of the app get the thread between two encodings.
+                // The thread is given to other tasks of the app between two encodings.
                 await Task.yield()
             case .finished(let encoding):
                 guard let best else { throw PictureFitError.notEncodable("its encoding was lost") }
@@ -155,7 +156,7 @@ public struct PictureFitter: Sendable {
             do {
                 _ = try descriptor.closeAfter { try descriptor.writeAll(bytes) }
             } catch {
-                // What a full disk has taken of it.
+                // If the disk is full, part of the file may have been written.
                 try? FileManager.default.removeItem(at: file)
                 throw error
             }
@@ -166,13 +167,13 @@ public struct PictureFitter: Sendable {
     }
 }
 
-/// Lets a number of tasks work at once, in the order in which they came.
+/// Limits the number of tasks that work at the same time. Waiting tasks are served in order.
 final class PictureTurns: Sendable {
     private struct State {
         var free: Int
         var waiting: [(id: UInt64, continuation: CheckedContinuation<Void, any Error>)] = []
         var lastID: UInt64 = 0
-        /// Waits that were cancelled before they began.
+        /// The identifiers of waits that were cancelled before they began.
         var cancelled: Set<UInt64> = []
     }
 
@@ -182,7 +183,7 @@ final class PictureTurns: Sendable {
         state = Mutex(State(free: count))
     }
 
-    /// Waits for a turn, which ends with ``finish()``.
+    /// Waits until the task may work. Call ``finish()`` at the end of the work.
     ///
     /// - Throws: `CancellationError` if the task is cancelled first.
     func wait() async throws {
@@ -214,11 +215,11 @@ final class PictureTurns: Sendable {
             }
             continuation?.resume(throwing: CancellationError())
         }
-        // A task that was cancelled while it had its turn leaves a mark that no one else removes.
+        // If a task is cancelled while it works, its identifier must be removed here.
         state.withLock { _ = $0.cancelled.remove(id) }
     }
 
-    /// Passes the turn to the next that waits.
+    /// Ends the work of a task, and lets the next waiting task work.
     func finish() {
         let next = state.withLock { state -> CheckedContinuation<Void, any Error>? in
             guard !state.waiting.isEmpty else {
@@ -233,12 +234,12 @@ final class PictureTurns: Sendable {
 
 /// A picture within its limit.
 ///
-/// A new file has neither EXIF nor XMP: the place, the time, the camera and its owner are gone, and the pixels are
-/// upright. The color profile is kept. An original keeps all of it: remove it with `FormPart.metadata`.
+/// A new file has neither EXIF nor XMP: the place, the time, the camera and its owner are removed, and the pixels are
+/// upright. The color profile is kept. An original keeps all its metadata: remove it with `FormPart.metadata`.
 public struct FittedPicture: Sendable {
-    /// The file, or the bytes if the picture was passed as bytes.
+    /// The picture: a file, or bytes if the picture was passed as bytes.
     ///
-    /// A new file belongs to the caller, who removes it after the upload.
+    /// The caller must remove a new file after the upload.
     public let content: FormPart.Content
 
     /// The number of bytes.
@@ -247,22 +248,22 @@ public struct FittedPicture: Sendable {
     /// The picture's size when it is shown upright; `nil` for an original whose size could not be read.
     public let size: PictureSize?
 
-    /// The quality of the JPEG, from 50 to 82, as libjpeg counts it; `nil` for an original.
+    /// The quality of the JPEG on the scale of libjpeg, from 50 to 82; `nil` for an original.
     ///
-    /// The quality is read from the quantization tables of the JPEG, so a number means the same whichever encoder wrote
-    /// them. A quality is a little higher than 82 if the encoder's own scale has no such step.
+    /// The quality is read from the quantization tables of the JPEG, so a number means the same for every encoder. The
+    /// quality can be a little higher than 82 if the encoder's own scale has no step at 82.
     public let quality: Int?
 
     /// The picture's media type, as its bytes show it; `nil` for an original of an unknown type.
     public let contentType: MediaType?
 
-    /// Whether the picture is the one that was passed in, byte for byte.
+    /// Whether the picture is the original, byte for byte.
     public let isOriginal: Bool
 
-    /// How many times it was encoded: 0 for an original, else at most 6.
+    /// The number of times that the picture was encoded: 0 for an original, otherwise at most 6.
     public let encodings: Int
 
-    /// The name to send it by: the original's, with an extension that fits what it is now.
+    /// The filename to send the picture with: the name of the original, with an extension that matches the new type.
     ///
     /// - Parameter filename: The name of the original, such as `IMG_0001.HEIC`, which becomes `IMG_0001.jpg`.
     public func filename(for filename: String) -> String {

@@ -9,13 +9,13 @@ public import PostcardFoundation
 /// form.append(photos: photos, named: "petImage", fitting: .serverLimit)
 /// ```
 ///
-/// A part from elsewhere, such as a photo picker, gets it as its `preparation`:
+/// For a part that another source has made, such as a photo picker, set the fitting as its `preparation`:
 ///
 /// ```swift
 /// part.preparation = PictureFitting.serverLimit
 /// ```
 ///
-/// The new files are removed when the upload is over. A filename and a type follow what the picture has become, so
+/// The new files are removed when the upload has ended. The filename and the type match the new picture, so
 /// `IMG_0001.HEIC` is sent as `IMG_0001.jpg`.
 public struct PictureFitting: FormPreparation {
     private enum Scope: String, Sendable, Hashable, Codable {
@@ -24,21 +24,22 @@ public struct PictureFitting: FormPreparation {
 
     private let scope: Scope
     private let limit: PictureLimit
-    /// Whether the caller has set the edge. If not, a photo that the server accepts keeps its size.
+    /// Whether the caller has set the maximum edge. If not, a photo that the server accepts keeps its size.
     private var hasEdge = true
 
-    /// The fitter of all forms: photos are prepared one at a time, so that many need no more memory than one.
+    /// The fitter for all forms. It prepares one photo at a time, so that many photos need no more memory than one.
     private static let fitter = PictureFitter()
 
-    /// Each photo fits its own limit.
+    /// A fitting in which each photo fits its own limit.
     public static func each(_ limit: PictureLimit) -> PictureFitting {
         PictureFitting(scope: .each, limit: limit)
     }
 
-    /// All photos of the form share the bytes that the form may have. A larger photo gets more, as ``PictureBudget``
-    /// divides them.
+    /// A fitting in which all photos of the form share the bytes that the form may have. A larger photo gets more
+    /// bytes; ``PictureBudget`` divides them.
     ///
-    /// Use the same value for all photos of a form. Those of another value count with the size of their originals.
+    /// Use the same fitting for all photos of a form. Photos with another fitting count with the size of their
+    /// originals.
     ///
     /// - Parameters:
     ///   - maximumBytes: The maximum size of the whole body, in bytes, with its fields, headers and delimiters.
@@ -47,28 +48,28 @@ public struct PictureFitting: FormPreparation {
         form(PictureLimit(maximumBytes: maximumBytes, maximumEdge: maximumEdge))
     }
 
-    /// All photos of the form share the bytes that the form may have.
+    /// A fitting in which all photos of the form share the bytes that the form may have.
     ///
-    /// - Parameter limit: The maximum size of the whole body, in bytes, and what else applies to each photo.
+    /// - Parameter limit: The maximum size of the whole body, in bytes, and the other limits for each photo.
     public static func form(_ limit: PictureLimit) -> PictureFitting {
         PictureFitting(scope: .form, limit: limit)
     }
 
     /// The photos become as large as the server accepts. A photo that fits the server's limits keeps its size, and so
-    /// does a HEIC that becomes a JPEG. Any other becomes a JPEG with an edge of at most 2,560 pixels. While no limit
-    /// is known, the original is sent.
+    /// does a HEIC that becomes a JPEG. Any other photo becomes a JPEG with an edge of at most 2,560 pixels. While no
+    /// limit is known, the original is sent.
     ///
-    /// The limits are those of the client's or the queue's `rules`, and with `client.network.asksForLimits` those that
-    /// the server reports when it is asked. If the server refuses the form and reports a smaller one, the client makes
-    /// the photos fit that and sends the form again, up to four times. If they cannot fit, the refusal is thrown, with
-    /// the ``PictureFitError`` as its `underlyingError`. A queue sends no form again that way: it stores the form as it
-    /// is sent.
+    /// The limits are those of the client's or the queue's `rules`, and with `client.network.asksForLimits` also those
+    /// that the server reports when it is asked. If the server refuses the form and reports a smaller limit, the client
+    /// makes the photos fit that limit and sends the form again, up to four times. If the photos cannot fit, the
+    /// refusal is thrown, with the ``PictureFitError`` as its `underlyingError`. A queue does not send a form again in
+    /// this way, because it stores the form as it is sent.
     public static var serverLimit: PictureFitting {
         PictureFitting(scope: .server, limit: PictureLimit(maximumBytes: .max), hasEdge: false)
     }
 
-    /// The photos become as large as the server accepts, but are always scaled to an edge, even while no limit is
-    /// known.
+    /// The photos become as large as the server accepts, but are always scaled to a maximum edge, even while no limit
+    /// is known.
     ///
     /// - Parameter maximumEdge: The maximum length of a photo's longer edge, in pixels.
     public static func serverLimit(maximumEdge: Int) -> PictureFitting {
@@ -79,7 +80,7 @@ public struct PictureFitting: FormPreparation {
 
     public var record: Data? { try? JSONEncoder().encode(Recorded(scope: scope, limit: limit, hasEdge: hasEdge)) }
 
-    /// The fitting that was recorded; `nil` if none was.
+    /// Reads a fitting from its record; the result is `nil` if the record is not that of a fitting.
     init?(record: Data) {
         guard let recorded = try? JSONDecoder().decode(Recorded.self, from: record) else { return nil }
         self.init(scope: recorded.scope, limit: recorded.limit, hasEdge: recorded.hasEdge)
@@ -89,7 +90,7 @@ public struct PictureFitting: FormPreparation {
         (self.scope, self.limit, self.hasEdge) = (scope, limit, hasEdge)
     }
 
-    /// What is recorded of a fitting.
+    /// The properties of a fitting that are recorded.
     private struct Recorded: Codable {
         let scope: Scope
         let limit: PictureLimit
@@ -104,7 +105,7 @@ public struct PictureFitting: FormPreparation {
         try await prepare(parts, in: context, by: Self.fitter)
     }
 
-    /// Not on the caller's actor, because the sizes of files are read.
+    /// Prepares the parts. Does not run on the caller's actor, because it reads the sizes of files.
     @concurrent
     func prepare(
         _ parts: [FormPart], in context: FormPreparationContext, by fitter: PictureFitter
@@ -112,7 +113,7 @@ public struct PictureFitting: FormPreparation {
         var prepared = parts
         let sizes = try parts.map { try $0.contentBytes() }
         var budget = try room(in: context).map { PictureBudget(bytes: $0, among: sizes) }
-        // A text is sent as it is, and photos share what it leaves.
+        // Text is sent unchanged, and the photos share the remaining bytes.
         for (index, part) in parts.enumerated() {
             if case .text = part.content { budget?.spend(sizes[index], on: index) }
         }
@@ -139,7 +140,7 @@ public struct PictureFitting: FormPreparation {
         return prepared
     }
 
-    /// The bytes that all the photos share; `nil` if each has its own limit, or none is known.
+    /// The number of bytes that all the photos share; `nil` if each photo has its own limit, or if no limit is known.
     func room(in context: FormPreparationContext) throws(PictureFitError) -> Int64? {
         switch scope {
         case .each: return nil
@@ -154,8 +155,9 @@ public struct PictureFitting: FormPreparation {
     ///
     /// - Parameters:
     ///   - bytes: The size of the original.
-    ///   - known: Its share of the form, and the server's limit on each file; `nil` for what is unknown.
-    /// - Returns: `nil` if the original is sent.
+    ///   - known: The photo's share of the form, and the server's limit for each file; `nil` for a limit that is not
+    ///     known.
+    /// - Returns: The limit; `nil` if the original is sent.
     func limit(ofOriginal bytes: Int64, within known: [Int64?]) -> PictureLimit? {
         var limit = limit
         switch scope {
@@ -176,9 +178,9 @@ extension MultipartForm {
     /// - Parameters:
     ///   - photos: The URLs of the pictures: JPEG, PNG, WebP, GIF, HEIC, AVIF or TIFF.
     ///   - name: The name of the field, the same for every photo.
-    ///   - fitting: What they must fit into.
-    ///   - metadata: What is removed from photos that are sent as they are. Defaults to positions and what identifies a
-    ///     person or a camera. A photo that was made to fit has no metadata.
+    ///   - fitting: How the photos are made to fit.
+    ///   - metadata: What is removed from photos that are sent as they are. Defaults to positions and data that
+    ///     identifies a person or a camera. A photo that was made to fit has no metadata.
     public mutating func append(
         photos: [URL], named name: String, fitting: PictureFitting, metadata: MetadataPolicy = .withoutLocation
     ) {
@@ -192,9 +194,9 @@ extension MultipartForm {
     /// - Parameters:
     ///   - photos: The URLs of the pictures: JPEG, PNG, WebP, GIF, HEIC, AVIF or TIFF.
     ///   - name: The name of the field, the same for every photo.
-    ///   - limit: What each of them must fit into.
-    ///   - metadata: What is removed from photos that are sent as they are. Defaults to positions and what identifies a
-    ///     person or a camera. A photo that was made to fit has no metadata.
+    ///   - limit: The limit that each photo must fit.
+    ///   - metadata: What is removed from photos that are sent as they are. Defaults to positions and data that
+    ///     identifies a person or a camera. A photo that was made to fit has no metadata.
     public mutating func append(
         photos: [URL], named name: String, fitting limit: PictureLimit, metadata: MetadataPolicy = .withoutLocation
     ) {
@@ -203,7 +205,7 @@ extension MultipartForm {
 }
 
 extension FormPart {
-    /// The number of bytes of a picture or a text.
+    /// The number of bytes of the part's content, a file, bytes or a text.
     fileprivate func contentBytes() throws(PictureFitError) -> Int64 {
         switch content {
         case .text(let text): return Int64(text.utf8.count)
@@ -216,7 +218,7 @@ extension FormPart {
 }
 
 extension PictureFitError {
-    /// Adds the name of the file to the message.
+    /// This error, with the name of the file in its message.
     fileprivate func naming(_ part: FormPart) -> PictureFitError {
         guard let filename = part.filename, !message.contains(filename) else { return self }
         return PictureFitError(code, "\(filename): \(message)", advice: advice, underlyingError: underlyingError)

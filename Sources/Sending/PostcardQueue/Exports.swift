@@ -1,2 +1,2 @@
-// `import PostcardQueue` brings the client that sends its uploads, and with it the forms and header fields.
+// `import PostcardQueue` also imports the client that sends the uploads, and with it the forms and header fields.
 @_exported public import PostcardClient

@@ -1,3 +1,3 @@
-// `import PostcardQueueTesting` brings the queue, and the answers and expectations of its uploads.
+// `import PostcardQueueTesting` also imports the queue, and the answers and expectations for its uploads.
 @_exported public import PostcardQueue
 @_exported public import PostcardTesting

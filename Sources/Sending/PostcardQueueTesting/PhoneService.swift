@@ -18,7 +18,7 @@ struct PhoneService: TransferService {
         token = system.state.withLock { $0.number() }
     }
 
-    /// Changes the session, unless the process has ended.
+    /// Changes the session. Throws if the process has ended.
     private func change<Value: Sendable>(_ change: (inout PhoneSystem.Session) -> Value) throws -> Value {
         try system.state.withLock { state in
             guard state.process == process, state.mode != .ended else { throw CancellationError() }
@@ -48,7 +48,7 @@ struct PhoneService: TransferService {
     }
 
     func begin(_ transfer: Transfer) async throws {
-        // The system keeps the file from now on.
+        // The system has its own copy of the file from now on.
         let body = try Data(contentsOf: transfer.body)
         let sent = SentUpload(transfer.method, transfer.url, transfer.headerFields, body, reportingTo: system.reporter)
         let isInBackground = system.state.withLock { $0.mode == .background }

@@ -5,17 +5,19 @@ import PostcardQueue
 import PostcardTesting
 import Synchronization
 
-/// The system of a ``TestPhone``: the sessions with what was handed over, and the process of the app.
+/// The simulated system of a ``TestPhone``: the sessions with their uploads, and the process of the app.
 final class PhoneSystem: Sendable {
-    /// An upload that the system has.
+    /// An upload that was handed to the system.
     struct HandedOver: Sendable {
         let transfer: Transfer
         var sent: SentUpload
-        /// Whether it was handed over while the app was in the background: the system then waits for good conditions.
+        /// Whether the upload was handed over while the app was in the background. The system then waits for good
+        /// conditions.
         let isDiscretionary: Bool
-        /// Whether the system has begun to send it.
+        /// Whether the system has begun to send the upload.
         var hasBegun = false
-        /// What the system reports once the app runs, of an upload for which the server wants credentials.
+        /// The events that the system reports once the app runs, for an upload for which the server asks for
+        /// credentials.
         var challenge: [AttemptEvent] = []
 
         init(_ transfer: Transfer, _ sent: SentUpload, isDiscretionary: Bool) {
@@ -39,18 +41,18 @@ final class PhoneSystem: Sendable {
         var pending: [AttemptEvent] = []
         var listener: Listener?
 
-        /// Whether the system wakes an app that does not run.
+        /// Whether the system has a reason to wake an app that does not run.
         var wakesApp: Bool {
             !pending.isEmpty && transfers.isEmpty || transfers.contains { !$0.challenge.isEmpty }
         }
 
-        /// Ends the process. The system keeps no progress for the next one.
+        /// Ends the process. The system drops progress that was not reported yet.
         mutating func endProcess() {
             listener = nil
             pending.removeAll { if case .sent = $0 { true } else { false } }
         }
 
-        /// Takes what is to be reported.
+        /// Takes the events that are to be reported.
         mutating func takePending() -> [AttemptEvent] {
             defer {
                 pending = []
@@ -60,7 +62,7 @@ final class PhoneSystem: Sendable {
         }
     }
 
-    /// What the app's process does.
+    /// The state of the app's process.
     enum Mode: Sendable { case ended, foreground, background, suspended }
 
     fileprivate struct WeakQueue {
@@ -72,14 +74,14 @@ final class PhoneSystem: Sendable {
         var mode = Mode.ended
         var process = 0
         var lastNumber = 0
-        /// What the queues of the process use.
+        /// The system that the queues of the process use.
         var replacement: QueueSystem?
         var isForceQuit = false
         var isLocked = false
         var isLookedAt = false
         var network: NetworkPath
         var freeBytes: Int64?
-        /// What is called when the system is about to suspend the app, by the activities of the app.
+        /// The closures to call when the system is about to suspend the app, by the app's activities.
         var activities: [Int: @Sendable () -> Void] = [:]
         fileprivate var queues: [WeakQueue] = []
 
@@ -103,7 +105,7 @@ final class PhoneSystem: Sendable {
 
     var date: Date { start.date.addingTimeInterval((clock.instant - start.instant) / .seconds(1)) }
 
-    /// What the queues of a process use.
+    /// Makes the system that the queues of a process use.
     private func replacement(for process: Int) -> QueueSystem {
         QueueSystem(
             service: { PhoneService(self, process, $0.identifier) },
@@ -130,7 +132,7 @@ final class PhoneSystem: Sendable {
         return replacement
     }
 
-    /// Ends the process: nothing reaches its queues any longer.
+    /// Ends the process: its queues get no more events.
     func kill() async {
         await beginDue()
         let queues = state.withLock { state in
@@ -143,7 +145,7 @@ final class PhoneSystem: Sendable {
         for queue in queues { await queue.disconnect() }
     }
 
-    /// Returns when the queues of the running app have done what follows from all that has happened.
+    /// Returns when the queues of the running app have handled everything that has happened.
     func settle() async {
         let queues = state.withLock { $0.isRunning ? $0.queues.compactMap(\.queue) : [] }
         for queue in queues { await queue.rested() }
@@ -164,7 +166,7 @@ final class PhoneSystem: Sendable {
 
     // MARK: - The sessions
 
-    /// Reports an event to the app, now or when it runs again.
+    /// Reports an event to the app, at once or when the app runs again.
     func report(_ event: AttemptEvent, of identifier: String) {
         let listener = state.withLock { state -> Listener? in
             let listener = state.sessions[identifier]?.listener
@@ -176,7 +178,7 @@ final class PhoneSystem: Sendable {
         listener?.report(event)
     }
 
-    /// Reports what has happened while the app did not run.
+    /// Reports the events that have happened while the app did not run.
     func deliverPending() {
         let due = state.withLock { state in
             state.isRunning
@@ -188,14 +190,14 @@ final class PhoneSystem: Sendable {
         for (listener, event) in due { listener.report(event) }
     }
 
-    /// Why the system does not send an upload now.
+    /// Why the system does not send an upload now; `nil` if it can send the upload.
     func obstacle(to upload: HandedOver) -> String? {
         let (id, network) = (upload.transfer.upload, state.withLock { $0.network })
         if !upload.challenge.isEmpty {
             return "The server has asked for credentials of upload \(id), for which the system wakes the app: await "
                 + "phone.wakeUp { … }"
         }
-        // The queue's database keeps a moment less exactly.
+        // The queue's database stores times with less precision.
         if let delay = upload.transfer.earliestBegin?.timeIntervalSince(date), delay > 0.01 {
             let seconds = Int64(min(delay - 0.01, 1e12).rounded(.up))
             return "Upload \(id) begins in \(seconds) seconds: await phone.advance(by: .seconds(\(seconds)))"
@@ -210,8 +212,8 @@ final class PhoneSystem: Sendable {
         return nil
     }
 
-    /// Begins the uploads that are due and have a network, and reports that of each. The running app is asked for the
-    /// header fields of those that were to begin later than their hand-over.
+    /// Begins the uploads that are due and have a network, and reports an event for each. If an upload was handed over
+    /// before it was due, the running app is asked for its header fields.
     func beginDue() async {
         let handedOver = state.withLock { state in
             state.sessions.flatMap { identifier, session in session.transfers.map { (identifier, $0) } }
@@ -222,17 +224,18 @@ final class PhoneSystem: Sendable {
             let listener = state.withLock { $0.isRunning ? $0.sessions[identifier]?.listener : nil }
             if upload.transfer.earliestBegin != nil, let fresh = await listener?.freshFields(id) {
                 var fields = upload.transfer.headerFields
-                for field in fresh { fields[field.name] = field.value }
+                for name in Set(fresh.map(\.name)) { fields[fields: name] = fresh[fields: name] }
                 let sent = SentUpload(
                     upload.sent.method, upload.sent.url, fields, upload.sent.body, reportingTo: reporter)
                 change(id, of: identifier) { $0.sent = sent }
             }
-            // How many bytes arrive says the answer.
+            // The answer determines how many bytes arrive.
             report(.sent(id, bytes: 1), of: identifier)
         }
     }
 
-    /// What the system reports of a response. It can store none while the phone is locked, and says so with an error.
+    /// The events that the system reports for a response. While the phone is locked, the system cannot store a
+    /// response, and reports an error.
     func events(of response: UploadResponse, to upload: HandedOver) -> [AttemptEvent] {
         let (transfer, status) = (upload.transfer, response.status.code)
         let isLocked = state.withLock { $0.isLocked }
@@ -246,7 +249,7 @@ final class PhoneSystem: Sendable {
         return [.sent(transfer.id, bytes: transfer.length)] + body + [.ended(transfer.id, end)]
     }
 
-    /// Changes an upload that the system has.
+    /// Changes an upload that was handed to the system.
     func change(_ id: AttemptID, of identifier: String, _ change: (inout HandedOver) -> Void) {
         state.withLock { state in
             guard let index = state.sessions[identifier]?.transfers.firstIndex(where: { $0.transfer.id == id }),
@@ -257,7 +260,7 @@ final class PhoneSystem: Sendable {
         }
     }
 
-    /// Removes the uploads of some attempts, which end.
+    /// Ends some attempts, and removes their uploads from the system.
     func end(_ ids: Set<AttemptID>, of identifier: String, _ interruption: Interruption) {
         let ended = state.withLock { state in
             let ended = state.sessions[identifier]?.transfers.filter { ids.contains($0.transfer.id) } ?? []

@@ -4,15 +4,15 @@ public import PostcardQueue
 public import PostcardTesting
 import Synchronization
 
-/// A phone for the tests of an app's queue: the app's own code runs unchanged, and the phone takes the place of the
-/// system, which carries uploads while the app is closed.
+/// A phone for the tests of an app's queue: the app's own code runs unchanged, and the phone simulates the system,
+/// which sends uploads while the app is closed.
 ///
 /// ```swift
 /// @Test func `a pet that was sent while the app was closed is marked as uploaded`() async throws {
 ///     let phone = try TestPhone()
 ///     let app = await phone.launch { PetApp(folder: phone.directory) }
 ///     let id = try await app.queue.enqueue(form, to: url, tag: "7")
-///     try await phone.upload(id)?.expectText("name", "초코")
+///     await phone.upload(id)?.expectText("name", "초코")
 ///
 ///     await phone.kill()
 ///     await phone.answer(.created(["id": "7"]), to: id)
@@ -24,14 +24,14 @@ import Synchronization
 /// }
 /// ```
 ///
-/// Queues that are made in ``launch(_:)`` and `wakeUp`, also by tasks that begin there, use the phone: its
-/// sessions, clock, networks, disk and activities. On Linux too, where queues have no background sessions. Time passes
+/// Queues that are made in ``launch(_:)`` and `wakeUp`, also by tasks that begin there, use the phone: its sessions,
+/// clock, networks, disk and activities. This works on Linux too, where queues have no background sessions. Time passes
 /// only with ``advance(by:)``.
 ///
-/// The phone's process is a part of the test's own. ``kill()`` disconnects the queues of the app, and does not stop other
-/// code of the app. Nothing of a process that has ended may be used any longer.
+/// The app's process is simulated within the test's own process. ``kill()`` disconnects the queues of the app, but does
+/// not stop other code of the app. Do not use objects of a simulated process after it has ended.
 public final class TestPhone: Sendable {
-    /// An empty folder for the app's queue, which is removed with the phone.
+    /// An empty folder for the app's queue. It is removed when the phone is released.
     public let directory: URL
 
     private let system: PhoneSystem
@@ -40,10 +40,10 @@ public final class TestPhone: Sendable {
     /// Makes a phone on which the app does not run yet.
     ///
     /// - Parameters:
-    ///   - network: The network in use. Defaults to one without limits, such as Wi-Fi.
-    ///   - fileID: Where a failure is reported: the caller, unless you say otherwise.
-    ///   - filePath: As `fileID`.
-    ///   - line: As `fileID`.
+    ///   - network: The network in use. Defaults to a network without restrictions, such as Wi-Fi.
+    ///   - fileID: The location at which failures are reported. Defaults to the caller.
+    ///   - filePath: See `fileID`.
+    ///   - line: See `fileID`.
     /// - Throws: Errors of Foundation, if ``directory`` cannot be made.
     public init(
         network: NetworkPath = NetworkPath(),
@@ -70,12 +70,12 @@ public final class TestPhone: Sendable {
 
     // MARK: - The app
 
-    /// Launches the app as its user does. If it runs already, it is killed first.
+    /// Launches the app as its user does. If the app is already running, it is killed first.
     ///
-    /// - Parameter make: Makes what the app has, such as its queue.
+    /// - Parameter make: Makes the app's objects, such as its queue.
     /// - Returns: What `make` returns.
     public func launch<App>(_ make: () async throws -> App) async rethrows -> App {
-        await system.kill()
+        await kill()
         return try await run(make, in: system.launch(inBackground: false))
     }
 
@@ -85,13 +85,17 @@ public final class TestPhone: Sendable {
         return value
     }
 
-    /// Ends the app without notice, as the system does when it needs memory. What was handed over stays with the system.
-    public func kill() async { await system.kill() }
-
-    /// Ends the app in the app switcher. The system cancels what it has of the app's uploads, and does not wake the app
-    /// until it is launched again.
-    public func forceQuit() async {
+    /// Ends the app without notice, as the system does when it needs memory, once the app has handed over the uploads that
+    /// are due. The system keeps the uploads that were handed over.
+    public func kill() async {
+        await system.settle()
         await system.kill()
+    }
+
+    /// Ends the app in the app switcher. The system cancels the app's uploads, and does not wake the app until it is
+    /// launched again.
+    public func forceQuit() async {
+        await kill()
         let sessions = system.state.withLock { state in
             state.isForceQuit = true
             return state.sessions.mapValues { Set($0.transfers.map(\.transfer.id)) }
@@ -99,10 +103,11 @@ public final class TestPhone: Sendable {
         for (identifier, ids) in sessions { system.end(ids, of: identifier, .forceQuit) }
     }
 
-    /// Suspends the app, as the system does some seconds after its user has left it. Its activities expire, and its timers
-    /// stand still. What happens to its uploads is reported when it runs again.
+    /// Suspends the app, as the system does some seconds after its user has left it, once the app has handed over the
+    /// uploads that are due. The app's activities expire, and its timers stop. Events of its uploads are reported when the
+    /// app runs again.
     public func suspend() async {
-        await system.beginDue()
+        await system.settle()
         let expiring = system.state.withLock { state in
             if state.isRunning { state.mode = .suspended }
             return state.mode == .suspended ? Array(state.activities.values) : []
@@ -110,7 +115,7 @@ public final class TestPhone: Sendable {
         for expire in expiring { expire() }
     }
 
-    /// Opens the app again that was suspended.
+    /// Opens the suspended app again.
     public func resume() async {
         let isSuspended = system.state.withLock { state in
             if state.mode == .suspended { state.mode = .foreground }
@@ -119,24 +124,24 @@ public final class TestPhone: Sendable {
         if isSuspended { await catchUp() }
     }
 
-    /// Lets an app that was suspended find out what has happened.
+    /// Reports to an app that was suspended what has happened, and fires its timers.
     private func catchUp() async {
         system.deliverPending()
         await system.clock.wakeAll(until: system.clock.instant) { await system.settle() }
     }
 
-    /// Wakes or launches the app in the background, as the system does when the uploads have ended that it had. The app is
-    /// suspended again afterwards.
+    /// Wakes or launches the app in the background, as the system does when all uploads that were handed over have
+    /// ended. Afterwards the app is suspended again.
     ///
-    /// The system also wakes it if a server has asked for credentials of an upload. Fails the test if there is nothing to
-    /// wake the app for, or if the user has quit the app.
+    /// The system also wakes the app if a server has asked for credentials for an upload. The test fails if there is no
+    /// reason to wake the app, or if the user has quit the app.
     ///
     /// - Parameters:
-    ///   - handle: Does what the app does then: makes its queue if the app was killed, and calls
-    ///     `handleEvents(forSession:)`. Called with the identifier of each session that has events.
-    ///   - fileID: Where a failure is reported: the caller, unless you say otherwise.
-    ///   - filePath: As `fileID`.
-    ///   - line: As `fileID`.
+    ///   - handle: Does what the app does at a wake-up: makes its queue if the app was killed, and calls
+    ///     `handleEvents(forSession:)`. It is called with the identifier of each session that has events.
+    ///   - fileID: The location at which failures are reported. Defaults to the caller.
+    ///   - filePath: See `fileID`.
+    ///   - line: See `fileID`.
     public func wakeUp(
         fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
         _ handle: (String) async throws -> Void
@@ -167,7 +172,7 @@ public final class TestPhone: Sendable {
 
     // MARK: - The system
 
-    /// The moment that the app's queue takes for now. It begins at the present.
+    /// The current time of the app's queue. It starts at the real time.
     public var date: Date { system.date }
 
     /// The network in use. Uploads that may not use it cannot be answered.
@@ -176,22 +181,22 @@ public final class TestPhone: Sendable {
         set { system.state.withLock { $0.network = newValue } }
     }
 
-    /// The bytes that are free on the phone. Defaults to `nil`: those of this machine.
+    /// The number of free bytes on the phone. Defaults to `nil`: that of this machine is used.
     public var freeBytes: Int64? {
         get { system.state.withLock { $0.freeBytes } }
         set { system.state.withLock { $0.freeBytes = newValue } }
     }
 
-    /// Whether the phone is locked, with an app of which the system then cannot store responses: an upload that was
-    /// accepted is done without the body of its response, and any other is sent again. Defaults to `false`.
+    /// Whether the phone is locked, with an app whose responses the system then cannot store. An upload that was
+    /// accepted is then done without the body of its response, and any other upload is sent again. Defaults to `false`.
     public var isLocked: Bool {
         get { system.state.withLock { $0.isLocked } }
         set { system.state.withLock { $0.isLocked = newValue } }
     }
 
-    /// Lets time pass, and returns when the queues of the running app have done what is due.
+    /// Advances the clock, and returns when the queues of the running app have done everything that is due.
     ///
-    /// - Parameter duration: How much time passes.
+    /// - Parameter duration: How far to advance the clock.
     public func advance(by duration: Duration) async {
         let end = system.clock.instant + duration
         if system.state.withLock({ $0.isRunning }) {
@@ -204,14 +209,14 @@ public final class TestPhone: Sendable {
 
     // MARK: - Uploads
 
-    /// The uploads that the system has, in the order in which they were handed over. Waits until the running app has
-    /// handed over what is due.
+    /// The uploads that were handed to the system and have not ended, in the order of the hand-over. Waits until the
+    /// running app has handed over the uploads that are due.
     public var handedOver: [SentUpload] {
         get async { await transfers().map(\.upload.sent) }
     }
 
-    /// An upload that the system has; `nil` if it does not have it. Waits until the running app has handed over what is
-    /// due.
+    /// An upload that was handed to the system; `nil` if the system does not have the upload. Waits until the running
+    /// app has handed over the uploads that are due.
     ///
     /// - Parameter id: The upload's identifier in its queue.
     public func upload(_ id: QueuedUpload.ID) async -> SentUpload? {
@@ -228,29 +233,36 @@ public final class TestPhone: Sendable {
         }
     }
 
-    /// Lets the server answer an upload that the system has, and returns when the running app has settled it. The
-    /// system tells an app that does not run as soon as it does.
+    /// Lets the server answer an upload that was handed to the system, and returns when the running app has handled the
+    /// answer. If the app does not run, the system reports the answer when it runs again.
     ///
-    /// A connection that fails, breaks or loses its response is one that the system has given up retrying. A form that is
-    /// received slowly takes no time. Fails the test if the system does not have the upload, or may not send it yet.
+    /// With an answer in which the connection fails, breaks or loses the response, the system has stopped retrying. A
+    /// form that is received slowly takes no time. The test fails if the system does not have the upload, or may not
+    /// send it yet.
     ///
     /// - Parameters:
     ///   - answer: The answer. With `neverAnswers` the system keeps the upload.
     ///   - id: The upload's identifier in its queue.
-    ///   - fileID: Where a failure is reported: the caller, unless you say otherwise.
-    ///   - filePath: As `fileID`.
-    ///   - line: As `fileID`.
+    ///   - fileID: The location at which failures are reported. Defaults to the caller.
+    ///   - filePath: See `fileID`.
+    ///   - line: See `fileID`.
     public func answer(
         _ answer: TestAnswer, to id: QueuedUpload.ID,
         fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line
     ) async {
         let all = await transfers()
         let location = TestLocation(fileID: fileID, filePath: filePath, line: line)
-        guard let (session, upload) = all.first(where: { $0.upload.transfer.upload == id }) else {
+        let matches = all.filter { $0.upload.transfer.upload == id }
+        guard let (session, upload) = matches.first else {
             let list = all.map { "\($0.upload.transfer.upload)" }.joined(separator: ", ")
             return system.reporter.fail(
                 "The system does not have upload \(id). It has \(list.isEmpty ? "none" : list). "
                     + "Enqueue it while the app runs, in a queue with a session.",
+                at: location)
+        }
+        guard matches.count == 1 else {
+            return system.reporter.fail(
+                "Several queues of the app have an upload \(id). Answer them with answerAll, or use a phone for each queue.",
                 at: location)
         }
         if let obstacle = system.obstacle(to: upload) { return system.reporter.fail(obstacle, at: location) }
@@ -258,7 +270,7 @@ public final class TestPhone: Sendable {
         await system.settle()
     }
 
-    /// Lets the server answer all uploads that the system has and may send now.
+    /// Lets the server answer all uploads that were handed to the system and may be sent now.
     public func answerAll(_ answer: TestAnswer) async {
         for (session, upload) in await transfers() where system.obstacle(to: upload) == nil {
             await self.answer(answer, to: upload, of: session)
@@ -274,7 +286,7 @@ public final class TestPhone: Sendable {
         case .response(let response):
             upload.sent.arrived()
             events = system.events(of: response, to: upload)
-            // As of a session's delegate that has no credentials, the response is the app's then.
+            // As with a session delegate that has no credentials, the app then gets this response.
             if response.status == .unauthorized, response.headerFields[.wwwAuthenticate] != nil,
                 system.state.withLock({ !$0.isRunning })
             {

@@ -1,3 +1,4 @@
-// `import PostcardTesting` brings the client that an app's tests send with, and what explains its requests.
+// `import PostcardTesting` also imports the client for which an app's tests are written, and the Doctor, which explains
+// requests.
 @_exported public import PostcardClient
 @_exported public import PostcardDoctor

@@ -3,19 +3,19 @@ import PostcardDoctor
 import PostcardFoundation
 import Synchronization
 
-// What a test expects of a form, in Swift Testing and in XCTest alike. A failure quotes the part, says what is there
-// instead, and what to write.
+// Expectations of a form, for Swift Testing and XCTest. The message of a failure quotes the part, and says what was
+// sent instead and how to change the test.
 
 extension SentUpload {
     /// Expects a text field.
     ///
     /// - Parameters:
     ///   - name: The name of the field.
-    ///   - value: Its text, compared byte by byte.
-    ///   - index: Which of several fields of the name, from 0. Defaults to the first.
-    ///   - fileID: Where a failure is reported: the caller, unless you say otherwise.
-    ///   - filePath: As `fileID`.
-    ///   - line: As `fileID`.
+    ///   - value: The text of the field, compared byte by byte.
+    ///   - index: The index among several fields of the name. Defaults to 0: the first.
+    ///   - fileID: The location at which failures are reported. Defaults to the caller.
+    ///   - filePath: See `fileID`.
+    ///   - line: See `fileID`.
     public func expectText(
         _ name: String, _ value: String, at index: Int = 0,
         fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line
@@ -28,9 +28,11 @@ extension SentUpload {
                 "\(name.debugDescription) must be text, but was sent as a file: \(part.summary). \(write)")
         } else if !part.bytes.elementsEqual(value.utf8) {
             let found = part.text.map { Part.shortened($0).debugDescription } ?? "not in UTF-8"
-            check.fail(
-                "The field \(check.label(name, index)) is \(found), not \(Part.shortened(value).debugDescription). \(write)"
-            )
+            let wanted = Part.shortened(value).debugDescription
+            // Both may look the same: they are long, or a letter is written with other code points.
+            let place = zip(part.bytes, value.utf8).prefix { $0 == $1 }.count
+            let difference = found == wanted ? ": they differ from byte \(place) on" : ""
+            check.fail("The field \(check.label(name, index)) is \(found), not \(wanted)\(difference). \(write)")
         }
     }
 
@@ -41,14 +43,14 @@ extension SentUpload {
     /// ```
     ///
     /// - Parameters:
-    ///   - name: The name of its field.
-    ///   - index: Which of several files of the name, from 0. Defaults to the first.
-    ///   - type: Its type, which its header and its first bytes must show. Defaults to `nil`, any.
-    ///   - bytes: Its size. Defaults to `nil`, any.
-    ///   - hasLocation: Whether it has the place where it was taken. Defaults to `nil`: it may.
-    ///   - fileID: Where a failure is reported: the caller, unless you say otherwise.
-    ///   - filePath: As `fileID`.
-    ///   - line: As `fileID`.
+    ///   - name: The name of the file's field.
+    ///   - index: The index among several files of the name. Defaults to 0: the first.
+    ///   - type: The media type of the file, which its header and its first bytes must show. Defaults to `nil`, any.
+    ///   - bytes: The size of the file. Defaults to `nil`, any.
+    ///   - hasLocation: Whether the file contains a location. Defaults to `nil`: both are accepted.
+    ///   - fileID: The location at which failures are reported. Defaults to the caller.
+    ///   - filePath: See `fileID`.
+    ///   - line: See `fileID`.
     public func expectFile(
         _ name: String, at index: Int = 0, type: MediaType? = nil, bytes: ClosedRange<Int64>? = nil,
         hasLocation: Bool? = nil,
@@ -81,8 +83,7 @@ extension SentUpload {
         if let hasLocation, part.hasLocation != hasLocation { check.location(hasLocation, of: part, label) }
     }
 
-    /// Expects that the form has no parts but those that the test has expected before, and nothing that the Doctor would
-    /// warn of.
+    /// Expects that the form has only parts that the test has expected before, and nothing that the Doctor warns about.
     public func expectNothingElse(
         fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line
     ) {
@@ -97,14 +98,14 @@ extension SentUpload {
         for finding in explanation.findings { check.fail("\(finding.message) \(finding.fix)") }
     }
 
-    /// Expects that the form keeps rules, such as those of the server that it is meant for. The parts that the rules name
-    /// are then expected.
+    /// Expects that the form follows rules, such as those of its server. The parts that the rules name then count as
+    /// expected.
     ///
     /// - Parameters:
     ///   - rules: The rules.
-    ///   - fileID: Where a failure is reported: the caller, unless you say otherwise.
-    ///   - filePath: As `fileID`.
-    ///   - line: As `fileID`.
+    ///   - fileID: The location at which failures are reported. Defaults to the caller.
+    ///   - filePath: See `fileID`.
+    ///   - line: See `fileID`.
     public func expect(
         _ rules: FormRules, fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line
     ) {
@@ -126,7 +127,7 @@ extension SentUpload {
     }
 }
 
-/// One expectation: where it is written, and of which form.
+/// One expectation of a form, and its location in the test.
 private struct Check {
     let upload: SentUpload
     let location: TestLocation
@@ -145,7 +146,7 @@ private struct Check {
         upload.parts(named: name).count > 1 ? "\(name)[\(index)]" : name.debugDescription
     }
 
-    /// The part that is expected. If there is none, says what there is instead.
+    /// The part that is expected. If there is none, reports a failure that says what was sent instead.
     func part(_ name: String, _ index: Int, isFile: Bool, _ write: String) -> SentUpload.Part? {
         let indices = upload.parts.indices.filter { upload.parts[$0].name == name }
         guard index >= 0, index < indices.count else {
@@ -170,9 +171,10 @@ private struct Check {
                 ? "Write: contentType: MediaType(\(type.value.debugDescription))"
                 : FormProblem.Code.fileTypeNotAccepted.fix
             fail("\(label) \(now), not as \(type)\(known): \(part.summary). \(fix)")
-        } else if let found, found != type {
+        } else if found.map({ $0 != type }) ?? type.isAlwaysRecognised {
+            let bytes = found.map { "\($0)" } ?? "of no type that is known"
             fail(
-                "\(label) is sent as \(type), and its bytes are \(found): \(part.summary). "
+                "\(label) is sent as \(type), and its bytes are \(bytes): \(part.summary). "
                     + FormProblem.Code.fileContentNotAccepted.fix)
         }
     }

@@ -20,28 +20,28 @@ public struct SentUpload: Sendable {
     /// The method.
     public let method: HTTPRequest.Method
 
-    /// The header fields, with what interceptors have added, and without `Host`.
+    /// The header fields, including those that interceptors have added, without `Host`.
     public let headerFields: HTTPFields
 
-    /// The exact bytes of the body; empty for a request without one.
+    /// The exact bytes of the body; empty for a request without a body.
     public let body: Data
 
-    /// The parts of the form, in order; empty if the body is no form.
+    /// The parts of the form, in order; empty if the body is not a form.
     public let parts: [Part]
 
-    /// What the Doctor says of the exact bytes.
+    /// The Doctor's explanation of the exact bytes.
     public let explanation: Explanation
 
-    /// The number of the attempt, from 1, among the requests with the same ``idempotencyKey``.
+    /// The number of the attempt, from 1: requests with the same ``idempotencyKey`` are attempts of one upload.
     public internal(set) var attempt = 1
 
     /// The `Idempotency-Key`, which all attempts of an upload share; `nil` if the request has none.
     public var idempotencyKey: String? { headerFields.idempotencyKey }
 
-    /// Whether the server received the whole form: `false` if the connection broke or the upload was cancelled before.
+    /// Whether the server received the whole form. `false` if the connection broke or the upload was cancelled before.
     public var isComplete: Bool { record.isComplete.withLock { $0 } }
 
-    /// What is shared by all copies.
+    /// Data that all copies share.
     final class Record: Sendable {
         let isComplete = Mutex(false)
         /// The indices of the parts that the test expects.
@@ -82,13 +82,13 @@ public struct SentUpload: Sendable {
         self.explanation = explanation
     }
 
-    /// Notes that the server has the whole form.
+    /// Records that the server has the whole form.
     package func arrived() { record.isComplete.withLock { $0 = true } }
 
-    /// The parts of a name, in order.
+    /// The parts with a name, in order.
     public func parts(named name: String) -> [Part] { parts.filter { $0.name == name } }
 
-    /// The first part of a name; `nil` if there is none.
+    /// The first part with a name; `nil` if there is none.
     public func part(named name: String) -> Part? { parts.first { $0.name == name } }
 }
 
@@ -101,10 +101,10 @@ extension SentUpload {
         /// The name of the file; `nil` if the part is a text field.
         public let filename: String?
 
-        /// The media type, as written in the part's header; `nil` if it has none.
+        /// The media type, as written in the part's header; `nil` if the part has none.
         public let contentType: String?
 
-        /// The header fields, as written.
+        /// The header fields of the part, as written.
         public let headerFields: [(name: String, value: String)]
 
         /// The content.
@@ -119,8 +119,7 @@ extension SentUpload {
         /// The content as text; `nil` if it is not in UTF-8.
         public var text: String? { String(validating: bytes, as: UTF8.self) }
 
-        /// Whether the content is a picture or a video with the place where it was taken; `nil` if its metadata cannot be
-        /// read.
+        /// Whether the content is a picture or a video that contains a location; `nil` if its metadata cannot be read.
         public var hasLocation: Bool? {
             let edits = try? MetadataPolicy.withoutLocation.edits(ofLength: size) { offset, buffer in
                 let rest = bytes.dropFirst(Int(clamping: offset)).prefix(buffer.count)
@@ -151,8 +150,9 @@ extension SentUpload {
     /// form = "petImage=@cat.jpg;type=image/jpeg"
     /// ```
     ///
-    /// The text is the `form.txt` that `postcard explain --edit` writes, with a digest in place of each file. Keys, lengths,
-    /// boundaries and the values of header fields with secrets are left out, because they differ in each run.
+    /// The text is the `form.txt` that `postcard explain --edit` writes, with a digest instead of each file. Keys,
+    /// lengths, boundaries and the values of header fields with secrets are left out, because they are different in
+    /// each run.
     public var snapshot: String {
         var lines = [Self.line("url", url.absoluteString)]
         if method != .post { lines.append(Self.line("request", method.rawValue)) }
@@ -168,7 +168,7 @@ extension SentUpload {
     private static let varying: Set = ["content-type", "content-length", "idempotency-key", "repr-digest"]
     private static let secret: Set = ["authorization", "cookie", "proxy-authorization", "x-api-key"]
 
-    /// An option of a configuration file of curl.
+    /// A line with an option, as in a configuration file of curl.
     fileprivate static func line(_ option: String, _ value: String) -> String {
         String(decoding: CurlWord.line(option, value.utf8).dropLast(), as: UTF8.self)
     }
@@ -190,13 +190,13 @@ extension SentUpload.Part {
 }
 
 extension SentUpload: CustomStringConvertible {
-    /// What was sent, on one line, such as `POST https://api.example.com/pets, with "name" (text, "초코")`.
+    /// The request on one line, such as `POST https://api.example.com/pets, with "name" (text, "초코")`.
     public var description: String {
         "\(method.rawValue) \(url.withoutQuery)" + (parts.isEmpty ? "" : ", with \(PartList(parts))")
     }
 }
 
-/// Parts in a message, those of one name together.
+/// Describes parts in a message. Parts with the same name are grouped.
 struct PartList: CustomStringConvertible {
     let parts: [SentUpload.Part]
 
@@ -220,7 +220,7 @@ struct PartList: CustomStringConvertible {
 extension SentUpload.Part {
     var isFile: Bool { filename != nil }
 
-    /// What the part is, such as `text, "초코"` or `cat.jpg, image/jpeg, 20,113 bytes`.
+    /// A short description of the part, such as `text, "초코"` or `cat.jpg, image/jpeg, 20,113 bytes`.
     var summary: String {
         if !isFile, let text { return "text, \(Self.shortened(text).debugDescription)" }
         return [filename ?? "no text", contentType, Self.bytes(size)].compactMap(\.self).joined(separator: ", ")
@@ -228,10 +228,10 @@ extension SentUpload.Part {
 
     static func shortened(_ text: String) -> String { text.count > 60 ? "\(text.prefix(60))…" : text }
 
-    /// A number of bytes, such as `20,113 bytes`.
+    /// A number of bytes as text, such as `20,113 bytes`.
     static func bytes(_ count: Int64) -> String { "\(number(count)) byte\(count == 1 ? "" : "s")" }
 
-    /// A number with commas.
+    /// A number as text, with commas.
     static func number(_ number: Int64) -> String {
         let digits = Array(String(number))
         return digits.indices.map { index in

@@ -14,7 +14,7 @@ public struct TestAnswer: Sendable {
         case connectionFails
         case untrusted
         case neverAnswers
-        /// The connection breaks after this many bytes of the form, or after all of them.
+        /// The connection breaks after this many bytes of the form; `nil` means after the whole form.
         case breaks(after: Int64?)
     }
 
@@ -25,9 +25,9 @@ public struct TestAnswer: Sendable {
         self.kind = kind
     }
 
-    /// 201 (Created) with JSON, such as what the server stored.
+    /// A 201 (Created) with JSON, for example of the stored object.
     ///
-    /// - Parameter value: The value that is encoded, with a `JSONEncoder` without changes.
+    /// - Parameter value: The value, which is encoded with a default `JSONEncoder`.
     public static func created(_ value: some Encodable) -> TestAnswer {
         do {
             let json = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
@@ -37,14 +37,14 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// 201 (Created) without a body.
+    /// A 201 (Created) without a body.
     public static let created = status(201)
 
     /// A response.
     ///
     /// - Parameters:
     ///   - code: The status, from 100 to 999.
-    ///   - json: The body. Defaults to none.
+    ///   - json: The body, as JSON. Defaults to none.
     ///   - headerFields: Further header fields, such as `Retry-After`. A `Content-Type` among them replaces
     ///     `application/json`.
     public static func status(_ code: Int, json: String = "", headerFields: HTTPFields = [:]) -> TestAnswer {
@@ -54,7 +54,7 @@ public struct TestAnswer: Sendable {
         return TestAnswer(.response(UploadResponse(status: status, headerFields: fields, body: Data(json.utf8))))
     }
 
-    /// A refusal that says why, as `postcard serve` does (RFC 9457).
+    /// A refusal with a problem (RFC 9457), as `postcard serve` sends it.
     ///
     /// ```swift
     /// TestServer(.problem(413, code: "body-too-large", limit: 20_000), .created)
@@ -63,8 +63,9 @@ public struct TestAnswer: Sendable {
     /// - Parameters:
     ///   - status: The status, such as 413.
     ///   - code: The kind of problem, such as `body-too-large`.
-    ///   - limit: The size that the form exceeds, in bytes; for the code `file-too-large` that of each file. Photos that
-    ///     follow the server's limit are then fitted to it and sent again. Defaults to `nil`, none.
+    ///   - limit: The size that the form exceeds, in bytes; for the code `file-too-large`, the maximum size of each
+    ///     file. Photos that follow the server's limit are then fitted to the limit and sent again. Defaults to `nil`,
+    ///     none.
     public static func problem(_ status: Int, code: String, limit: Int64? = nil) -> TestAnswer {
         let problem = Problem(
             status: status, code: code,
@@ -98,21 +99,21 @@ public struct TestAnswer: Sendable {
     /// The server's certificate is not trusted: nothing was sent.
     public static let untrusted = TestAnswer(.untrusted)
 
-    /// The server has the whole form, and its response is lost: only the `Idempotency-Key` can tell it that another
-    /// attempt is the same form.
+    /// The server has the whole form, and its response is lost. The server can recognize another attempt only by the
+    /// `Idempotency-Key`.
     public static let responseLost = TestAnswer(.breaks(after: nil))
 
-    /// The server has the whole form and does not respond. The attempt times out: at once, or when the test has advanced
-    /// the server's ``TestClock`` far enough.
+    /// The server has the whole form and does not respond, so the attempt times out. Without a ``TestClock`` it does so
+    /// at once; otherwise when the test has advanced the clock far enough.
     public static let neverAnswers = TestAnswer(.neverAnswers)
 
     /// The connection breaks while the form is sent.
     ///
-    /// - Parameter bytes: How many bytes of the form the server has received by then.
+    /// - Parameter bytes: How many bytes of the form the server has received when the connection breaks.
     public static func breaks(after bytes: Int64) -> TestAnswer { TestAnswer(.breaks(after: max(bytes, 0))) }
 
-    /// The same answer to a form that is received slowly, in steps of a tenth of a second by the server's clock. Without a
-    /// ``TestClock`` the time passes by itself.
+    /// The same answer to a form that is received slowly, in steps of a tenth of a second on the server's clock.
+    /// Without a ``TestClock`` the time passes by itself.
     ///
     /// - Parameter bytesPerSecond: How many bytes of the form arrive in a second; at least 1.
     public func slowly(bytesPerSecond: Int) -> TestAnswer {

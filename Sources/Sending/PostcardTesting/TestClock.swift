@@ -1,7 +1,7 @@
 import PostcardClient
 import Synchronization
 
-/// A clock on which time passes only when the test says so.
+/// A clock on which time passes only when the test advances it.
 ///
 /// ```swift
 /// let clock = TestClock()
@@ -12,25 +12,25 @@ import Synchronization
 /// #expect(model.fraction > 0.4)
 /// ```
 ///
-/// The delays before retries, the timeouts and the progress of clients that send to the server follow the clock. It is
-/// also a `Clock` for what the app itself waits for.
+/// The delays before retries, the timeouts and the progress of clients that send to the server follow the clock. The
+/// app's own code can use it as a `Clock` too.
 public final class TestClock: Clock, Sendable {
-    /// A moment on the clock.
+    /// A time on the clock.
     public struct Instant: InstantProtocol, Sendable {
         /// The time since the clock was made.
         public let sinceStart: Duration
 
-        /// The moment that is later by a duration.
+        /// The time that is a duration later.
         public func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart + duration) }
-        /// How much time is between this moment and another one.
+        /// The duration from this time to another one.
         public func duration(to other: Instant) -> Duration { other.sinceStart - sinceStart }
         public static func < (left: Instant, right: Instant) -> Bool { left.sinceStart < right.sinceStart }
     }
 
-    /// Who sleeps.
+    /// What kind of task sleeps.
     private enum Kind {
         case upload, timer
-        /// Something of the app's, of which the clock does not know when it has nothing more to do.
+        /// A task of the app. The clock does not know when such a task has nothing more to do.
         case other
     }
 
@@ -44,13 +44,13 @@ public final class TestClock: Clock, Sendable {
         var elapsed = Duration.zero
         var sleepers: [Int: Sleeper] = [:]
         var lastNumber = 0
-        /// How many things uploads have to do before they wait for the clock again, or end.
+        /// The number of things that uploads have to do before they wait for the clock again, or end.
         var work = 0
         var advances = 0
         var isAdvancing = false
-        /// Whether time passes by itself, because the test does not say when.
+        /// Whether time passes by itself, and not only when the test advances the clock.
         var isAutomatic: Bool
-        /// Who waits for a condition.
+        /// The tasks that wait for a condition.
         var watchers: [Int: (condition: @Sendable (State) -> Bool, continuation: CheckedContinuation<Bool, Never>)] =
             [:]
 
@@ -59,19 +59,19 @@ public final class TestClock: Clock, Sendable {
             return lastNumber
         }
 
-        /// Removes a sleeper, which has something to do from then on.
+        /// Removes a sleeper. Its task has something to do from then on.
         mutating func wake(_ number: Int) -> Sleeper? {
             guard let sleeper = sleepers.removeValue(forKey: number) else { return nil }
             if sleeper.kind != .other { work += 1 }
             return sleeper
         }
 
-        /// Whether only the clock holds uploads up, and nothing of the app's own waits for it too.
+        /// Whether an upload waits for the clock, and no task of the app does.
         var isUploadAsleep: Bool {
             sleepers.values.contains { $0.kind == .upload } && !sleepers.values.contains { $0.kind == .other }
         }
 
-        /// The sleeper that is due first, at a moment or before it.
+        /// The sleeper that is due first, at the given time or earlier.
         func due(at end: Duration) -> Int? {
             sleepers.filter { $0.value.end <= end }.min { ($0.value.end, $0.key) < ($1.value.end, $1.key) }?.key
         }
@@ -82,8 +82,8 @@ public final class TestClock: Clock, Sendable {
     private let reporter = TestReporter()
     private let location: TestLocation
 
-    /// Waits as long as a test may hang before the clock says why: 10 seconds, or longer on a machine that is busy with
-    /// other tests.
+    /// Waits as long as a test may hang before the clock reports why: 10 seconds, or longer on a machine that is busy
+    /// with other tests.
     private static func patience() async throws {
         for _ in 0..<100 {
             try await Task.sleep(for: .milliseconds(100))
@@ -106,29 +106,29 @@ public final class TestClock: Clock, Sendable {
     /// The time that has passed.
     public var now: Instant { Instant(sinceStart: state.withLock { $0.elapsed }) }
 
-    /// A nanosecond: no two moments are nearer.
+    /// A nanosecond, the smallest step of the clock.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
     var isAutomatic: Bool { state.withLock { $0.isAutomatic } }
 
-    /// Suspends the caller until the test has advanced the clock to a moment.
+    /// Suspends the caller until the test has advanced the clock to a given time.
     ///
     /// - Throws: `CancellationError`.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try await suspend(until: deadline.sinceStart, as: .other)
     }
 
-    /// Lets time pass, and returns when all uploads wait for the clock again or have ended, and their progress was
+    /// Advances the clock, and returns when all uploads wait for the clock again or have ended, and their progress was
     /// reported.
     ///
-    /// Waits for an upload to begin if nothing waits for the clock yet. Fails the test if none does within about 10
-    /// seconds, or if an upload waits for something else than the clock for so long.
+    /// If no task waits for the clock yet, the method first waits for an upload to begin. The test fails if no upload
+    /// begins within about 10 seconds, or if an upload waits that long for anything else than the clock.
     ///
     /// - Parameters:
-    ///   - duration: How much time passes.
-    ///   - fileID: Where a failure is reported: the caller, unless you say otherwise.
-    ///   - filePath: As `fileID`.
-    ///   - line: As `fileID`.
+    ///   - duration: How far to advance the clock.
+    ///   - fileID: The location at which failures are reported. Defaults to the caller.
+    ///   - filePath: See `fileID`.
+    ///   - line: See `fileID`.
     public func advance(
         by duration: Duration, fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line
     ) async {
@@ -152,17 +152,18 @@ public final class TestClock: Clock, Sendable {
                             + "streams and preparations, at its interceptors, and at what its progress closure calls.",
                         at: location)
                 }
-                // While an upload sleeps, that is what happens next. Otherwise what the app itself does then, such as to begin
-                // another upload, is not known here, but likely done by then.
+                // If an upload sleeps, its wake-up is next. If not, the app itself may do something first, such as
+                // begin another upload. The clock cannot know what the app does, but the app has probably done it after
+                // these yields.
                 guard state.withLock({ !$0.isUploadAsleep }) else { break }
                 for _ in 0..<20 { await Task.yield() }
             } while state.withLock { $0.work > 0 }
         } while step(to: end)
     }
 
-    /// Lets time pass until the next sleeper is due, and wakes it.
+    /// Advances the clock until the next sleeper is due, and wakes that sleeper.
     ///
-    /// - Returns: `false` if none is due by then: all the time has passed.
+    /// - Returns: `false` if no sleeper is due: the clock has reached `end`.
     private func step(to end: Duration) -> Bool {
         let sleeper = change { state -> Sleeper? in
             guard let number = state.due(at: end) else {
@@ -178,7 +179,7 @@ public final class TestClock: Clock, Sendable {
         return true
     }
 
-    /// Changes the state, and notifies those who wait for it.
+    /// Changes the state, and resumes tasks whose conditions are now satisfied.
     private func change<Value: Sendable>(_ change: (inout State) -> Value) -> Value {
         let (value, satisfied) = state.withLock { state in
             let value = change(&state)
@@ -189,7 +190,7 @@ public final class TestClock: Clock, Sendable {
         return value
     }
 
-    /// Waits until a condition holds. Returns `false` if it does not in time.
+    /// Waits until a condition holds. Returns `false` if the wait takes too long.
     private func wait(until condition: @escaping @Sendable (State) -> Bool) async -> Bool {
         if state.withLock({ condition($0) }) { return true }
         let number = change { $0.number() }
@@ -231,17 +232,17 @@ public final class TestClock: Clock, Sendable {
 // MARK: - The clock of a queue
 
 extension TestClock {
-    /// Suspends something of a queue until a moment.
+    /// Suspends a task of a queue until a given time.
     package func rest(until end: ContinuousClock.Instant) async throws {
         try await suspend(until: end - start, as: .other)
     }
 
-    /// Lets time pass while nothing runs.
+    /// Advances the clock while no task runs.
     package func pass(_ duration: Duration) { change { $0.elapsed += duration } }
 
-    /// Wakes what is due by a moment, one after the other.
+    /// Wakes the sleepers that are due until a given time, one after the other.
     ///
-    /// - Parameter settle: Called after each, to return when it has done what it woke for.
+    /// - Parameter settle: Called after each wake-up; must return when the task has finished its work.
     package func wakeAll(until end: ContinuousClock.Instant, settle: () async -> Void) async {
         await settle()
         while step(to: end - start) { await settle() }
@@ -276,13 +277,14 @@ extension TestClock: UploadClock {
 
     package func cancel(_ cancel: @escaping @Sendable () -> Void) { cancel() }
 
-    /// Fails the test if it does not advance the clock while an upload sleeps, and lets time pass by itself from then on,
-    /// so that the test ends.
+    /// Fails the test if the test does not advance the clock while an upload sleeps. From then on time passes by
+    /// itself, so that the test ends.
     private func watchForStandstill() -> Task<Void, any Error> {
-        let before = state.withLock { $0.advances }
-        return Task { [weak self] in
-            try await Self.patience()
-            self?.endStandstill(since: before)
+        Task { [weak self] in
+            while let before = self?.state.withLock({ $0.advances }) {
+                try await Self.patience()
+                self?.endStandstill(since: before)
+            }
         }
     }
 

@@ -3,7 +3,7 @@ public import PostcardClient
 public import PostcardDoctor
 public import PostcardFoundation
 
-/// A form as it arrives at a server, for the tests of what receives it: whole, in odd chunks, or with a mistake.
+/// The request of a form as it arrives at a server, to test a receiver: whole, in odd chunks, or with a mistake.
 ///
 /// ```swift
 /// var form = MultipartForm()
@@ -20,7 +20,7 @@ public import PostcardFoundation
 /// }
 /// ```
 public struct TestForm: Sendable {
-    /// The header fields of the request: `Content-Type` and `Content-Length`, as far as the mistake leaves them.
+    /// The header fields of the request: `Content-Type` and `Content-Length`, unless a mistake removes or changes them.
     public internal(set) var headerFields: HTTPFields
 
     /// The bytes of the body.
@@ -31,7 +31,7 @@ public struct TestForm: Sendable {
     /// Makes the request of a form.
     ///
     /// - Parameter form: The form.
-    /// - Throws: `FormError` if a file cannot be read; errors of its streams, unchanged.
+    /// - Throws: `FormError` if a file cannot be read; errors of the form's streams, unchanged.
     public init(_ form: MultipartForm) async throws {
         body = try await form.layout().data(maximumBytes: .max)
         boundary = form.boundary.value
@@ -46,11 +46,11 @@ public struct TestForm: Sendable {
         return Array((head + "\r\n").utf8) + body
     }
 
-    /// What the Doctor says of it.
+    /// The Doctor's explanation of the request.
     public var explanation: Explanation { Explanation(request: request) }
 
-    /// The body in chunks of odd sizes, the same in each run, as a network may deliver it: a receiver must not depend on
-    /// where they end.
+    /// The body in chunks of odd sizes, the same in each run, as a network may deliver it: a receiver must not depend
+    /// on where chunks end.
     ///
     /// - Parameter bytes: The maximum size of a chunk; at least 1. Defaults to 7, which cuts most delimiters.
     public func chunks(ofAtMost bytes: Int = 7) -> [Data] {
@@ -65,7 +65,7 @@ public struct TestForm: Sendable {
         return chunks
     }
 
-    /// The request whose connection breaks.
+    /// The same request, with a connection that breaks.
     ///
     /// - Parameter bytes: How many bytes of the body arrive. The `Content-Length` stays that of the whole body.
     public func cut(after bytes: Int) -> TestForm {
@@ -102,7 +102,7 @@ extension TestForm {
         case noLineBreakBeforeDelimiter
         /// The parts have no names.
         case noNames
-        /// The files have no filenames. A form without files stays as it is.
+        /// The files have no filenames. A form without files is not changed.
         case noFilenames
         /// The `Content-Length` is a byte more than the body has.
         case longContentLength
@@ -113,7 +113,7 @@ extension TestForm {
         /// A line of text follows the form.
         case epilogue
 
-        /// The problem that the Doctor reports, such as `missing-close-delimiter`, with what to write instead.
+        /// The code of the problem that the Doctor reports for the mistake, such as `missing-close-delimiter`.
         public var code: FormProblem.Code {
             switch self {
             case .noContentType: .missingContentType
@@ -135,8 +135,8 @@ extension TestForm {
         }
     }
 
-    /// The same request with a mistake. Its `Content-Length` is that of the body with the mistake, unless that is the
-    /// mistake.
+    /// The same request with a mistake. Its `Content-Length` matches the body with the mistake, unless the
+    /// `Content-Length` is the mistake.
     public func with(_ mistake: Mistake) -> TestForm {
         var form = self
         let delimiter = "--\(boundary)"
@@ -165,7 +165,7 @@ extension TestForm {
         return form
     }
 
-    /// Changes the delimiters and the headers of the parts, and leaves their contents as they are.
+    /// Changes the delimiters and the headers of the parts, but not the contents of the parts.
     private mutating func changeFraming(_ change: ([UInt8]) -> [UInt8]) {
         var changed: [UInt8] = []
         var position = 0
@@ -177,7 +177,7 @@ extension TestForm {
         body = Data(changed + change(Array(body[position...])))
     }
 
-    /// Removes a parameter in quotes.
+    /// Removes a quoted parameter from a header.
     private static func removing(_ parameter: String, of header: [UInt8]) -> [UInt8] {
         let start = Array("; \(parameter)=\"".utf8)
         guard let found = header.firstRange(of: start) else { return header }

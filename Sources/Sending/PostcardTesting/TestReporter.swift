@@ -5,7 +5,7 @@ import Testing
 import XCTest
 #endif
 
-/// A line of a test.
+/// A line of a test, at which failures are reported.
 package struct TestLocation: Sendable {
     let fileID: String
     let filePath: StaticString
@@ -18,10 +18,10 @@ package struct TestLocation: Sendable {
     }
 }
 
-/// Fails the test that runs, in Swift Testing or in XCTest.
+/// Fails the running test, in Swift Testing or in XCTest.
 ///
-/// A test's own task knows its test in Swift Testing, and a detached task of the app does not. So the reporter is made
-/// in the test, and remembers which framework runs it.
+/// In Swift Testing, a test's own task knows its test, but a detached task of the app does not. So the reporter is made
+/// in the test, and stores which framework runs the test.
 package struct TestReporter: Sendable {
     private let isSwiftTesting: Bool
 
@@ -31,7 +31,7 @@ package struct TestReporter: Sendable {
     ///
     /// - Parameters:
     ///   - message: What is wrong, and what to do.
-    ///   - location: The line that the failure is shown at; `nil` if no line of the test is to blame.
+    ///   - location: The line at which to show the failure; `nil` if no line of the test is the cause.
     package func fail(_ message: String, at location: TestLocation?) {
         #if canImport(Testing)
         if isSwiftTesting || Self.isInSwiftTesting {
@@ -61,7 +61,7 @@ package struct TestReporter: Sendable {
     }
 }
 
-/// Why the app's request got no answer from the test. No retry follows it.
+/// The error of a request that got no answer because the test has failed. The request is not retried.
 struct TestFailure: Error, CustomStringConvertible {
     let description: String
 }

@@ -3,7 +3,7 @@ public import PostcardClient
 import PostcardFoundation
 import Synchronization
 
-/// A server for an app's tests, without a network: it answers as the test says, and keeps what was sent.
+/// A server for an app's tests, without a network: it gives the answers of the test, and stores the requests.
 ///
 /// ```swift
 /// @Test func `adding a pet sends its name and two photos`() async throws {
@@ -13,18 +13,21 @@ import Synchronization
 ///     #expect(pet.id == "7")
 ///     let sent = try server.upload()
 ///     sent.expectText("name", "초코")
-///     sent.expectFile("petImage", at: 1, type: .jpeg, bytes: 1...20_000, hasLocation: false)
+///     for index in 0...1 {
+///         sent.expectFile("petImage", at: index, type: .jpeg, bytes: 1...20_000, hasLocation: false)
+///     }
 ///     sent.expectNothingElse()
 /// }
 /// ```
 ///
-/// The server is the transport of the app's own client, which does the rest: interceptors, retries, progress, redirects
-/// and errors. No socket is opened. Delays and progress take no real time; with a ``TestClock`` they follow that. A client
-/// whose transport wraps the server waits by the system's clock.
+/// The server is the transport of the app's own client. The client does everything else: interceptors, retries,
+/// progress, redirects and errors. No socket is opened. Delays and progress take no real time; with a ``TestClock``
+/// they follow that clock. If the client's transport wraps the server in another transport, the client uses the
+/// system's clock.
 ///
-/// A request more than the test has answers fails the test. So do answers that are left when the last reference to the
-/// server is gone, and uploads that the test has not looked at. An OPTIONS or a DELETE without a form takes no answer:
-/// the server responds that it has no limits, and that the upload is deleted.
+/// The test fails if there are more requests than answers. It also fails if answers are left when the last reference to
+/// the server is released, or if the test has not read the uploads. An OPTIONS or a DELETE without a form uses no
+/// answer of the test: the server responds that it has no limits, or that the upload is deleted.
 public final class TestServer: UploadTransport {
     private enum Answers {
         case inOrder([TestAnswer])
@@ -37,7 +40,7 @@ public final class TestServer: UploadTransport {
         var answers: Answers
         var uploads: [SentUpload] = []
         var isLookedAt = false
-        /// Whether a request had no answer, which was reported.
+        /// Whether there was a request without an answer, which was reported.
         var hasFailed = false
     }
 
@@ -47,14 +50,14 @@ public final class TestServer: UploadTransport {
     private let location: TestLocation
     package let time: UploadTime
 
-    /// Makes a server that answers requests in this order.
+    /// Makes a server that gives the answers in order, one for each request.
     ///
     /// - Parameters:
     ///   - answers: The answers.
-    ///   - clock: The clock that the client waits by. Defaults to `nil`: no wait takes time.
-    ///   - fileID: Where a failure is reported: the caller, unless you say otherwise.
-    ///   - filePath: As `fileID`.
-    ///   - line: As `fileID`.
+    ///   - clock: The clock for the client's waits. Defaults to `nil`: no wait takes time.
+    ///   - fileID: The location at which failures are reported. Defaults to the caller.
+    ///   - filePath: See `fileID`.
+    ///   - line: See `fileID`.
     public convenience init(
         _ answers: TestAnswer..., clock: TestClock? = nil,
         fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line
@@ -63,7 +66,7 @@ public final class TestServer: UploadTransport {
             .inOrder(answers), clock: clock, at: TestLocation(fileID: fileID, filePath: filePath, line: line))
     }
 
-    /// Makes a server whose answer depends on what was sent.
+    /// Makes a server whose answers depend on the requests.
     ///
     /// ```swift
     /// let server = TestServer { upload in
@@ -72,11 +75,12 @@ public final class TestServer: UploadTransport {
     /// ```
     ///
     /// - Parameters:
-    ///   - clock: The clock that the client waits by. Defaults to `nil`: no wait takes time.
-    ///   - answer: Called for each request, also for several at a time. An error that it throws is the upload's.
-    ///   - fileID: Where a failure is reported: the caller, unless you say otherwise.
-    ///   - filePath: As `fileID`.
-    ///   - line: As `fileID`.
+    ///   - clock: The clock for the client's waits. Defaults to `nil`: no wait takes time.
+    ///   - answer: Called for each request, also for several at a time. If the closure throws an error, the upload
+    ///     fails with that error.
+    ///   - fileID: The location at which failures are reported. Defaults to the caller.
+    ///   - filePath: See `fileID`.
+    ///   - line: See `fileID`.
     public convenience init(
         clock: TestClock? = nil,
         fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line,
@@ -92,7 +96,7 @@ public final class TestServer: UploadTransport {
         time = UploadTime(self.clock)
     }
 
-    /// A server to which nothing may be sent: any request fails the test that runs. Make it the default of the app's
+    /// A server that must not get any request: every request fails the running test. Make it the default of the app's
     /// dependencies in tests, so that no test uses the network by accident.
     public static let none = TestServer(
         .none, clock: nil, at: TestLocation(fileID: #fileID, filePath: #filePath, line: #line))
@@ -115,7 +119,7 @@ public final class TestServer: UploadTransport {
 
     private static func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
 
-    /// What was sent, each attempt by itself, in the order in which the requests began.
+    /// The requests that were sent, in the order in which they began. Each attempt is a separate element.
     public var uploads: [SentUpload] {
         state.withLock { state in
             state.isLookedAt = true
@@ -125,7 +129,7 @@ public final class TestServer: UploadTransport {
 
     /// The only request that was sent.
     ///
-    /// - Throws: An error that says what was sent, if that is not one request.
+    /// - Throws: An error that says what was sent, if there was not exactly one request.
     public func upload() throws -> SentUpload {
         let uploads = uploads
         guard uploads.count == 1, let upload = uploads.first else {
@@ -157,7 +161,7 @@ extension TestServer: TimedTransport {
         UploadResponse(status: status, headerFields: [:], body: Data())
     }
 
-    /// Keeps a request, and returns the answer to it.
+    /// Stores a request, and returns the answer for it.
     private func answer(to upload: SentUpload) async throws -> TestAnswer {
         let (upload, answer) = state.withLock { state -> (SentUpload, Answers?) in
             var upload = upload
@@ -173,7 +177,7 @@ extension TestServer: TimedTransport {
                 return (upload, .inOrder([answer]))
             case .made: return (upload, state.answers)
             case .none:
-                // It outlives the test.
+                // This server is used by later tests too.
                 state.uploads = []
             }
             state.hasFailed = true
@@ -202,7 +206,7 @@ extension TestServer: TimedTransport {
         )
     }
 
-    /// Receives the form at the speed of the answer, and answers.
+    /// Receives the form at the speed of the answer, and then gives the answer.
     private func answered(
         _ answer: TestAnswer, _ request: UploadRequest, _ upload: SentUpload,
         reporting report: @Sendable (TransportEvent) -> Void
@@ -238,7 +242,7 @@ extension TestServer: TimedTransport {
         }
     }
 
-    /// Reports bytes as sent, in steps that are always the same.
+    /// Reports bytes as sent, in the same steps in every run.
     private func receive(
         _ end: Int64, _ bytesPerSecond: Int?, reporting report: @Sendable (TransportEvent) -> Void
     ) async throws {

@@ -94,10 +94,10 @@ struct TerminalTests {
         let response = UploadResponse(status: .contentTooLarge, headerFields: [:], body: Data("413".utf8))
         let error = UploadError.refused(response, by: url).adding("It was the last attempt.")
         #expect(
-            error.message == "http://413.example/ responded with 413 Content Too Large: 413. It was the last attempt.")
+            error.message == "413.example:80 responded with 413 Content Too Large: 413. It was the last attempt.")
         #expect(
             CommandFailure(besidesResponse: error).description
-                == "http://413.example/ responded with 413 Content Too Large. It was the last attempt.")
+                == "413.example:80 responded with 413 Content Too Large. It was the last attempt.")
     }
 
     @Test func `what is not shown is not left out of the message`() async throws {

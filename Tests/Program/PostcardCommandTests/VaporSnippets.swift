@@ -91,6 +91,10 @@ private func respond(to request: Request, by receiver: FormReceiver) async -> Re
     for (name, value) in request.headers {
         if let name = HTTPField.Name(name) { head.headerFields.append(HTTPField(name: name, value: value)) }
     }
+    // Vapor stops the process if the body of a request without one is read.
+    if !head.headerFields.contains(.transferEncoding), !head.headerFields.contains(.contentLength) {
+        head.headerFields[.contentLength] = "0"
+    }
     let response = await receiver.respond(to: head, request.body, from: request.remoteAddress?.ipAddress)
     return Response(
         status: HTTPResponseStatus(statusCode: response.head.status.code),

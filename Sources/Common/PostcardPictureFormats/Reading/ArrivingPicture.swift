@@ -1,19 +1,19 @@
-/// Reads a picture whose bytes arrive in chunks of any size: where its format ends, and its EXIF.
+/// Reads a picture whose bytes arrive in chunks of any size, and finds the end of the picture and its EXIF.
 package struct ArrivingPicture: Sendable {
     /// The offset at which the format says that the picture ends, counted from the picture's start; `nil` before that
     /// offset is reached, and if the format's end cannot be determined.
     package private(set) var end: Int64?
-    /// The beginning of the EXIF's TIFF structure; empty if there is none before the pixels. In HEIC and AVIF it is
-    /// found if the directory of items comes first, as cameras write it.
+    /// The beginning of the EXIF's TIFF structure; empty if there is no EXIF before the pixels. In HEIC and AVIF, EXIF
+    /// is found if the directory of items comes first, as cameras write it.
     package private(set) var exif: [UInt8] = []
     /// The offset of the TIFF structure, counted from the picture's start.
     package private(set) var exifOffset: Int64 = 0
-    /// The offset of the first bytes that are no piece of the format; `nil` if there are none. Decoders of JPEG skip
-    /// such bytes.
+    /// The offset of the first bytes that belong to no piece of the format; `nil` if there are none. Decoders of JPEG
+    /// skip such bytes.
     package private(set) var firstStray: Int64?
     /// The offset of the first pixels of a JPEG.
     package private(set) var pixelsStart: Int64?
-    /// The end of the picture, or of the last piece so far if the format has no end.
+    /// The end of the picture, or the end of the last piece read so far if the format has no end.
     package var lastEnd: Int64? { end ?? (hasEnd ? nil : position - Int64(collected.count)) }
 
     private var container: PictureContainer?
@@ -21,51 +21,53 @@ package struct ArrivingPicture: Sendable {
     /// The bytes received so far of the current piece.
     private var collected: [UInt8] = []
     private var position: Int64 = 0
-    /// The place of EXIF in boxes behind their directory.
+    /// The place of the EXIF in a file of boxes, known from the directory of items before it.
     private var announcedEXIF: (offset: Int64, length: Int64)?
 
-    /// The length of the first piece of a GIF's pixels, and of the last one so far; `nil` in other blocks.
+    /// The lengths of the first piece of a GIF's pixels and of the last piece read so far. `dataLength` is `nil` in
+    /// other blocks.
     private var dataLength: Int64?
     private var lastDataLength: Int64 = 0
-    /// The bytes of a GIF from the first length on that is not that of the pieces before it.
+    /// The bytes of a GIF's data, from the first piece on whose length differs from the pieces before it.
     private var otherData: [UInt8] = []
-    /// The length of those.
+    /// The length that the pieces before ``otherData`` have.
     private var wholeLength = 0
 
     /// The last bytes before the current piece.
     private var lead: [UInt8] = []
     private var isHeaderInLead = false
-    /// Whether boxes with pictures or films are complete, and the current box is of no known type.
+    /// `isBehindMedia` says whether the boxes with pictures or films are complete. `isTrailer` says whether the current
+    /// box then has no known type.
     private var isBehindMedia = false, isTrailer = false
-    /// The end of a WebP's last chunk without the byte that makes its size even.
+    /// The end of a WebP's last chunk, without the padding byte that makes the chunk's size even.
     private var unpaddedEnd: Int64?
 
-    /// As much as a JPEG's segment holds.
+    /// The maximum number of bytes that are collected of a piece: the size of a JPEG's segment.
     private static let maximumPieceBytes: Int64 = 64 << 10
     private static let leadBytes = 16
-    /// Enough for three pieces of a GIF's pixels.
+    /// The maximum size of ``otherData``: enough for three pieces of a GIF's pixels.
     private static let otherDataBytes = 800
 
     private enum State {
         case collecting(Piece, count: Int)
         case passing(until: Int64, then: Piece, count: Int)
-        /// In a JPEG's compressed data, or in bytes that belong to no segment.
+        /// Inside a JPEG's compressed data, or in bytes that belong to no segment.
         case pixels(isBehindFF: Bool)
         case finished
     }
 
-    /// Bytes that are looked at together.
+    /// The kind of bytes that are collected before they are read.
     private enum Piece {
         case signature
-        /// What begins a segment, a chunk or a box.
+        /// The header of a segment, a chunk or a box.
         case header
-        /// The content of a piece with EXIF, and the offset of the next piece.
+        /// The content of a piece with EXIF. `next` is the offset of the next piece.
         case exif(next: Int64)
-        /// The directory of a HEIC's items, and the offset of the next piece.
+        /// The directory of a HEIC's items. `next` is the offset of the next piece.
         case items(next: Int64)
         /// The length of the next piece of a GIF's data.
         case dataLength
-        /// What is searched for the next marker, with nothing to collect before.
+        /// A JPEG's pixels, which are searched for the next marker. Nothing is collected before the search.
         case pixels
     }
 
@@ -73,7 +75,7 @@ package struct ArrivingPicture: Sendable {
 
     package var isJPEG: Bool { container == .jpeg }
 
-    /// Whether the format says where a picture ends: boxes do not.
+    /// Whether the format says where a picture ends. Boxes do not.
     package var hasEnd: Bool {
         switch container ?? PictureContainer(signature: collected[...]) {
         case .jpeg?, .png?, .webP?, .gif?: true
@@ -98,10 +100,10 @@ package struct ArrivingPicture: Sendable {
         }
     }
 
-    /// Whether what follows the boxes of a picture or a film begins as a box, and is none.
+    /// Whether the bytes after the boxes of a picture or a film begin like a box, but are none.
     package var endsInTrailer: Bool { if case .passing = state { isTrailer } else { false } }
 
-    /// How many bytes a picture that is cut lacks by the lengths in it; `nil` if they do not say.
+    /// How many bytes a picture that was cut off lacks, by the lengths in it; `nil` if the lengths do not say.
     ///
     /// - Parameter size: The number of bytes that arrived.
     package func missing(at size: Int64) -> Int64? {
@@ -110,8 +112,8 @@ package struct ArrivingPicture: Sendable {
         return target - size
     }
 
-    /// Whether the next piece begins a few bytes before the place where the lengths say so, as if some bytes before
-    /// it had been removed.
+    /// Whether the next piece begins a few bytes earlier than the lengths say, as if some bytes before it had been
+    /// removed.
     package var resumesEarlier: Bool {
         guard !isHeaderInLead, let first = otherData.first else { return isHeaderInLead }
         return [wholeLength, Int(first)].contains { length in
@@ -274,7 +276,7 @@ package struct ArrivingPicture: Sendable {
         pass(to: unit.content.lowerBound, then: .items(next: unit.next), count: length)
     }
 
-    /// The types of boxes that are not in another box.
+    /// The types of boxes at the top level of a file.
     private static let boxTypes: Set<String> = [
         "ftyp", "styp", "moov", "mdat", "meta", "free", "skip", "wide", "uuid", "moof", "mfra", "sidx", "ssix", "udta",
         "pdin", "emsg", "prft", "idat", "pnot", "mpvd",
@@ -285,7 +287,7 @@ package struct ArrivingPicture: Sendable {
         type.unicodeScalars.allSatisfy { (0x20..<0x7F).contains($0.value) || $0.value == 0xA9 }
     }
 
-    /// Passes over the rest of a piece, but for EXIF in it that was announced.
+    /// Skips the rest of a piece. EXIF inside it is collected if a directory of items announced it.
     private mutating func pass(before next: Int64) {
         guard let item = announcedEXIF, item.offset < next else { return pass(to: next, then: .header) }
         announcedEXIF = nil
@@ -303,7 +305,7 @@ package struct ArrivingPicture: Sendable {
         pass(to: target, then: piece, count: Int64(container?.headerBytes ?? 0))
     }
 
-    /// Passes over the bytes before an offset, and keeps those that were collected from that offset on.
+    /// Skips the bytes before an offset. Bytes from that offset on that are already collected are kept.
     private mutating func pass(to target: Int64, then piece: Piece, count: Int64) {
         let surplus = Int(clamping: max(position - target, 0))
         let count = Int(clamping: min(count, Self.maximumPieceBytes))

@@ -1,6 +1,6 @@
-/// Recognizes files by their first bytes: pictures, videos, and what else forms often contain.
+/// Recognizes files by their first bytes: pictures, videos, and other files that forms often contain.
 package enum FileSignature {
-    /// How many first bytes matter.
+    /// The number of first bytes that are needed to recognize a file.
     package static let bytesCount = 32
 
     /// The media type that a file's first bytes show; `nil` if they match no known format.
@@ -10,11 +10,11 @@ package enum FileSignature {
     }
 
     /// The brands of an ISO base media file (ISO/IEC 14496-12 §4.3), the major one first: HEIC, AVIF, MP4 and QuickTime
-    /// share the container and differ only in them.
+    /// share the container and differ only in their brands.
     private static func isoBrands(of start: [UInt8]) -> [String]? {
         guard start.count >= 12, start[4..<8].elementsEqual("ftyp".utf8) else { return nil }
         let end = start[..<4].bigEndian
-        // Between the first and the others there is a version.
+        // Between the first brand and the others there is a version.
         let others = stride(from: 16, through: start.count - 4, by: 4).filter { Int64($0) + 4 <= end }
         return ([8] + others).map { String(decoding: start[$0..<($0 + 4)], as: UTF8.self) }
     }
@@ -22,8 +22,8 @@ package enum FileSignature {
     private static func type(of brands: [String]) -> String {
         let major = brands.first.flatMap { typeByBrand[$0] }
         if let major, major != "image/heif" { return major }
-        // The major brand may say how a picture is stored, and another one how it is coded. Videos may have others of the
-        // brands of pictures.
+        // The major brand may say how a picture is stored, and another brand how it is coded. Videos may have some of
+        // the brands of pictures.
         let others = brands.dropFirst().filter { ["heic", "heix", "mif1", "avif"].contains($0) }
             .compactMap { typeByBrand[$0] }
         if let avif = others.first(where: { $0 == "image/avif" }) { return avif }
@@ -36,7 +36,7 @@ package enum FileSignature {
         "qt  ": "video/quicktime", "M4A ": "audio/mp4", "M4B ": "audio/mp4",
     ]
 
-    /// Bytes that a format has at a fixed place.
+    /// The bytes that identify a format, at fixed offsets.
     private struct Signature: Sendable {
         let type: String
         let bytes: [UInt8]

@@ -1,36 +1,37 @@
-/// The directory of the items in a HEIC or AVIF file: its `meta` box (ISO/IEC 14496-12 §8.11), or the beginning of it.
+/// The directory of the items in a HEIC or AVIF file: the file's `meta` box (ISO/IEC 14496-12 §8.11), or its beginning.
 package struct ItemDirectory {
-    /// Bytes in the file or in the directory's own data.
+    /// The place of an item's bytes, in the file or in the directory's own data.
     struct Location {
-        /// The place from which the offsets of an item's extents count.
+        /// The start from which the offsets of an item's extents are counted.
         enum Origin: Int64 {
             case file, itemData, item
         }
 
         let origin: Origin
         let isInFile: Bool
-        /// Each with the number of the item that it is in, for those that are in items.
+        /// The ranges of bytes that make up the item. If `origin` is `item`, `index` says in which of the item's
+        /// sources the range is, counted from 1.
         let extents: [(index: Int64, offset: Int64, length: Int64)]
     }
 
     enum Kind: Equatable {
         case exif, xmp, jpeg, other
-        /// XMP that is compressed.
+        /// Compressed XMP.
         case encodedXMP
     }
 
-    /// The items whose type is known here.
+    /// The items whose type is EXIF or another known type.
     private(set) var items: [(number: Int64, kind: Kind)] = []
     private(set) var locations: [Int64: Location] = [:]
     /// The range of the directory's own data, counted from the start of the box's content.
     private(set) var itemData: Range<Int64>?
-    /// The items that an item's extents are in.
+    /// By item number: the items that contain the item's extents.
     private(set) var sources: [Int64: [Int64]] = [:]
 
-    /// What is wrong with the directory, and where; `nil` if it was read to its end.
+    /// The fault in the directory and its index; `nil` if the directory was read to its end.
     private(set) var fault: BlockFault?
 
-    /// - Parameter meta: The box's content.
+    /// - Parameter meta: The content of the `meta` box.
     package init(meta: [UInt8]) {
         do {
             // Version and flags come first.
@@ -49,7 +50,7 @@ package struct ItemDirectory {
         }
     }
 
-    /// The offset and length of the item with the EXIF; `nil` if there is none, or it has several pieces.
+    /// The offset and length of the item with the EXIF; `nil` if there is no such item, or it has several pieces.
     package var exif: (offset: Int64, length: Int64)? {
         guard let item = items.first(where: { $0.kind == .exif }), let location = locations[item.number],
             location.origin == .file, let extent = location.extents.first, extent.length > 0
@@ -84,7 +85,7 @@ package struct ItemDirectory {
             try reader.skip(3)
             let number = try reader.number(version < 3 ? 2 : 4)
             try reader.skip(2)
-            // The first versions had media types alone.
+            // The first versions of the entry contain only media types.
             let type = version < 2 ? ArraySlice("mime".utf8) : try reader.bytes(4)
             items.append((number, Self.kind(type, &reader)))
         }
@@ -128,7 +129,7 @@ package struct ItemDirectory {
                 let (offset, isTooFar) = try reader.number(offsetSize).addingReportingOverflow(base)
                 guard !isTooFar else { throw BlockFault(at: reader.position, "an item is too far away") }
                 extents.append((index, offset, try reader.number(lengthSize)))
-                // Nothing would be read for such a one, however many there are.
+                // Such an extent would be read without consuming bytes, however many there are.
                 if indexSize + offsetSize + lengthSize == 0 { break }
             }
             guard let origin = Location.Origin(rawValue: method) else {
@@ -152,7 +153,7 @@ package struct ItemDirectory {
     }
 }
 
-/// Reads numbers whose first byte is the greatest, one after the other.
+/// Reads big-endian numbers, one after the other.
 private struct NumberReader {
     private var bytes: ArraySlice<UInt8>
 
@@ -165,7 +166,7 @@ private struct NumberReader {
     var rest: Int { bytes.count }
     var isAtEnd: Bool { bytes.isEmpty }
 
-    /// The number in the next bytes, of which there may be none, and at most eight. It is not negative.
+    /// Reads a number of zero to eight bytes, which is never negative.
     mutating func number(_ count: Int64) throws(BlockFault) -> Int64 {
         let found = try bytes(count)
         guard count < 8 || count == 8 && found.first.map({ $0 < 0x80 }) == true else {
@@ -187,7 +188,7 @@ private struct NumberReader {
         _ = try bytes(count)
     }
 
-    /// The bytes up to the next zero, which is read too.
+    /// The text up to the next zero byte. The zero byte is read too.
     mutating func text() -> String {
         let text = bytes.prefix { $0 != 0 }
         bytes = bytes.dropFirst(text.count + 1)

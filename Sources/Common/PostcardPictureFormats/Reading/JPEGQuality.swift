@@ -1,12 +1,13 @@
 /// The quality of a JPEG as libjpeg counts it, from 1 to 100, estimated from its quantization tables.
 ///
-/// Each encoder has its own scale, and the file does not say which number was asked for. Its tables say how coarse its
-/// steps are. For each quality libjpeg scales the example tables of the standard (ITU-T T.81 Annex K.1) by a factor.
+/// Each encoder has its own scale, and the file does not say which quality was asked for. Its quantization tables say
+/// how coarse the steps are. For each quality, libjpeg scales the example tables of the standard (ITU-T T.81 Annex K.1)
+/// by a factor.
 package enum JPEGQuality {
-    /// The quality of a picture.
+    /// The estimated quality of a JPEG.
     ///
     /// - Parameter jpeg: The file, or its beginning up to its pixels.
-    /// - Returns: `nil` if it is no JPEG, has no quantization table for its first component, or is lossless.
+    /// - Returns: `nil` if the file is no JPEG, has no quantization table for its first component, or is lossless.
     package static func estimate(of jpeg: some RandomAccessCollection<UInt8>) -> Int? {
         var tables: [UInt8: [Int]] = [:]
         var components: [UInt8] = []
@@ -14,7 +15,7 @@ package enum JPEGQuality {
         var offset: Int64 = 2
         walk: while true {
             let header = Array(jpeg.dropFirst(Int(clamping: offset)).prefix(16))
-            // It may end before its pixels.
+            // The file may end before its pixels.
             if header.isEmpty { break }
             guard case .unit(let unit) = PictureContainer.jpeg.unit(header[...], at: offset, end: Int64(jpeg.count))
             else { return nil }
@@ -37,7 +38,7 @@ package enum JPEGQuality {
 
     private static func at(_ index: Int, _ bytes: some Collection<UInt8>) -> UInt8 { bytes.dropFirst(index).first ?? 0 }
 
-    /// ITU-T T.81 §B.2.4.1: tables of 64 values in 8 or 16 bits, each after its precision and its number.
+    /// Reads quantization tables (ITU-T T.81 §B.2.4.1): each has a precision, a number, and 64 values of 8 or 16 bits.
     private static func read(_ content: some Collection<UInt8>, into tables: inout [UInt8: [Int]]) {
         var rest = Array(content)[...]
         while let head = rest.first {
@@ -56,10 +57,10 @@ package enum JPEGQuality {
 
     // MARK: - libjpeg's scale
 
-    /// The quality at which libjpeg's tables are as coarse.
+    /// The quality at which libjpeg's tables are as coarse as these.
     ///
-    /// Two measures are compared: the sum of all steps, and that of four of them, which ImageMagick chose. They agree
-    /// for libjpeg's own tables. For tables of another shape the lower quality counts.
+    /// Two measures are compared: the sum of all steps, and the sum of the four steps that ImageMagick chose. Both give
+    /// the same quality for libjpeg's own tables. For tables of another shape the lower quality counts.
     static func estimate(_ luminance: [Int], _ chrominance: [Int]?) -> Int {
         let found = measures(luminance, chrominance)
         let index = scale.firstIndex { both in
@@ -75,7 +76,7 @@ package enum JPEGQuality {
         return (sum, sample)
     }
 
-    /// The measures of libjpeg's tables at each quality from 1 to 100, for grey and for color pictures.
+    /// The measures of libjpeg's tables at each quality from 1 to 100, for gray and for color pictures.
     private static let scale = (1...100).map {
         quality -> (grey: (sum: Int, sample: Int), color: (sum: Int, sample: Int)) in
         let (luminance, chrominance) = tables(quality: quality)
@@ -96,7 +97,7 @@ package enum JPEGQuality {
         return diagonal % 2 == 0 ? places.reversed() : places
     }
 
-    /// ITU-T T.81 table K.1.
+    /// The example table for luminance: ITU-T T.81 table K.1.
     private static let luminance = [
         16, 11, 10, 16, 24, 40, 51, 61,
         12, 12, 14, 19, 26, 58, 60, 55,
@@ -108,7 +109,7 @@ package enum JPEGQuality {
         72, 92, 95, 98, 112, 100, 103, 99,
     ]
 
-    /// ITU-T T.81 table K.2.
+    /// The example table for chrominance: ITU-T T.81 table K.2.
     private static let chrominance = [
         17, 18, 24, 47, 99, 99, 99, 99,
         18, 21, 26, 66, 99, 99, 99, 99,

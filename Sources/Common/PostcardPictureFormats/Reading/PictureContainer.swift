@@ -1,15 +1,15 @@
 /// The formats of picture files, and the pieces that the files consist of.
 ///
-/// All readers of pictures use this type, so that they agree on malformed files. Each reader reads the bytes of a
-/// piece's header as it can, from a file or as they arrive, and asks what the piece is and where the next one begins.
+/// All readers of pictures use this type, so that they agree on malformed files. A reader gets the bytes of a piece's
+/// header, from a file or as they arrive, and asks this type what the piece is and where the next piece begins.
 package enum PictureContainer: Sendable {
-    /// ITU-T T.81 Annex B.
+    /// JPEG: ITU-T T.81 Annex B.
     case jpeg
-    /// W3C PNG 3rd edition §5.
+    /// PNG: W3C PNG 3rd edition §5.
     case png
-    /// RFC 9649 §2.
+    /// WebP: RFC 9649 §2.
     case webP
-    /// GIF89a Specification.
+    /// GIF: GIF89a Specification.
     case gif
     /// HEIC, AVIF, MP4 and QuickTime: ISO/IEC 14496-12 §4.2, QuickTime File Format Specification.
     case boxes
@@ -21,7 +21,7 @@ package enum PictureContainer: Sendable {
     static let exifMark = Array("Exif\0\0".utf8)
 
     /// - Parameter start: The first bytes of a file. Three are enough for a JPEG.
-    /// - Returns: `nil` for other files. Boxes count only if the first one is a `ftyp`.
+    /// - Returns: `nil` for files of other formats. Boxes count only if the first one is a `ftyp`.
     package init?(signature start: ArraySlice<UInt8>) {
         let behind4 = start.dropFirst(4)
         if start.starts(with: [0xFF, 0xD8, 0xFF]) {
@@ -52,19 +52,20 @@ package enum PictureContainer: Sendable {
         }
     }
 
-    /// The offset at which a file ends by its first bytes, which only WebP says. A file may be longer or shorter.
+    /// The offset at which the file ends according to its first bytes, which only WebP states. The file may be longer
+    /// or shorter.
     package func statedEnd(_ start: ArraySlice<UInt8>) -> Int64? {
         self == .webP ? 8 + start.dropFirst(4).prefix(4).littleEndian : nil
     }
 
-    /// The number of bytes before the TIFF structure in a piece with EXIF; `nil` if the piece is something else.
+    /// The number of bytes before the TIFF structure in a piece with EXIF; `nil` if the piece has no EXIF.
     ///
     /// - Parameter piece: The content of a JPEG's APP1, of a PNG's or a WebP's chunk, or of an item in boxes.
     package func exifPrefix(of piece: ArraySlice<UInt8>) -> Int? {
         switch self {
         case .jpeg, .gif: piece.starts(with: Self.exifMark) ? Self.exifMark.count : nil
         case .png, .webP: piece.starts(with: Self.exifMark) ? Self.exifMark.count : 0
-        // The first four bytes are the number of other bytes before it (ISO/IEC 23008-12 Annex A).
+        // The first four bytes are the number of other bytes before the structure (ISO/IEC 23008-12 Annex A).
         case .boxes: piece.count < 4 ? nil : Int(exactly: 4 + piece.prefix(4).bigEndian)
         }
     }
@@ -75,20 +76,21 @@ package struct PictureUnit {
     package enum Kind: Equatable {
         /// A segment of a JPEG, by its marker.
         case segment(UInt8)
-        /// A marker of a JPEG without a segment, or a byte that fills.
+        /// A JPEG marker without a segment, or a fill byte.
         case marker
         /// Bytes between the segments of a JPEG that belong to none. Decoders skip them.
         case stray
-        /// A chunk or a box, by its type. That of a box has a character for each byte.
+        /// A chunk or a box, by its type. The type of a box has one character for each byte.
         case named(String)
-        /// A block of a GIF, by its first byte. Its data follows in pieces of up to 255 bytes.
+        /// A block of a GIF, by its first byte. The block's data follows in pieces of up to 255 bytes.
         case block(UInt8)
     }
 
     package let kind: Kind
-    /// The range of the content in the file; empty for a block of a GIF, whose data begins there.
+    /// The range of the content in the file. Empty for a block of a GIF: the block's data begins there.
     package let content: Range<Int64>
-    /// The offset of the next piece. In a JPEG, pixels may come before the next piece.
+    /// The offset from which to look for the next piece. In a JPEG, the pixels may begin there, and the next piece follows
+    /// them.
     package let next: Int64
     /// Whether the format says that the picture ends here.
     package let isLast: Bool
@@ -102,16 +104,17 @@ package struct PictureUnit {
 }
 
 extension PictureContainer {
-    /// What the header of a piece says.
+    /// The result of reading the header of a piece.
     package enum Header {
         case unit(PictureUnit)
-        /// The header has at least this many bytes.
+        /// More bytes are needed: the header has at least this many.
         case needs(Int)
-        /// No piece begins like this, or it does not fit before the end. The reason is the end of a sentence.
+        /// No piece begins like this, or the piece extends beyond the end. The text is the reason, as the end of a
+        /// sentence.
         case malformed(String)
     }
 
-    /// The number of bytes from which the header of most pieces is known.
+    /// The number of bytes that is enough to read the header of most pieces.
     package var headerBytes: Int {
         switch self {
         case .jpeg: 2
@@ -123,9 +126,9 @@ extension PictureContainer {
     /// Reads the header of a piece.
     ///
     /// - Parameters:
-    ///   - header: The bytes from the piece's start on. They may be more than its header.
+    ///   - header: The bytes from the piece's start on. There may be more bytes than the header has.
     ///   - offset: The offset of the piece.
-    ///   - end: The end offset of what contains the piece, if that is known.
+    ///   - end: The end offset of the file or piece that contains the piece, if that is known.
     package func unit(_ header: ArraySlice<UInt8>, at offset: Int64, end: Int64 = .max) -> Header {
         guard header.count >= headerBytes else { return .needs(headerBytes) }
         switch self {
@@ -168,7 +171,7 @@ extension PictureContainer {
         }
         let type = String(decoding: header.dropFirst(4).prefix(4), as: UTF8.self)
         let content = (offset + 8)..<(offset + 8 + count)
-        // A checksum follows.
+        // A checksum follows the content.
         return .unit(PictureUnit(.named(type), content, next: content.upperBound + 4, isLast: type == "IEND"))
     }
 
@@ -188,11 +191,11 @@ extension PictureContainer {
         }
         switch header.first {
         case 0x3B?: return block(0x3B, dataAt: 1, isLast: true)
-        // After its kind.
+        // The data is behind the kind of extension.
         case 0x21?: return header.count < 2 ? .needs(2) : block(0x21, dataAt: 2)
         case 0x2C?:
             guard header.count >= 10 else { return .needs(10) }
-            // After the colors, the size of the codes.
+            // The data is behind the colors and the size of the codes.
             return block(0x2C, dataAt: 11 + colorTableBytes(header[header.startIndex + 9]))
         default: return .malformed("a block of the GIF was expected here")
         }
@@ -223,11 +226,12 @@ extension PictureContainer {
 }
 
 extension PictureContainer {
-    /// Finds the next marker in the pixels of a JPEG, which are zero bytes behind each FF, and markers of restarts.
+    /// Finds the next marker in the pixels of a JPEG. A zero byte behind an FF, and the markers of restarts, are
+    /// pixels.
     ///
     /// - Parameters:
     ///   - bytes: The next bytes of the pixels.
-    ///   - isBehindFF: Whether the byte before them is an FF; changed to whether their last byte is one.
+    ///   - isBehindFF: Whether the byte before `bytes` is an FF; changed to whether their last byte is an FF.
     /// - Returns: The index of the byte behind the marker's FF; `nil` if there is no marker.
     static func marker(
         in bytes: UnsafeRawBufferPointer, from start: Int, isBehindFF: inout Bool
@@ -237,7 +241,7 @@ extension PictureContainer {
             if isBehindFF {
                 let code = bytes[index]
                 isBehindFF = code == 0xFF
-                // As in decoders, an FF behind an FF only fills.
+                // As in decoders, an FF behind an FF is a fill byte.
                 if code != 0, code != 0xFF, code & 0xF8 != 0xD0 { return index }
             } else {
                 index = bytes.firstIndex(of: 0xFF, from: index)
@@ -250,7 +254,7 @@ extension PictureContainer {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The index of the next such byte, or the end if there is none.
+    /// The index of the next byte with a value, or the end if there is none.
     package func firstIndex(of byte: UInt8, from start: Int) -> Int {
         guard let baseAddress else { return count }
         let wanted = SIMD16<UInt8>(repeating: byte)
@@ -266,12 +270,12 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// What is wrong with a file.
+/// A fault in a file that keeps it from being read.
 package struct PictureFault: Error {
-    /// The offset at which it was found, in bytes from the start of the file.
+    /// The offset at which the fault was found, in bytes from the start of the file.
     package let offset: Int64
 
-    /// What was found, as the end of a sentence.
+    /// The fault, as the end of a sentence.
     let finding: String
 
     /// The error of reading the file, if that failed.
@@ -283,11 +287,11 @@ package struct PictureFault: Error {
         self.underlyingError = underlyingError
     }
 
-    /// What was found and where, as the end of a sentence.
+    /// The fault and its offset, as the end of a sentence.
     package var reason: String { "\(finding), at byte \(offset)" }
 }
 
-/// What is wrong with a piece of metadata in memory.
+/// A fault in a piece of metadata that is held in memory.
 struct BlockFault: Error {
     /// The index of the fault, counted from the start of the piece.
     let index: Int

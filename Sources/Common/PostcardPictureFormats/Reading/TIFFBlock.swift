@@ -3,7 +3,7 @@ struct TIFFByteOrder {
     private let isLittleEndian: Bool
 
     /// - Parameter header: The first bytes of the structure.
-    /// - Returns: `nil` if no such structure begins with these bytes.
+    /// - Returns: `nil` if these bytes do not begin a TIFF structure.
     init?(header: some Collection<UInt8>) {
         isLittleEndian = header.starts(with: [0x49, 0x49, 0x2A, 0])
         guard isLittleEndian || header.starts(with: [0x4D, 0x4D, 0, 0x2A]) else { return nil }
@@ -23,21 +23,21 @@ package struct TIFFBlock {
     let bytes: [UInt8]
     let order: TIFFByteOrder
 
-    /// - Returns: `nil` if the bytes do not begin as such a structure does.
+    /// - Returns: `nil` if the bytes do not begin like a TIFF structure.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count >= 8, let order = TIFFByteOrder(header: bytes) else { return nil }
         self.bytes = bytes
         self.order = order
     }
 
-    /// A number of up to four bytes; `nil` if it is not within the bytes.
+    /// A number of up to four bytes; `nil` if the offset is outside of the structure.
     func number(at offset: Int64, bytes count: Int) -> Int64? {
         guard offset >= 0, offset <= Int64(bytes.count - count) else { return nil }
         let start = Int(clamping: offset)
         return order.number(bytes[start..<(start + count)])
     }
 
-    /// The offset of the entry with a tag in a directory; `nil` if the directory has none.
+    /// The offset of a directory's entry with a tag; `nil` if the directory has no such entry.
     func entry(tag: Int64, in directory: Int64) -> Int64? {
         guard let count = number(at: directory, bytes: 2) else { return nil }
         return (0..<count).lazy.map { directory + 2 + 12 * $0 }.first { number(at: $0, bytes: 2) == tag }
@@ -52,7 +52,7 @@ package struct TIFFBlock {
         return entry
     }
 
-    /// The orientation of the picture, from 1 to 8; `nil` if it is missing or another number.
+    /// The orientation of the picture, from 1 to 8; `nil` if it is missing or invalid.
     package var orientation: Int64? {
         guard let first = number(at: 4, bytes: 4), let entry = entry(tag: 0x0112, in: first),
             number(at: entry + 2, bytes: 2) == 3, let value = number(at: entry + 8, bytes: 2), (1...8).contains(value)
@@ -62,7 +62,7 @@ package struct TIFFBlock {
 }
 
 extension Collection<UInt8> {
-    /// The number whose first byte is the greatest. Up to seven bytes, so that it is never negative.
+    /// The bytes as a big-endian number. At most seven bytes, so that the number is never negative.
     var bigEndian: Int64 { reduce(0) { $0 << 8 | Int64($1) } }
 
     var littleEndian: Int64 { reversed().bigEndian }

@@ -1,7 +1,8 @@
-/// The files of boxes: HEIC, AVIF, MP4 and QuickTime (ISO/IEC 14496-12 §4.2, QuickTime File Format Specification).
+/// Files that consist of boxes: HEIC, AVIF, MP4 and QuickTime (ISO/IEC 14496-12 §4.2, QuickTime File Format
+/// Specification).
 extension MetadataScan {
     struct Box {
-        /// Four characters, each a byte.
+        /// The type of the box: four characters, one for each byte.
         let type: String
         let start: Int64
         let content: Range<Int64>
@@ -9,22 +10,22 @@ extension MetadataScan {
         var whole: Range<Int64> { start..<content.upperBound }
     }
 
-    /// What a file of boxes says, put together.
+    /// What was found in a file of boxes: its data, and the places of its metadata.
     struct BoxFile {
-        /// The offset of the file, from which the offsets in its tracks count.
+        /// The offset of the file, from which the offsets in its tracks are counted.
         let start: Int64
         /// The ranges of the boxes that hold pixels, sound and the metadata of pictures.
         var data: [Range<Int64>] = []
         var hasFragments = false
-        /// The directories of pictures.
+        /// The directories of the items of pictures.
         var itemDirectories: [Box] = []
-        /// The contents of tracks that have to go.
+        /// The data of tracks that must be removed.
         var chunks: [(range: Range<Int64>, removed: RemovedContent)] = []
         var hasTracksToClear = false
     }
 
-    /// Whether a file begins with a box of these formats. Not Canon's raw pictures and JPEG 2000, where boxes that are
-    /// metadata elsewhere are needed for decoding.
+    /// Whether a file begins with a box of these formats. Canon's raw pictures and JPEG 2000 do not count: they need
+    /// boxes for decoding that are metadata in other formats.
     static func isMovie(_ start: [UInt8]) -> Bool {
         let others = ["ftypcrx ", "ftypjp2 ", "ftypjpx ", "ftypjpm ", "ftypmjp2", "ftypjxl "]
         if others.contains(where: { start.dropFirst(4).starts(with: $0.utf8) }) { return false }
@@ -33,8 +34,8 @@ extension MetadataScan {
     }
 
     /// - Parameters:
-    ///   - range: The file, or that part of a picture in which there is a video.
-    ///   - depth: How many pictures and videos it is in.
+    ///   - range: The range of the file, or of the part of a picture that is a video.
+    ///   - depth: How many pictures and videos contain the file.
     mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
         var file = BoxFile(start: range.lowerBound)
         for box in try boxes(in: range) {
@@ -56,7 +57,7 @@ extension MetadataScan {
                 // The video of a motion photo, and Samsung's directory of what belongs to the picture.
                 try scanTrailer(box.content, depth: depth)
             case "free", "skip", "wide":
-                // Editors leave there what was before.
+                // Editors leave old content there.
                 clear(box.content, .unused)
             case "uuid":
                 try scanUUID(box)
@@ -85,8 +86,8 @@ extension MetadataScan {
         "ftyp", "styp", "pdin", "mfra", "sidx", "ssix", "prft", "pnot", "emsg", "ctab", "junk", "etyp",
     ]
 
-    /// The boxes that players need inside of those of a movie. Any other says nothing about pictures and sound, and may
-    /// say where it was taken.
+    /// By type: the boxes inside a movie's box that players need. Any other box has nothing to do with pictures and
+    /// sound, and may reveal where the movie was taken.
     private static let boxesOfMovie: [String: Set<String>] = [
         "moov": [
             "mvhd", "iods", "mvex", "pssh", "ctab", "clip", "ainf", "rmra", "prfl", "pdin", "trgr", "grpl",
@@ -100,7 +101,7 @@ extension MetadataScan {
 
     // MARK: - Boxes
 
-    /// The boxes of a range, whose headers have to fit.
+    /// The boxes in a range. Throws if a box does not fit in the range.
     mutating func boxes(in range: Range<Int64>) throws(PictureFault) -> [Box] {
         var boxes: [Box] = []
         var offset = range.lowerBound
@@ -119,8 +120,8 @@ extension MetadataScan {
         return boxes
     }
 
-    /// The end offset of the boxes that a file consists of. Another file begins with its own type, whose offsets count
-    /// from there. Films are also sent in pieces that each begin with a type.
+    /// The end offset of the boxes that belong to one file. A second file in the range begins with a type box of its
+    /// own, and its offsets count from there. Films are also sent in fragments that each begin with a type box.
     mutating func endOfBoxes(in range: Range<Int64>, isBehindPicture: Bool) throws(PictureFault) -> Int64 {
         var offset = range.lowerBound
         var isMovie = false
@@ -130,7 +131,7 @@ extension MetadataScan {
             guard type.utf8.count == 4, type.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { break }
             guard case .unit(let unit) = PictureContainer.boxes.unit(header[...], at: offset, end: range.upperBound)
             else {
-                // One that is cut off is reported when it is read.
+                // A box that is cut off is reported when it is read.
                 return Self.topLevelBoxes.contains(type) || Self.readBoxes.contains(type) ? range.upperBound : offset
             }
             if type == "ftyp", offset > range.lowerBound, isBehindPicture || !isMovie { break }
@@ -150,7 +151,7 @@ extension MetadataScan {
         clear(box.content, kind)
     }
 
-    /// The boxes in a metadata box: after a version and flags in ISO files, directly in QuickTime.
+    /// The boxes inside a `meta` box. They begin behind a version and flags in ISO files, and at once in QuickTime.
     mutating func boxes(inMeta box: Box) throws(PictureFault) -> [Box] {
         let count = box.content.upperBound - box.content.lowerBound
         let start = try bytes(at: box.content.lowerBound, upTo: Int(clamping: min(8, count)))
@@ -176,7 +177,7 @@ extension MetadataScan {
                 try scanUserData(child, &file, depth: depth + 1)
             case "meta":
                 try scanMeta(child, &file, depth: depth + 1)
-            // Those in a fragment say how it is encrypted.
+            // Boxes of this type in a fragment say how it is encrypted.
             case "uuid" where box.type == "moov" || box.type == "trak":
                 try scanUUID(child)
             case "free", "skip":
@@ -191,7 +192,7 @@ extension MetadataScan {
         }
     }
 
-    /// Behind a version and flags: when it was made and changed.
+    /// Clears the times at which a movie was made and changed, behind the box's version and flags.
     private mutating func clearTimes(_ box: Box) throws(PictureFault) {
         let size: Int64 = try bytes(at: box.content.lowerBound, count: 1)[0] == 1 ? 16 : 8
         guard box.content.upperBound - box.content.lowerBound >= 4 + size else { return }
@@ -220,8 +221,8 @@ extension MetadataScan {
         }
     }
 
-    /// User data and items that stay: titles, comments, copyright, times, the program, the camera's model, how it is
-    /// shown, and what belongs to music. What is unknown is removed.
+    /// The types of user data and items that are kept: titles, comments, copyright, times, the program, the camera's
+    /// model, how the video is shown, and details of music. Unknown types are removed.
     private static let harmlessUserData: Set<String> = [
         "\u{A9}nam", "\u{A9}cmt", "\u{A9}cpy", "\u{A9}day", "\u{A9}des", "\u{A9}inf", "\u{A9}fmt", "\u{A9}req",
         "\u{A9}swr", "\u{A9}too", "\u{A9}enc", "\u{A9}mak", "\u{A9}mod", "\u{A9}key", "\u{A9}alb", "\u{A9}gen",
@@ -254,7 +255,7 @@ extension MetadataScan {
         }
     }
 
-    /// An item: its type is the number of a key, or its name.
+    /// Removes an item if its type, or the key that its type numbers, is sensitive.
     private mutating func scanItem(_ item: Box, sensitiveKeys: [Int64: RemovedContent]?) throws(PictureFault) {
         guard let sensitiveKeys else {
             if item.type != "free", !Self.harmlessUserData.contains(item.type) {
@@ -266,12 +267,12 @@ extension MetadataScan {
         if let kind = sensitiveKeys[number] { wipe(item, kind) }
     }
 
-    /// The numbers of the keys that name something that must be removed.
+    /// The numbers of the keys that must be removed, with what each key reveals.
     private mutating func sensitiveKeys(_ box: Box) throws(PictureFault) -> [Int64: RemovedContent] {
         guard box.content.upperBound - box.content.lowerBound >= 8 else { return [:] }
         var numbers: [Int64: RemovedContent] = [:]
         var number: Int64 = 1
-        // Behind a version, flags and their number they are written as boxes are.
+        // Behind a version, flags and the number of keys, the keys are written like boxes.
         for key in try boxes(in: (box.content.lowerBound + 8)..<box.content.upperBound) {
             let name = try block([key.content])
             numbers[number] = SensitiveName.kind(of: name[...])
@@ -283,7 +284,7 @@ extension MetadataScan {
     private static let xmpUUID: [UInt8] = [
         0xBE, 0x7A, 0xCF, 0xCB, 0x97, 0xA9, 0x42, 0xE8, 0x9C, 0x71, 0x99, 0x94, 0x91, 0xE3, 0xAF, 0xAC,
     ]
-    /// Says in RDF how a video that shows all directions is projected.
+    /// The identifier of the box that says in RDF how a spherical video is projected.
     private static let sphericalUUID: [UInt8] = [
         0xFF, 0xCC, 0x82, 0x63, 0xF8, 0x55, 0x4A, 0x93, 0x88, 0x14, 0x58, 0x7A, 0x02, 0x52, 0x1F, 0xDD,
     ]
@@ -300,6 +301,6 @@ extension MetadataScan {
 }
 
 extension Range<Int64> {
-    /// Whether all of another range is in this one.
+    /// Whether this range contains all of another range.
     func contains(_ other: Range<Int64>) -> Bool { lowerBound <= other.lowerBound && other.upperBound <= upperBound }
 }

@@ -1,7 +1,7 @@
-/// PNG (W3C PNG 3rd edition §5) and WebP (RFC 9649 §2): chunks one after the other.
+/// PNG (W3C PNG 3rd edition §5) and WebP (RFC 9649 §2), which are sequences of chunks.
 extension MetadataScan {
-    /// Chunks that affect how the picture looks, its timing and its size. Those whose name begins with a capital are
-    /// always needed.
+    /// Chunks that affect how the picture looks, its timing and its size. Chunks whose name begins with a capital are
+    /// needed too.
     private static let pngChunks: Set<String> = [
         "tRNS", "cHRM", "gAMA", "iCCP", "sBIT", "sRGB", "cICP", "mDCV", "mDCv", "cLLI", "cLLi", "bKGD", "hIST", "pHYs",
         "sPLT", "acTL", "fcTL", "fdAT", "iDOT", "gdAT",
@@ -15,8 +15,8 @@ extension MetadataScan {
             let header = try bytes(at: offset, count: 8)
             let unit = try unit(of: .png, header, at: offset, end: length)
             if unit.kind == .named("IDAT"), header == last {
-                // Nothing is between the chunks of the picture, of which there may be thousands of one size: if one is
-                // found further on, those before it are skipped.
+                // There is nothing between the chunks of the picture, of which there may be thousands of one size: if a
+                // chunk is found further on, the chunks before it are skipped.
                 let target = offset + leap * (unit.next - offset)
                 let isThere = try target < length - 12 ? bytes(at: target, upTo: 8) == header : false
                 leap = isThere ? leap * 2 : max(leap / 2, 1)
@@ -31,7 +31,7 @@ extension MetadataScan {
             offset = unit.next
             if unit.isLast { break }
         }
-        // Behind the end programs have left what a picture was before it was cropped.
+        // Behind the end, some programs leave what a picture was before it was cropped.
         if offset < length { clear(offset..<length, .trailer) }
     }
 
@@ -54,12 +54,12 @@ extension MetadataScan {
         case "iTXt" where removal == .location:
             try scanInternationalText(content)
         default:
-            // Compressed texts too: what they say is not known here.
+            // Compressed texts are removed too: their content is not known here.
             wipePNGChunk(content, .unknown)
         }
     }
 
-    /// What the keyword of a text, of up to 79 bytes, says that must be removed.
+    /// The kind of sensitive content that the keyword of a text chunk names. A keyword has up to 79 bytes.
     private mutating func kind(ofTextIn content: Range<Int64>) throws(PictureFault) -> RemovedContent? {
         let start = try bytes(
             at: content.lowerBound, upTo: Int(clamping: min(80, content.upperBound - content.lowerBound)))
@@ -67,7 +67,8 @@ extension MetadataScan {
         return SensitiveName.kind(of: start[..<end])
     }
 
-    /// A text in UTF-8 after its keyword, two bytes on compression, its language, and the translated keyword.
+    /// Reads a text chunk in UTF-8: a keyword, two bytes on compression, the language, the translated keyword, and the
+    /// text.
     private mutating func scanInternationalText(_ content: Range<Int64>) throws(PictureFault) {
         let keyword = Array("XML:com.adobe.xmp\0".utf8)
         let count = content.upperBound - content.lowerBound
@@ -79,7 +80,7 @@ extension MetadataScan {
             if let kind { wipePNGChunk(content, kind) }
             return
         }
-        // The language and the translated keyword end with a zero each.
+        // The language and the translated keyword each end with a zero.
         let texts = start.dropFirst(keyword.count + 2)
         guard start.count > keyword.count, start[keyword.count] == 0, let language = texts.firstIndex(of: 0),
             let translated = start[(language + 1)...].firstIndex(of: 0)
@@ -94,7 +95,7 @@ extension MetadataScan {
         }
     }
 
-    /// Rewrites a chunk's content, and its checksum if the content has changed.
+    /// Rewrites the content of a chunk, and the chunk's checksum if the content has changed.
     private mutating func rewritePNGChunk(
         _ type: String, _ content: Range<Int64>, by rewriting: BlockRewriting
     ) throws(PictureFault) {
@@ -112,11 +113,11 @@ extension MetadataScan {
         if let checksum { write(checksum.bytes, at: content.upperBound, []) }
     }
 
-    /// Turns a chunk into one without meaning: ancillary, private, and safe to copy.
+    /// Gives a chunk a type without meaning, which is ancillary, private and safe to copy, and clears the content.
     private mutating func wipePNGChunk(_ content: Range<Int64>, _ kind: RemovedContent) {
         let type = Array("fiLl".utf8)
         write(type, at: content.lowerBound - 4, kind)
-        // Zeros do not change a checksum of zero: the first bytes bring it to zero, so the rest may be long.
+        // Zeros do not change a checksum of zero: once the first bytes bring it to zero, the rest may be long.
         var checksum = CRC32()
         checksum.read(type)
         let count = Int(clamping: min(content.upperBound - content.lowerBound, 4))
@@ -167,7 +168,7 @@ extension MetadataScan {
         }
     }
 
-    /// XMP that is a separate piece.
+    /// Rewrites XMP that is a piece of its own.
     mutating func rewriteXMP(_ extents: [Range<Int64>]) throws(PictureFault) {
         let removal = removal
         try rewrite(extents) { block, removed throws(BlockFault) in
@@ -180,7 +181,7 @@ extension MetadataScan {
 // MARK: - GIF
 
 extension MetadataScan {
-    /// GIF (GIF89a Specification): blocks, whose data has pieces of up to 255 bytes.
+    /// Reads a GIF (GIF89a Specification): blocks, whose data has pieces of up to 255 bytes.
     mutating func scanGIF() throws(PictureFault) {
         var offset = PictureContainer.gif.firstOffset(try bytes(at: 0, count: 13)[...])
         while true {
@@ -203,7 +204,7 @@ extension MetadataScan {
         let end = try end(ofPiecesAt: data)
         func isOne(of names: String...) -> Bool { names.contains { application.elementsEqual($0.utf8) } }
         if isApplication, isOne(of: "XMP DataXMP"), end - data > 258 {
-            // XMP is not in pieces: the bytes after it lead a reader that reads its letters as lengths to the end.
+            // XMP is not in pieces: the bytes after it lead a reader that takes its letters for lengths to the end.
             let trailer: [UInt8] = [1] + (0...255).map { 255 - $0 } + [0]
             guard try bytes(at: end - 258, count: 258) == trailer else {
                 throw PictureFault(at: offset, "the XMP of the GIF does not end as it has to")
@@ -259,10 +260,10 @@ private struct CRC32 {
         for byte in bytes { register = Self.table[Int(UInt8(truncatingIfNeeded: register) ^ byte)] ^ register >> 8 }
     }
 
-    /// The checksum as it is written.
+    /// The four bytes of the checksum in the file.
     var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: ~register >> (24 - 8 * $0)) } }
 
-    /// The bytes that make the register zero.
+    /// The four bytes that make the register zero.
     var registerBytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: register >> (8 * $0)) } }
 
     private static let table: [UInt32] = (0..<256).map { index in

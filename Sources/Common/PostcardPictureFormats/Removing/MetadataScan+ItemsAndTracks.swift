@@ -1,12 +1,12 @@
-/// The metadata of a HEIC or AVIF picture, which is in items.
+/// The metadata of HEIC and AVIF pictures, which is stored in items.
 extension MetadataScan {
-    /// Rewrites the metadata that the items of a picture hold.
+    /// Rewrites the metadata in the items of a picture.
     ///
     /// - Parameters:
-    ///   - box: Their directory.
-    ///   - file: What their places count from.
-    ///   - data: The ranges that they must be in, so that none overlaps what describes it.
-    ///   - depth: How many pictures and videos the picture is in.
+    ///   - box: The directory of the items.
+    ///   - file: The file's range. The offsets of items count from its start.
+    ///   - data: The ranges that items must be in, so that no item overlaps the boxes that describe it.
+    ///   - depth: How many pictures and videos contain the picture.
     mutating func scanItems(
         _ box: Box, in file: Range<Int64>, data: [Range<Int64>], depth: Int
     ) throws(PictureFault) {
@@ -38,7 +38,8 @@ extension MetadataScan {
         }
     }
 
-    /// EXIF after four bytes with the number of other bytes before it (ISO/IEC 23008-12 Annex A).
+    /// Rewrites an item with EXIF, which follows four bytes with the number of other bytes before it (ISO/IEC 23008-12
+    /// Annex A).
     private mutating func rewriteItem(EXIF extents: [Range<Int64>], _ box: Box) throws(PictureFault) {
         let inheritance = inheritance
         try rewrite(extents) { block, removed throws(BlockFault) in
@@ -79,7 +80,7 @@ extension MetadataScan {
                 let whole: [Range<Int64>] = [base..<(base + itemData.upperBound - itemData.lowerBound)]
                 extents += try Self.slice(whole, extent.offset, extent.length, fault)
             case .item:
-                // Without a number it is the first.
+                // An extent without an index is in the first source.
                 let index = Int(clamping: max(extent.index, 1) - 1)
                 guard let sources = directory.sources[item], index < sources.count else { throw fault }
                 let source = try self.extents(of: sources[index], directory, box, file, data, depth: depth + 1)
@@ -90,7 +91,7 @@ extension MetadataScan {
         return extents
     }
 
-    /// A range of bytes that are in several places; all from the offset if the length is 0.
+    /// A part of the bytes in several ranges. A length of 0 means all bytes from the offset on.
     private static func slice(
         _ extents: [Range<Int64>], _ offset: Int64, _ length: Int64, _ fault: PictureFault
     ) throws(PictureFault) -> [Range<Int64>] {
@@ -113,7 +114,7 @@ extension MetadataScan {
 
 /// The tracks of videos (ISO/IEC 14496-12 §8.3).
 extension MetadataScan {
-    /// Finds what a track of positions has in the data: cameras write them there second by second.
+    /// Finds the data of a track that must be removed: cameras write positions there second by second.
     mutating func scanTrack(_ track: Box, _ file: inout BoxFile) throws(PictureFault) {
         guard let media = try boxes(in: track.content).first(where: { $0.type == "mdia" }) else { return }
         let inMedia = try boxes(in: media.content)
@@ -147,13 +148,13 @@ extension MetadataScan {
         file.chunks += chunks.map { ($0, removed) }
     }
 
-    /// What a track of metadata may hold that must be removed; `nil` if nothing. Apple's name what they hold; others are
-    /// positions, or what only the camera's maker knows.
+    /// The kind of sensitive content in a metadata track; `nil` if the track may stay. Apple's tracks name what they
+    /// hold; other tracks are positions, or data that only the camera's maker understands.
     private mutating func kind(ofMetadata entries: Box) throws(PictureFault) -> RemovedContent? {
         guard entries.content.upperBound - entries.content.lowerBound > 8 else { return .unknown }
         for entry in try boxes(in: (entries.content.lowerBound + 8)..<entries.content.upperBound) {
             guard entry.type == "mebx" else { return .unknown }
-            // It names its keys in words.
+            // This entry names its keys in words.
             if let kind = SensitiveName.kind(of: try block([entry.content])[...]) { return kind }
         }
         return nil
@@ -167,7 +168,8 @@ extension MetadataScan {
 
     /// The ranges of a track's chunks (ISO/IEC 14496-12 §8.7).
     ///
-    /// - Parameter start: The offset of the file, from which theirs count: a video in a picture begins behind its start.
+    /// - Parameter start: The offset of the file, from which the chunks' offsets count. A video in a picture begins
+    ///   behind the picture's start.
     private mutating func chunks(
         of tables: [Box], from start: Int64, at place: Int64
     ) throws(PictureFault) -> [Range<Int64>] {

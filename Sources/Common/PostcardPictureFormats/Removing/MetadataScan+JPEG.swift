@@ -1,12 +1,12 @@
-/// JPEG (ITU-T T.81 Annex B), and the further pictures that a directory names (CIPA DC-007).
+/// JPEG (ITU-T T.81 Annex B), and the further pictures that a JPEG's directory of pictures lists (CIPA DC-007).
 extension MetadataScan {
-    /// What a picture's segments say, put together.
+    /// The metadata found in a picture's segments.
     private struct JPEGSegments {
-        /// Each EXIF. A long one continues in further segments.
+        /// The ranges of each EXIF. A long EXIF continues in further segments.
         var exif: [[Range<Int64>]] = []
-        /// The resources of Photoshop, which may also continue in further segments.
+        /// The ranges of Photoshop's resources. Long resources continue in further segments.
         var photoshop: [Range<Int64>] = []
-        /// XMP that had no room in one segment, by its identifier.
+        /// By identifier: the pieces of XMP that was too long for one segment.
         var extendedXMP: [[UInt8]: [(offset: Int64, range: Range<Int64>)]] = [:]
         /// The directory of the pictures in the file.
         var pictures: Range<Int64>?
@@ -17,17 +17,17 @@ extension MetadataScan {
     private static let photoshopMark = Array("Photoshop 3.0\0".utf8)
     private static let picturesMark = Array("MPF\0".utf8)
 
-    /// - Parameter range: The picture and all that follows it.
+    /// - Parameter range: The picture and everything behind it.
     mutating func scanJPEG(_ range: Range<Int64>, depth: Int = 0) throws(PictureFault) {
         let end = try scanPicture(range, depth: depth)
         try scanTrailer(end..<range.upperBound, depth: depth)
     }
 
-    /// Reads a picture to its end. Its pixels are read too, because nothing else says where it ends and whether
-    /// something follows.
+    /// Reads a picture to its end. The pixels are read too: nothing else shows where the picture ends and whether other
+    /// bytes follow.
     ///
-    /// - Parameter range: The picture and all that may belong to it.
-    /// - Returns: The offset behind the picture and those that its directory names.
+    /// - Parameter range: The picture and all bytes that may belong to it.
+    /// - Returns: The offset behind the picture and the further pictures that its directory lists.
     mutating func scanPicture(_ range: Range<Int64>, depth: Int) throws(PictureFault) -> Int64 {
         guard depth <= Limit.depth else {
             throw PictureFault(at: range.lowerBound, "more than \(Limit.depth) pictures are in one another")
@@ -40,7 +40,7 @@ extension MetadataScan {
         try scanSegments(&segments, from: &offset, in: range)
         try rewrite(segments)
         guard let directory = segments.pictures else { return offset }
-        // The first is the picture itself.
+        // The first picture is this one itself.
         let others = try pictures(listedIn: directory, from: range.lowerBound).dropFirst()
         for picture in others.sorted(by: { $0.lowerBound < $1.lowerBound }) where !picture.isEmpty {
             guard picture.lowerBound >= offset, picture.upperBound <= range.upperBound else {
@@ -55,7 +55,7 @@ extension MetadataScan {
         return offset
     }
 
-    /// Walks from segment to segment, to the picture's end.
+    /// Reads the segments one after the other, to the picture's end.
     private mutating func scanSegments(
         _ segments: inout JPEGSegments, from offset: inout Int64, in range: Range<Int64>
     ) throws(PictureFault) {
@@ -125,7 +125,8 @@ extension MetadataScan {
                 wipe(content, .other)
             }
         case 0xE1 where removal == .location && start.starts(with: Self.extendedXMPMark):
-            // An identifier of 32 bytes, and two numbers of four: the length of all, and where this piece begins.
+            // An identifier of 32 bytes, and two numbers of four: the length of the whole XMP, and the offset of this
+            // piece.
             let fixed = Self.extendedXMPMark.count + 40
             let head = try bytes(at: content.lowerBound, count: fixed)
             let range = (content.lowerBound + Int64(fixed))..<max(content.upperBound, content.lowerBound + Int64(fixed))
@@ -146,7 +147,7 @@ extension MetadataScan {
         }
     }
 
-    /// Whether a segment for applications holds nothing that must be removed.
+    /// Whether an application segment holds nothing that must be removed.
     private func isHarmless(_ marker: UInt8, _ start: [UInt8]) -> Bool {
         func begins(_ marks: String...) -> Bool { marks.contains { start.starts(with: $0.utf8) } }
         return switch (removal, marker) {
@@ -163,7 +164,7 @@ extension MetadataScan {
         }
     }
 
-    /// Turns a segment into one without meaning.
+    /// Gives a segment a type without meaning, and clears its content.
     private mutating func wipe(_ content: Range<Int64>, _ kind: RemovedContent) {
         write([0xEF], at: content.lowerBound - 3, kind)
         clear(content, kind)
@@ -187,7 +188,7 @@ extension MetadataScan {
         }
     }
 
-    /// EXIF from its TIFF structure on.
+    /// Rewrites EXIF, from its TIFF structure on.
     mutating func rewriteEXIF(_ extents: [Range<Int64>]) throws(PictureFault) {
         let inheritance = inheritance
         try rewrite(extents) { block, removed throws(BlockFault) in
@@ -195,7 +196,7 @@ extension MetadataScan {
         }
     }
 
-    /// The ranges of a file's pictures. The first picture is the one with the directory.
+    /// The ranges of the pictures that a directory lists. The first picture is the one that has the directory.
     private mutating func pictures(
         listedIn directory: Range<Int64>, from start: Int64
     ) throws(PictureFault) -> [Range<Int64>] {
@@ -220,8 +221,8 @@ extension MetadataScan {
     }
 }
 
-/// Photoshop's image resources, which contain IPTC records and XMP among much else (Adobe Photoshop File Formats
-/// Specification, "Image Resource Blocks").
+/// Photoshop's image resources, which contain IPTC records and XMP among much other content (Adobe Photoshop File
+/// Formats Specification, "Image Resource Blocks").
 enum PhotoshopResources {
     static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
         var result = bytes
@@ -235,7 +236,7 @@ enum PhotoshopResources {
                 throw BlockFault(at: index, "a resource of Photoshop was expected here")
             }
             let identifier = rest.dropFirst(4).prefix(2).bigEndian
-            // A name, its length before it, and then the data: all with an even number of bytes.
+            // A name with its length, and then the data: both padded to an even number of bytes.
             let size = index + 6 + (Int(bytes[index + 6]) + 2) / 2 * 2
             guard size + 4 <= bytes.count else { throw BlockFault(at: index, "a resource of Photoshop is cut off") }
             let count = bytes[size..<(size + 4)].bigEndian
@@ -253,21 +254,21 @@ enum PhotoshopResources {
             }
             index = min(data.upperBound + data.count % 2, bytes.count)
         }
-        // That of the IPTC records, which are now others.
+        // The digest of the IPTC records no longer matches, because the records have changed.
         if let digest, result != bytes { result.replaceSubrange(digest, with: repeatElement(0, count: digest.count)) }
         return result
     }
 
     private static let signatures = ["8BIM", "MeSa", "PHUT", "AgHg", "DCSR"]
 
-    /// The new data of the same length; `nil` if it stays.
+    /// The replacement for a resource's data, of the same length; `nil` if the data stays.
     private static func rewritten(
         _ identifier: Int64, _ data: [UInt8], _ removed: inout RemovedContent
     ) throws(BlockFault) -> [UInt8]? {
         switch identifier {
         case 0x0404: return try IPTCRecords.withoutLocation(data, &removed)
         case 0x0424: return try XMPPacket.withoutLocation(data, &removed)
-        // EXIF again, in two versions.
+        // EXIF, in two versions.
         case 0x0422, 0x0423:
             if data.contains(where: { $0 != 0 }) { removed.insert(.other) }
             return [UInt8](repeating: 0, count: data.count)
@@ -276,7 +277,7 @@ enum PhotoshopResources {
     }
 }
 
-/// IPTC's records of a picture (IPTC-NAA Information Interchange Model 4.2).
+/// The IPTC records of a picture (IPTC-NAA Information Interchange Model 4.2).
 enum IPTCRecords {
     static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
         // Some programs write them into a TIFF as numbers of four bytes, the last byte first.
@@ -288,7 +289,7 @@ enum IPTCRecords {
 
     private static func swapped(_ bytes: [UInt8]) -> [UInt8] { bytes.indices.map { bytes[$0 ^ 3] } }
 
-    /// Moves what stays to the front and fills the rest with zeros, as other programs do.
+    /// Moves the records that are kept to the front and fills the rest with zeros, as other programs do.
     private static func rewritten(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
         var kept: [UInt8] = []
         var index = 0
@@ -302,7 +303,7 @@ enum IPTCRecords {
             var header = 5
             var count = rest.dropFirst(3).prefix(2).bigEndian
             if count & 0x8000 != 0 {
-                // A longer one: its length has as many bytes as these two say.
+                // A longer record: its length has as many bytes as these two say.
                 let size = Int(clamping: count & 0x7FFF)
                 guard size <= 4, rest.count >= 5 + size else {
                     throw BlockFault(at: index, "an IPTC record has a length that cannot be read")
@@ -320,8 +321,8 @@ enum IPTCRecords {
         return kept + [UInt8](repeating: 0, count: bytes.count - kept.count)
     }
 
-    /// Of the record for applications: locations of the content, by-line and its title, city, sublocation, state,
-    /// country's code and name, credit, source, contact, writer.
+    /// The sensitive datasets of the application record: locations of the content, by-line and its title, city,
+    /// sublocation, state, country's code and name, credit, source, contact, writer.
     private static let kinds: [UInt8: RemovedContent] = [
         26: .places, 27: .places, 80: .names, 85: .names, 90: .places, 92: .places, 95: .places, 100: .places,
         101: .places, 110: .names, 115: .names, 118: .names, 122: .names,

@@ -1,10 +1,11 @@
-/// TIFF (TIFF 6.0 §2), in which DNG (DNG 1.7) and EXIF (Exif 3.0 §4.5) are written: directories, which name their
-/// values and one another by offsets.
+/// TIFF (TIFF 6.0 §2), in which DNG (DNG 1.7) and EXIF (Exif 3.0 §4.5) are written. A TIFF structure has directories,
+/// whose entries name values and other directories by their offsets.
 ///
-/// A directory is written again without the entries that must be removed. What is kept stays at its place, and other
-/// bytes become zero. This removes values even if their entry is not understood, and remains that editors leave.
+/// A directory is written again without the entries that must be removed. Everything that is kept stays at its place,
+/// and all other bytes become zero. That also removes values whose entries are not understood, and remains that editors
+/// leave.
 extension MetadataScan {
-    /// What a TIFF structure is.
+    /// The use of a TIFF structure.
     enum TIFFUse {
         /// A file with pixels.
         case picture
@@ -12,9 +13,9 @@ extension MetadataScan {
         case exif
     }
 
-    /// What a directory describes.
+    /// The kind of content that a directory describes.
     private enum TIFFDirectory {
-        /// A page of the file. The directory names that of the next page.
+        /// A page of the file. The directory of a page names the directory of the next page.
         case page
         case other
     }
@@ -35,19 +36,19 @@ extension MetadataScan {
         while next != 0 { next = try scanDirectory(at: next, .page, namedAt: 4, &tiff) }
         if use == .picture, tiff.hasSensorPixels, !tiff.isDNG { throw tiff.rawPicture }
         let unnamed = try tiff.unnamedRanges(of: length)
-        // What removed entries name was noted with them.
+        // The values that removed entries name were noted with the entries.
         for range in unnamed.removed { clear(range, []) }
         for range in unnamed.remains { clear(range, .unused) }
     }
 
     // MARK: - Directories
 
-    /// Rewrites a directory and what it names.
+    /// Rewrites a directory and the values that it names.
     ///
     /// - Parameters:
-    ///   - place: Where the directory is named.
-    ///   - depth: How many directories it is in.
-    /// - Returns: The offset of the next one; 0 if there is none.
+    ///   - place: The offset at which the directory is named.
+    ///   - depth: How many directories contain the directory.
+    /// - Returns: The offset of the next directory; 0 if there is none.
     private mutating func scanDirectory(
         at offset: Int64, _ kind: TIFFDirectory, namedAt place: Int64, depth: Int = 0, _ tiff: inout TIFFScan
     ) throws(PictureFault) -> Int64 {
@@ -55,7 +56,7 @@ extension MetadataScan {
             throw PictureFault(at: place, "the directories of \(tiff.name) are nested too deeply")
         }
         let table = try readDirectory(at: offset, namedAt: place, &tiff)
-        // One that names itself or an earlier one would never end.
+        // A directory that names itself or an earlier one would never end.
         guard tiff.directories.insert(offset).inserted else {
             throw PictureFault(at: offset, "the directories of \(tiff.name) overlap or name one another")
         }
@@ -93,7 +94,7 @@ extension MetadataScan {
             throw PictureFault(at: place, "\(tiff.name) has too many entries")
         }
         let table = try bytes(at: offset, upTo: 2 + 12 * Int(clamping: count) + 4)
-        // A file may become shorter meanwhile.
+        // A file may have become shorter in the meantime.
         guard table.count >= 2 + 12 * Int(clamping: count) else {
             throw PictureFault(at: offset, "the file ends in the middle of its structure")
         }
@@ -102,12 +103,12 @@ extension MetadataScan {
             return TIFFEntry(table[start..<(start + 12)], at: offset + Int64(start), tiff.order)
         }
         let end = 2 + 12 * entries.count
-        // Some programs write none at the end of the file.
+        // Some programs do not write the next offset at the end of the file.
         guard table.count == end + 4 else { return (Array(table[..<end]), entries, nil) }
         return (table, entries, tiff.order.number(table[end...]))
     }
 
-    /// Rewrites what an entry names. False if the entry has to go.
+    /// Rewrites the value that an entry names. Returns `false` if the entry must be removed.
     private mutating func scan(
         _ entry: TIFFEntry, depth: Int, _ tiff: inout TIFFScan, _ removed: inout RemovedContent
     ) throws(PictureFault) -> Bool {
@@ -132,7 +133,7 @@ extension MetadataScan {
             for directory in directories {
                 _ = try scanDirectory(at: directory, .other, namedAt: place, depth: depth + 1, &tiff)
             }
-        // Metadata of four bytes says nothing.
+        // Four bytes are too few for metadata.
         case _ where entry.isInline:
             break
         case 0x02BC:
@@ -156,7 +157,7 @@ extension MetadataScan {
         return AppleNote.isOne(try bytes(at: entry.value.lowerBound, upTo: AppleNote.headerBytes))
     }
 
-    /// Some cameras write a directory for the position without a position.
+    /// The kind of content in a GPS directory. Some cameras write the directory without a position.
     private mutating func kindOfPosition(
         _ entry: TIFFEntry, _ order: TIFFByteOrder
     ) throws(PictureFault) -> RemovedContent {
@@ -168,7 +169,7 @@ extension MetadataScan {
         return tags.allSatisfy { $0 == 0 || (7...18).contains($0) || $0 == 29 || $0 == 30 } ? .other : .position
     }
 
-    /// Notes what a removed entry names, and the directories below it, however damaged they are.
+    /// Notes the values that a removed entry names, and the directories below it, even if they are damaged.
     private mutating func forget(_ entry: TIFFEntry, depth: Int = 0, _ tiff: inout TIFFScan) throws(PictureFault) {
         if !entry.isInline { tiff.removed.append(entry.value) }
         guard entry.namesDirectories, depth < Limit.depth, entry.count <= 16 else { return }
@@ -183,21 +184,21 @@ extension MetadataScan {
         }
     }
 
-    /// Rewrites metadata in a format of its own.
+    /// Rewrites the value of an entry that is metadata in another format.
     private mutating func rewrite(
         _ entry: TIFFEntry, _ tiff: inout TIFFScan, by rewriting: BlockRewriting
     ) throws(PictureFault) {
         guard entry.value.upperBound <= length else {
             throw PictureFault(at: entry.value.lowerBound, "\(tiff.name) names metadata outside of itself")
         }
-        // Pages of one file may share it.
+        // Pages of one file may share the metadata.
         if tiff.metadata[entry.value] == entry.tag { return }
         tiff.metadata[entry.value] = entry.tag
         try rewrite([entry.value], by: rewriting)
         tiff.written.append(entry.value)
     }
 
-    /// The numbers of a value, such as the offsets of strips; none if they are not in the file.
+    /// The numbers of an entry's value, such as the offsets of strips; empty if they are not in the file.
     private mutating func numbers(of entry: TIFFEntry, _ order: TIFFByteOrder) throws(PictureFault) -> [Int64] {
         guard let size = entry.numberBytes, entry.value.upperBound <= length else { return [] }
         guard entry.count <= Limit.units else {
@@ -230,7 +231,7 @@ extension MetadataScan {
                 try keep(pieces, &tiff)
                 continue
             }
-            // The rest would be taken for what editors leave.
+            // The rest would be taken for remains of an editor.
             let isEmpty = pieces.contains { $0.isEmpty && $0.lowerBound != 0 }
             guard !starts.isEmpty, starts.count == counts.count, !isEmpty,
                 entries.allSatisfy({ !(0x0207...0x0209).contains($0.tag) }),
@@ -238,7 +239,7 @@ extension MetadataScan {
             else {
                 throw PictureFault(at: starts.first ?? 0, "the TIFF does not say where its pixels end")
             }
-            // A preview is a JPEG in one piece, with segments of its own. JPEGs in pieces are pixels only.
+            // A preview is a JPEG in one piece, with segments of its own. JPEGs in several pieces have only pixels.
             if pieces.count == 1, [6, 7, 34892].contains(compression),
                 try bytes(at: pieces[0].lowerBound, upTo: 2) == [0xFF, 0xD8]
             {
@@ -256,7 +257,8 @@ extension MetadataScan {
         }
     }
 
-    /// Whether strips have all the bytes of their picture, if it is not compressed. Some programs write too few.
+    /// Whether the strips are long enough for their picture, if the picture is not compressed. Some programs write too
+    /// few bytes.
     private static func areEnough(_ counts: [Int64], for values: [Int64: [Int64]], _ compression: Int64) -> Bool {
         // The samples of YCbCr may be fewer than the pixels.
         guard compression == 1, values[0x0106]?.first != 6, let width = values[0x0100]?.first,
@@ -282,20 +284,22 @@ extension MetadataScan {
     }
 }
 
-/// The MakerNote of Apple's cameras: a directory like those of TIFF, whose offsets count from the start of the note.
+/// The MakerNote of Apple's cameras: a directory like those of TIFF. Its offsets count from the start of the note.
 enum AppleNote {
     private static let mark = Array("Apple iOS\0".utf8)
-    /// The mark, a version, and the order of bytes.
+    /// The number of bytes before the directory: the mark, a version, and the order of bytes.
     static let headerBytes = mark.count + 4
 
     static func isOne(_ start: [UInt8]) -> Bool {
         start.starts(with: mark) && start.dropFirst(mark.count + 2).elementsEqual("MM".utf8)
     }
 
-    /// The version, what names the video of a Live Photo and its frame, and how bright the picture is to be shown.
+    /// The tags that are kept: the version, what names the video of a Live Photo and its frame, and how bright the
+    /// picture is to be shown.
     private static let kept: Set<Int64> = [0x0001, 0x0011, 0x0017, 0x0021, 0x0030]
 
-    /// The note with what is kept at its place, and zeros elsewhere. Nothing is left of a note that is damaged.
+    /// The note with only the kept entries and values, each at its place, and zeros elsewhere. Nothing is kept of a
+    /// damaged note.
     static func withoutLocation(_ note: [UInt8], _ removed: inout RemovedContent) -> [UInt8] {
         var result = [UInt8](repeating: 0, count: note.count)
         defer { if result != note { removed.insert(.makerNote) } }
@@ -311,7 +315,7 @@ enum AppleNote {
             let entry = TIFFEntry(note[place..<(place + 12)], at: Int64(place), order)
             guard kept.contains(entry.tag), entry.value.upperBound <= Int64(note.count) else { continue }
             let value = Int(clamping: entry.value.lowerBound)..<Int(clamping: entry.value.upperBound)
-            // Not one that is in the directory itself.
+            // A value must not be in the directory itself.
             guard entry.isInline || value.lowerBound >= start + 12 * count else { continue }
             entries += entry.bytes
             if !entry.isInline { result.replaceSubrange(value, with: note[value]) }

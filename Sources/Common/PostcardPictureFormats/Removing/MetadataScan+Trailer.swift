@@ -1,9 +1,10 @@
-/// What follows the end of a picture: further pictures, the video of a motion photo, Samsung's directory of what belongs
-/// to the picture, or anything. Pictures and videos stay, without their own metadata, and the rest is overwritten.
+/// The bytes behind the end of a picture: further pictures, the video of a motion photo, Samsung's directory of blocks
+/// that belong to the picture, or anything else. Pictures and videos stay, without their own metadata, and the rest is
+/// overwritten.
 extension MetadataScan {
     /// - Parameters:
     ///   - range: Bytes that may have any number of pictures and videos in any order.
-    ///   - depth: How many pictures and videos the bytes are in.
+    ///   - depth: How many pictures and videos contain the bytes.
     mutating func scanTrailer(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
         guard !range.isEmpty else { return }
         guard removal == .location, let directory = try samsungDirectory(in: range) else {
@@ -18,7 +19,7 @@ extension MetadataScan {
         try scanPieces(in: offset..<directory.range.lowerBound, depth: depth)
         clear(directory.listEnd..<(directory.range.upperBound - 8), .unknown)
         let rest = directory.range.upperBound..<range.upperBound
-        // Where the sound of "Sound & Shot" is.
+        // The offset of the sound of "Sound & Shot".
         let end = try bytes(at: rest.lowerBound, upTo: Int(clamping: min(32, rest.upperBound - rest.lowerBound)))
         if end.count == 30, end.starts(with: "QDIO".utf8), end.dropFirst(24).elementsEqual("QDIOBS".utf8) { return }
         try scanPieces(in: rest, depth: depth)
@@ -74,9 +75,9 @@ extension MetadataScan {
         }
     }
 
-    /// The next picture or video.
+    /// Finds the next picture or video.
     ///
-    /// - Returns: Its offset, and whether others than zeros are before it.
+    /// - Returns: Its kind and offset, and whether bytes other than zeros are before it.
     private mutating func piece(
         from start: Int64, to end: Int64
     ) throws(PictureFault) -> (piece: Piece, start: Int64, isSearched: Bool)? {
@@ -88,7 +89,7 @@ extension MetadataScan {
                 return (piece, offset + Int64(index), isSearched)
             }
             isSearched = isSearched || chunk.contains { $0 != 0 }
-            // The first bytes of one may be the last ones here.
+            // The first bytes of a picture may be the last bytes of this chunk.
             if chunk.count < 16 || offset + Int64(chunk.count) >= end { return nil }
             offset += Int64(chunk.count) - 11
         }
@@ -129,7 +130,7 @@ extension MetadataScan {
         {
             return .picture
         }
-        // The first box is short, and names the kind of the file.
+        // The first box is short, and names the kind of file.
         let isVideo =
             chunk[index] == 0 && chunk[index + 1] == 0 && index + 12 <= chunk.count
             && chunk[(index + 4)..<(index + 8)].elementsEqual("ftyp".utf8)
@@ -141,10 +142,10 @@ extension MetadataScan {
 // MARK: - Samsung
 
 extension MetadataScan {
-    /// What Samsung's directory lists, in the order of the file.
+    /// The blocks that Samsung's directory lists, in the order of the file.
     private struct SamsungDirectory {
         let range: Range<Int64>
-        /// The offset behind the list of its blocks.
+        /// The offset behind the list of blocks.
         let listEnd: Int64
         let blocks: [SamsungBlock]
     }
@@ -154,8 +155,9 @@ extension MetadataScan {
         let range: Range<Int64>
     }
 
-    /// Finds the directory near the end of a range, as ExifTool reads it: "SEFH", a version, the number of blocks, their
-    /// types, how far before the directory they begin, and their lengths; then its own length, and "SEFT".
+    /// Finds the directory near the end of a range, in the layout that ExifTool reads: "SEFH", a version and the number
+    /// of blocks; for each block a type, how far before the directory it begins, and its length; then the directory's
+    /// own length, and "SEFT".
     private mutating func samsungDirectory(in range: Range<Int64>) throws(PictureFault) -> SamsungDirectory? {
         let start = max(range.lowerBound, range.upperBound - (64 << 10))
         let tail = try pixelBytes(at: start, upTo: Int(clamping: range.upperBound - start))
@@ -167,7 +169,7 @@ extension MetadataScan {
                 if length >= 12, first >= 0, tail[first...].starts(with: "SEFH".utf8) {
                     let directory = Self.samsungDirectory(
                         tail[first..<end], at: start + Int64(first), behind: range.lowerBound)
-                    // In a video it is in a box, which is read with the video.
+                    // In a video the directory is in a box, which is read with the video.
                     let box = (directory.blocks.first?.range ?? directory.range).lowerBound - 4
                     let isInBox = try box < range.lowerBound ? false : bytes(at: box, upTo: 4) == Array("sefd".utf8)
                     return isInBox ? nil : directory
@@ -194,7 +196,7 @@ extension MetadataScan {
             blocks: blocks.sorted { $0.range.lowerBound < $1.range.lowerBound })
     }
 
-    /// A block has its type, the length of its name, its name, and its data.
+    /// Removes a block if it is sensitive. A block has a type, the length of its name, its name, and its data.
     private mutating func scan(_ block: SamsungBlock, depth: Int) throws(PictureFault) {
         let header = try bytes(at: block.range.lowerBound, count: 8)
         let name = block.range.lowerBound + 8
@@ -204,7 +206,7 @@ extension MetadataScan {
         let start = try bytes(at: data.lowerBound, upTo: Int(clamping: min(12, data.upperBound - data.lowerBound)))
         let isShort = data.upperBound - data.lowerBound <= 64
         switch block.type {
-        // When it was taken, the version of motion photos, and where the video is in a HEIC.
+        // The time of the picture, the version of motion photos, and where the video is in a HEIC.
         case 0x0A01 where isShort, 0x0A31 where isShort, 0x0A30 where isShort && start.starts(with: "mpv".utf8):
             break
         case _ where Self.firstPiece(in: start)?.index == 0:

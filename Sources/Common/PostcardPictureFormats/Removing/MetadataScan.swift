@@ -1,7 +1,7 @@
-/// Walks through a file's structure without reading pixels, and collects what must be overwritten. Each container has
+/// Reads a file's structure without reading pixels, and collects the bytes that must be overwritten. Each container has
 /// its own extension.
 package struct MetadataScan {
-    /// What is removed.
+    /// The content to remove from a file.
     package enum Removal: String, Sendable, Hashable, Codable {
         case location, everything
     }
@@ -9,50 +9,51 @@ package struct MetadataScan {
     let removal: Removal
     /// The number of the file's bytes.
     let length: Int64
-    /// How many pictures this one is in: a thumbnail is in the EXIF of a picture.
+    /// How many pictures contain this one: a thumbnail is in the EXIF of a picture.
     let depth: Int
 
     private let read: (Int64, UnsafeMutableRawBufferPointer) throws -> Int
-    /// In the order in which they were found.
+    /// The edits in the order in which they were found, each with what it removes.
     private var edits: [(edit: PictureEdits.Edit, removed: RemovedContent)] = []
     /// Whether a picture has a video with it.
     var hasVideo = false
     private let budget: Budget
     private var pixelBytesLeft: Int64
-    /// The file's first bytes, which contain most of the metadata. Reading it in small pieces is slower.
+    /// The file's first bytes, which contain most of the metadata. Reading the metadata in small pieces is slower.
     private var head: [UInt8] = []
 
-    /// Limits far above any camera's files, so that a malicious file cannot make this slow or large.
+    /// Limits far above any camera's files, so that a malicious file cannot make the scan slow or large.
     enum Limit {
-        /// The segments, chunks and boxes of a file.
+        /// The maximum number of segments, chunks and boxes in a file.
         static let units = 200_000
-        /// The bytes of one piece of metadata, which is held in memory.
+        /// The maximum number of bytes in one piece of metadata, which is held in memory.
         static let blockBytes: Int64 = 16 << 20
-        /// The bytes that are read as structure or metadata.
+        /// The maximum number of bytes that are read as structure or metadata.
         static let structureBytes: Int64 = 64 << 20
-        /// The pieces of metadata that a track of a video has.
+        /// The maximum number of pieces of metadata in a video's track.
         static let trackChunks: Int64 = 200_000
-        /// Pictures in pictures, and boxes in boxes.
+        /// The maximum depth of pictures in pictures, and of boxes in boxes.
         static let depth = 8
         static let headBytes = 64 << 10
         static let boxDepth = 12
-        /// The directories of a TIFF file, one for each page, and all their entries.
+        /// The maximum number of directories in a TIFF file, one for each page.
         static let directories = 4096
         static let directoryEntries = 100_000
-        /// Bytes of a TIFF file that no directory names are left by editors, up to this many in a row.
+        /// The maximum number of bytes in a row that no directory of a TIFF file names, and that count as remains of an
+        /// editor.
         static let remainingBytes: Int64 = 64 << 10
     }
 
-    /// What a file and all pieces of metadata in it may still take.
+    /// The remaining numbers of units and bytes that may be read of a file and of all metadata in it.
     final class Budget {
         fileprivate var unitsLeft = Limit.units
         fileprivate var bytesLeft = Limit.structureBytes
     }
 
-    /// What the scan of a piece of metadata takes over from its picture's scan.
+    /// The values that the scan of a piece of metadata inherits from its picture's scan.
     struct Inheritance {
         let removal: Removal
-        /// How many pictures the picture is in.
+        /// How many pictures contain the picture.
         let depth: Int
         let budget: Budget
     }
@@ -60,7 +61,7 @@ package struct MetadataScan {
     var inheritance: Inheritance { Inheritance(removal: removal, depth: depth, budget: budget) }
 
     /// - Parameters:
-    ///   - removal: What is removed.
+    ///   - removal: The content to remove.
     ///   - length: The number of the file's bytes.
     ///   - read: Reads from an offset into a buffer and returns the number of bytes, 0 at the end.
     package init(
@@ -81,13 +82,13 @@ package struct MetadataScan {
         pixelBytesLeft = (1 << 20) + 10 * min(length, .max / 20)
     }
 
-    /// A piece of metadata with a structure of its own, without what must be removed.
+    /// A piece of metadata with a structure of its own, after the removal of what must be removed.
     ///
     /// - Parameters:
-    ///   - inheritance: What the piece's scan takes over from its picture's scan.
-    ///   - block: The piece.
-    ///   - removed: What was removed is added to it.
-    ///   - walk: Walks through the structure of the piece.
+    ///   - inheritance: The values that the piece's scan inherits from its picture's scan.
+    ///   - block: The bytes of the piece.
+    ///   - removed: The kinds of removed content are added to this set.
+    ///   - walk: Reads the structure of the piece.
     static func applied(
         _ inheritance: Inheritance, to block: [UInt8], _ removed: inout RemovedContent,
         by walk: (inout MetadataScan) throws(PictureFault) -> Void
@@ -110,12 +111,13 @@ package struct MetadataScan {
         return result
     }
 
-    /// Finds what must be overwritten in the file.
+    /// Finds the bytes that must be overwritten in the file.
     ///
     /// - Parameters:
-    ///   - sparesOthers: Whether nothing is overwritten in a file that is neither a picture nor a video, of which only
-    ///     the first bytes are then read.
-    ///   - type: What its sender says that it is. It tells a recording in WebM from a video, which begins alike.
+    ///   - sparesOthers: Whether nothing is overwritten in a file that is neither a picture nor a video. Only the first
+    ///     bytes of such a file are read.
+    ///   - type: The media type that the sender declared. It distinguishes an audio recording in WebM from a video,
+    ///     which begins alike.
     /// - Throws: ``PictureFault`` if the structure is not understood or too large, or if the file cannot be read.
     package mutating func editsOfFile(
         sparingOthers sparesOthers: Bool = false, declaredAs type: String? = nil
@@ -135,9 +137,9 @@ package struct MetadataScan {
         return try editsThatChange()
     }
 
-    /// The edits without those whose bytes are in the file already, so that only what was there is named.
+    /// The edits that change bytes of the file. Edits that write the bytes that are already there are left out.
     private mutating func editsThatChange() throws(PictureFault) -> PictureEdits {
-        // Those that change nothing must not contradict others either.
+        // Edits that change nothing must not contradict other edits either.
         _ = try PictureEdits(edits.map(\.edit))
         var changing: [PictureEdits.Edit] = []
         var removed: RemovedContent = []
@@ -188,14 +190,14 @@ package struct MetadataScan {
 // MARK: - Which files
 
 extension MetadataScan {
-    /// Whether a file begins as a picture or a video does, also as one whose metadata cannot be removed.
+    /// Whether a file begins like a picture or a video, including formats whose metadata cannot be removed.
     private static func isPictureOrVideo(_ start: [UInt8], declaredAs declared: String?) -> Bool {
         if let type = FileSignature.mediaType(of: start) {
             if type == "video/webm", let declared, declared.hasPrefix("audio/webm") { return false }
             return type.hasPrefix("image/") || type.hasPrefix("video/")
         }
         if start.starts(with: "FUJIFILMCCD-RAW".utf8) { return true }
-        // A text may begin with the letters of the others, such as "The free".
+        // A text may begin with the letters of the other formats, such as "The free".
         guard start.contains(0) else { return false }
         return isMovie(start) || (bigTIFFs + otherPictures).contains { start.starts(with: $0) }
             || start.starts(with: "RIFF".utf8) && start.dropFirst(8).starts(with: "AVI ".utf8)
@@ -203,7 +205,7 @@ extension MetadataScan {
 
     private static let bigTIFFs: [[UInt8]] = [[0x49, 0x49, 0x2B, 0], [0x4D, 0x4D, 0, 0x2B]]
 
-    /// JPEG XL, JPEG 2000, and the raw pictures of Olympus, Panasonic and Sigma.
+    /// The signatures of JPEG XL, JPEG 2000, and the raw pictures of Olympus, Panasonic and Sigma.
     private static let otherPictures: [[UInt8]] =
         [[0, 0, 0, 12] + Array("JXL ".utf8), [0, 0, 0, 12] + Array("jP  ".utf8)]
         + ["IIRO", "IIRS", "MMOR", "IIU\0", "FOVb"].map { Array($0.utf8) }
@@ -212,7 +214,7 @@ extension MetadataScan {
 // MARK: - Reading
 
 extension MetadataScan {
-    /// Bytes of the structure, all of which must exist.
+    /// Reads bytes of the structure. Throws if the file ends before all of them.
     mutating func bytes(at offset: Int64, count: Int) throws(PictureFault) -> [UInt8] {
         let bytes = try bytes(at: offset, upTo: count)
         guard bytes.count == count else {
@@ -221,7 +223,7 @@ extension MetadataScan {
         return bytes
     }
 
-    /// Bytes of the structure, up to the file's end.
+    /// Reads bytes of the structure. Returns fewer bytes at the file's end.
     mutating func bytes(at offset: Int64, upTo count: Int) throws(PictureFault) -> [UInt8] {
         budget.bytesLeft -= Int64(count)
         guard budget.bytesLeft >= 0 else {
@@ -230,7 +232,7 @@ extension MetadataScan {
         return try read(at: offset, upTo: count)
     }
 
-    /// Like ``bytes(at:upTo:)``, for files whose pixels must be read to find what follows them.
+    /// Like ``bytes(at:upTo:)``, for files whose pixels must be read to find the bytes behind them.
     mutating func pixelBytes(at offset: Int64, upTo count: Int) throws(PictureFault) -> [UInt8] {
         pixelBytesLeft -= Int64(count)
         guard pixelBytesLeft >= 0 else { throw PictureFault(at: offset, "the pictures in the file overlap") }
@@ -263,8 +265,8 @@ extension MetadataScan {
     /// Reads the header of a segment, a chunk, a block or a box.
     ///
     /// - Parameters:
-    ///   - header: The bytes from the unit's start on, at least its header if they do not end before.
-    ///   - end: The end offset of what contains the unit.
+    ///   - header: The bytes from the unit's start on: at least the header, unless the file ends before.
+    ///   - end: The end offset of the file or unit that contains the unit.
     func unit(
         of container: PictureContainer, _ header: [UInt8], at offset: Int64, end: Int64
     ) throws(PictureFault) -> PictureUnit {
@@ -289,7 +291,7 @@ extension MetadataScan {
 // MARK: - Overwriting
 
 extension MetadataScan {
-    /// What was found so far, to return to if what follows was no picture.
+    /// The state of the scan, to return to if the bytes read next turn out to be no picture.
     struct Findings {
         fileprivate let editCount: Int
         fileprivate let hasVideo: Bool
@@ -304,7 +306,7 @@ extension MetadataScan {
 
     /// Overwrites a range with zeros.
     ///
-    /// - Parameter removed: What the bytes are, if they are not zeros already.
+    /// - Parameter removed: The kind of content that is removed, if the bytes are not zeros already.
     mutating func clear(_ range: Range<Int64>, _ removed: RemovedContent) {
         let length = range.upperBound - range.lowerBound
         edits.append((PictureEdits.Edit(offset: range.lowerBound, length: length, bytes: []), removed))
@@ -317,8 +319,9 @@ extension MetadataScan {
     /// Rewrites a piece of metadata.
     ///
     /// - Parameters:
-    ///   - extents: Where its bytes are in the file, in the order in which they belong together.
-    ///   - rewriting: Returns the replacement, which has the same number of bytes, and adds what it has removed.
+    ///   - extents: The ranges of the piece in the file, in the order in which they belong together.
+    ///   - rewriting: Returns the replacement, which has the same number of bytes, and adds the kinds of content that
+    ///     it has removed.
     mutating func rewrite(_ extents: [Range<Int64>], by rewriting: BlockRewriting) throws(PictureFault) {
         let block = try block(extents)
         let rewritten: [UInt8]
@@ -333,7 +336,7 @@ extension MetadataScan {
 
     typealias BlockRewriting = ([UInt8], inout RemovedContent) throws(BlockFault) -> [UInt8]
 
-    /// The bytes of a piece of metadata.
+    /// The bytes of a piece of metadata, from all its ranges in the file.
     mutating func block(_ extents: [Range<Int64>]) throws(PictureFault) -> [UInt8] {
         var block: [UInt8] = []
         for extent in extents {
@@ -347,7 +350,7 @@ extension MetadataScan {
         return block
     }
 
-    /// Overwrites those bytes of a block that differ.
+    /// Overwrites the bytes of a block that differ from its rewritten version.
     mutating func replace(
         _ block: [UInt8], with rewritten: [UInt8], in extents: [Range<Int64>], _ removed: RemovedContent
     ) {
@@ -361,7 +364,7 @@ extension MetadataScan {
         }
     }
 
-    /// The ranges in which two blocks differ. Ranges close to each other become one.
+    /// The ranges in which two blocks differ. Ranges close to each other are joined.
     private static func differences(_ old: [UInt8], _ new: [UInt8], in range: Range<Int>) -> [Range<Int>] {
         var runs: [Range<Int>] = []
         old.withUnsafeBufferPointer { old in

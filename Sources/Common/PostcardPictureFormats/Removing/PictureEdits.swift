@@ -1,9 +1,9 @@
-/// Bytes of a file to be overwritten with others while it is read, in ascending order and without overlaps.
+/// The bytes of a file to overwrite while the file is read, in ascending order and without overlaps.
 package struct PictureEdits: Sendable, Hashable {
     struct Edit: Sendable, Hashable {
         let offset: Int64
         let length: Int64
-        /// The new bytes: the same number, or none for zeros.
+        /// The new bytes, as many as they replace. Empty for zeros.
         let bytes: [UInt8]
 
         var end: Int64 { offset + length }
@@ -11,16 +11,16 @@ package struct PictureEdits: Sendable, Hashable {
 
     private var edits: [Edit] = []
 
-    /// What the overwritten bytes are.
+    /// The kinds of content that are overwritten.
     package private(set) var removed: RemovedContent = []
 
     /// Whether the file is a picture that has a video with it.
     package private(set) var hasVideo = false
 
-    /// Overwrites nothing.
+    /// Edits that overwrite nothing.
     package init() {}
 
-    /// - Throws: The first offset at which two edits differ about one byte.
+    /// - Throws: ``PictureFault`` with the first offset at which two edits write different bytes.
     init(
         _ unordered: [Edit], removed: RemovedContent = [], hasVideo: Bool = false
     ) throws(PictureFault) {
@@ -38,17 +38,17 @@ package struct PictureEdits: Sendable, Hashable {
         }
     }
 
-    /// Whether nothing is overwritten.
+    /// Whether there are no edits.
     package var isEmpty: Bool { edits.isEmpty }
 
-    /// Which bytes are overwritten, counted from the start of the file.
+    /// The ranges of bytes that are overwritten, counted from the start of the file.
     package var ranges: [Range<Int64>] { edits.map { $0.offset..<$0.end } }
 
-    /// Overwrites what a piece of the file has of these bytes. The pieces may be of any size and in any order.
+    /// Overwrites the bytes of a piece of the file. Pieces may be of any size and in any order.
     ///
     /// - Parameters:
     ///   - buffer: The piece, as it was read.
-    ///   - offset: Where it begins in the file.
+    ///   - offset: The offset of the piece in the file.
     package func apply(to buffer: UnsafeMutableRawBufferPointer, at offset: Int64) {
         var (low, high) = (0, edits.count)
         while low < high {
@@ -72,7 +72,7 @@ package struct PictureEdits: Sendable, Hashable {
     }
 }
 
-/// What kinds of content were removed from a file.
+/// The kinds of content that were removed from a file.
 package struct RemovedContent: OptionSet, Sendable, Hashable {
     package let rawValue: UInt16
 
@@ -85,17 +85,17 @@ package struct RemovedContent: OptionSet, Sendable, Hashable {
     static let names = RemovedContent(rawValue: 1 << 2)
     static let serialNumbers = RemovedContent(rawValue: 1 << 3)
     static let makerNote = RemovedContent(rawValue: 1 << 4)
-    /// Data whose format is not known here, and which may hold anything.
+    /// Data in an unknown format, which may hold anything.
     static let unknown = RemovedContent(rawValue: 1 << 5)
     static let other = RemovedContent(rawValue: 1 << 6)
     /// Bytes that nothing in the file names, and free space.
     static let unused = RemovedContent(rawValue: 1 << 7)
     static let pictures = RemovedContent(rawValue: 1 << 8)
     static let video = RemovedContent(rawValue: 1 << 9)
-    /// What follows the end of a picture or a video, and is neither.
+    /// Bytes behind the end of a picture or a video that are neither a picture nor a video.
     static let trailer = RemovedContent(rawValue: 1 << 10)
 
-    /// What is not metadata.
+    /// The kinds that are content and not metadata.
     package static let content: RemovedContent = [.pictures, .video, .trailer]
 
     private static let phrases: [(RemovedContent, String)] = [
@@ -105,16 +105,16 @@ package struct RemovedContent: OptionSet, Sendable, Hashable {
         (.pictures, "further pictures"), (.video, "its video"), (.trailer, "the data after its end"),
     ]
 
-    /// Each kind as the end of "It is sent without …".
+    /// The kinds, each as the end of a sentence that begins with "It is sent without …".
     package var phrases: [String] { Self.phrases.filter { contains($0.0) }.map(\.1) }
 }
 
 /// Decides by the name of a property whether it reveals a place, a person or a device. XMP, the texts of PNG files and
-/// the keys of QuickTime files name their properties in much the same words.
+/// the keys of QuickTime files use similar names.
 enum SensitiveName {
-    /// What a property reveals; `nil` if it may stay.
+    /// The kind of content that a property reveals; `nil` if the property may stay.
     ///
-    /// - Parameter name: In ASCII, with or without a prefix and a colon before it.
+    /// - Parameter name: The name in ASCII, with or without a prefix and a colon.
     static func kind(of name: ArraySlice<UInt8>) -> RemovedContent? {
         let full = name.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
         let local = Array(full[(full.lastIndex(of: UInt8(ascii: ":")).map { $0 + 1 } ?? 0)...])
@@ -131,10 +131,10 @@ enum SensitiveName {
         return kinds.isEmpty ? nil : kinds
     }
 
-    /// Whole names, with or without their prefix; empty for those that stay.
+    /// Properties by their whole name, with or without a prefix. The set is empty for properties that stay.
     private static let exact: [[UInt8]: RemovedContent] = {
         let names: [(RemovedContent, [String])] = [
-            // Not "alt" alone, which in RDF is a list of alternatives.
+            // "alt" alone is not here, because it is a list of alternatives in RDF.
             (.position, ["lat", "lon", "long", "geo:alt", "geo:point"]),
             (.places, ["city", "state", "coverage"]), (.names, ["source", "credit"]),
             // A picture within the picture, in base64, with its own metadata.

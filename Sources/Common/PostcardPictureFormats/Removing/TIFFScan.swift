@@ -20,10 +20,10 @@ struct TIFFEntry {
 
     var namesDirectories: Bool { [0x8769, 0x8825, 0xA005, 0x014A, 0x0190].contains(tag) || type == 13 }
 
-    /// The bytes of each number; `nil` if the value is not made of whole numbers that may be offsets.
+    /// The number of bytes of each number in the value; `nil` if the value has no integers that may be offsets.
     var numberBytes: Int? { [3: 2, 4: 4, 13: 4][type] }
 
-    /// The tags that say where pixels are, how many, and how they are compressed.
+    /// The tags that say where the pixels are, how many there are, and how they are compressed.
     static let layoutTags: Set<Int64> = [
         0x0100, 0x0101, 0x0102, 0x0103, 0x0106, 0x0111, 0x0115, 0x0117, 0x0144, 0x0145, 0x0201, 0x0202,
     ]
@@ -40,21 +40,21 @@ struct TIFFEntry {
     }
 }
 
-/// What was found in a TIFF structure so far.
+/// What was found so far in a TIFF structure.
 struct TIFFScan {
     let order: TIFFByteOrder
     let use: MetadataScan.TIFFUse
-    /// What is kept: values, and pixels. They may share bytes.
+    /// The ranges of values and pixels that are kept. They may share bytes.
     private var kept: [Range<Int64>] = []
-    /// What is rewritten: directories, metadata and previews. They share bytes with nothing.
+    /// The ranges of directories, metadata and previews, which are rewritten. They share no bytes with other ranges.
     var written: [Range<Int64>] = []
-    /// What removed entries name.
+    /// The ranges of the values that removed entries name.
     var removed: [Range<Int64>] = []
-    /// Rewritten values, by their tags.
+    /// The ranges of rewritten values, with their tags.
     var metadata: [Range<Int64>: Int64] = [:]
     /// The offsets of directories that were read.
     var directories: Set<Int64> = []
-    /// Those that removed entries name.
+    /// The offsets of the directories that removed entries name.
     var forgotten: Set<Int64> = []
     var entriesLeft: Int64
     var directoriesLeft: Int
@@ -70,7 +70,8 @@ struct TIFFScan {
 
     var name: String { use == .picture ? "the TIFF" : "the EXIF" }
 
-    /// The pixels of other cameras' files can only be decoded with what their makers write beside them.
+    /// The fault for a camera's raw picture that is not a DNG. Its pixels can only be decoded with data that the
+    /// camera's maker writes beside them.
     var rawPicture: PictureFault {
         PictureFault(at: 0, "metadata cannot be removed from such a file: it is a camera's raw picture, and not DNG")
     }
@@ -79,9 +80,9 @@ struct TIFFScan {
         if entry.tag == 0xC612 { isDNG = true }
     }
 
-    /// Keeps a value or pixels, as far as they are in the file.
+    /// Keeps the range of a value or of pixels, up to the file's end.
     ///
-    /// - Returns: Whether they are a piece of their own: strips that follow each other are one piece.
+    /// - Returns: Whether the range is a piece of its own: strips that follow each other are one piece.
     @discardableResult
     mutating func keep(_ range: Range<Int64>, of length: Int64) -> Bool {
         let range = range.lowerBound..<max(min(range.upperBound, length), range.lowerBound)
@@ -93,9 +94,9 @@ struct TIFFScan {
         return !range.isEmpty
     }
 
-    /// The ranges to clear, in ascending order: what removed entries name, and what nothing names.
+    /// The ranges to clear, in ascending order: values of removed entries, and bytes that no entry names.
     ///
-    /// In a picture, many bytes in a row that nothing names are not what an editor has left, but pixels whose offset
+    /// In a picture, many bytes in a row that no entry names are not remains of an editor. They are pixels whose offset
     /// only a private entry knows, as microscopes write them.
     func unnamedRanges(
         of length: Int64
@@ -123,7 +124,7 @@ struct TIFFScan {
         return (Self.common(gaps, named), remains)
     }
 
-    /// The ranges in ascending order, those that touch each other as one.
+    /// The ranges in ascending order. Ranges that touch each other are joined.
     private static func united(_ ranges: [Range<Int64>]) -> [Range<Int64>] {
         var united: [Range<Int64>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -136,7 +137,7 @@ struct TIFFScan {
         return united
     }
 
-    /// What the ranges of one list have and those of another do not. Both are in ascending order.
+    /// The parts of one list's ranges that are not in another list's ranges. Both lists are in ascending order.
     private static func difference(_ one: [Range<Int64>], _ other: [Range<Int64>]) -> [Range<Int64>] {
         var difference: [Range<Int64>] = []
         var first = 0
@@ -152,7 +153,7 @@ struct TIFFScan {
         return difference
     }
 
-    /// What two lists of ranges in ascending order have in common.
+    /// The parts that the ranges of two lists have in common. Both lists are in ascending order.
     private static func common(_ one: [Range<Int64>], _ other: [Range<Int64>]) -> [Range<Int64>] {
         var common: [Range<Int64>] = []
         var (first, second) = (0, 0)
@@ -165,35 +166,35 @@ struct TIFFScan {
     }
 }
 
-/// What the entries of TIFF directories hold, by their tags (TIFF 6.0, Exif 3.0, DNG 1.7).
+/// The kinds of content that TIFF entries hold, by their tags (TIFF 6.0, Exif 3.0, DNG 1.7).
 enum TIFFTags {
-    /// What an entry is that has to go; `nil` if it stays.
+    /// The kind of content in an entry that must be removed; `nil` if the entry stays.
     static func kind(ofRemoved tag: Int64, _ removal: MetadataScan.Removal) -> RemovedContent? {
         sensitive[tag] ?? (removal == .everything && !isNeeded(tag) ? .other : nil)
     }
 
-    /// Positions, persons, devices, and what is written in a format of the camera's own.
+    /// The tags that are always removed: positions, persons, devices, and data in a format of the camera's own.
     private static let sensitive: [Int64: RemovedContent] = [
         // The directory with the GPS position, and GeoTIFF.
         0x8825: .position, 0x830E: .position, 0x8480: .position, 0x8482: .position, 0x85D8: .position,
         0x87AF: .position, 0x87B0: .position, 0x87B1: .position,
         // Artist, HostComputer, XPAuthor, the owner, the photographer, the editor.
         0x013B: .names, 0x013C: .names, 0x9C9D: .names, 0xA430: .names, 0xA437: .names, 0xA438: .names,
-        // Of the body, the lens, and in DNG.
+        // Serial numbers of the body, of the lens, and in DNG.
         0xA431: .serialNumbers, 0xA435: .serialNumbers, 0xC62F: .serialNumbers,
         // MakerNote, and private data in DNG.
         0x927C: .makerNote, 0xC634: .makerNote,
-        // ImageUniqueID, in which some cameras have their own, and in DNG the name of the file that it was made of.
+        // ImageUniqueID, in which some cameras write a value of their own, and in DNG the name of the original file.
         0xA420: .other, 0xC68C: .other,
         // Further color profiles of DNG, whose directories count offsets from their own starts.
         0xC6F5: .other,
-        // JUMBF: who signed the picture, which would no longer be valid.
+        // JUMBF: the signature of the picture, which would no longer be valid.
         0xCD41: .unknown,
         // GDAL's metadata, and how pixels are projected onto the earth.
         0xA480: .unknown, 0xC69C: .unknown,
     ]
 
-    /// Whether the pixels of a picture cannot be decoded or would look different without an entry.
+    /// Whether a tag is needed: without its entry the pixels could not be decoded or would look different.
     private static func isNeeded(_ tag: Int64) -> Bool {
         switch tag {
         case 0x00FE...0x010A,  // size, samples, compression, colors
@@ -213,7 +214,7 @@ enum TIFFTags {
         }
     }
 
-    /// What DNG has in the same range and no reader needs for the pixels: names of files and of settings, programs,
+    /// The tags of DNG in the same range that no reader needs for the pixels: names of files and of settings, programs,
     /// times and labels.
     private static let remarks: Set<Int64> = [
         0xC68B, 0xC6FE, 0xC716, 0xC717, 0xC718, 0xC719, 0xC71B, 0xC763, 0xC764, 0xC772, 0xC789, 0xC7A1,
@@ -222,12 +223,12 @@ enum TIFFTags {
 
 /// EXIF in the bytes of another file, from its TIFF structure on.
 enum EXIFBlock {
-    /// EXIF with the same offsets and without what must be removed.
+    /// Rewrites EXIF without the content that must be removed. Offsets stay the same.
     ///
     /// - Parameters:
     ///   - block: EXIF from its TIFF structure on, or zeros.
-    ///   - inheritance: What the scan of the EXIF takes over from its picture's scan.
-    ///   - removed: What was removed is added to it.
+    ///   - inheritance: The values that the scan of the EXIF inherits from its picture's scan.
+    ///   - removed: The kinds of removed content are added to this set.
     static func rewritten(
         _ block: [UInt8], _ inheritance: MetadataScan.Inheritance, _ removed: inout RemovedContent
     ) throws(BlockFault) -> [UInt8] {
@@ -236,7 +237,7 @@ enum EXIFBlock {
         guard let tiff = TIFFBlock(block) else { throw BlockFault(at: 0, "the EXIF has no TIFF header") }
         if inheritance.removal == .everything { return orientation(of: tiff) }
         do throws(PictureFault) {
-            // A thumbnail in it may have EXIF too.
+            // A thumbnail in the EXIF may have EXIF too.
             return try MetadataScan.applied(inheritance, to: block, &removed) { scan throws(PictureFault) in
                 try scan.scanTIFF(as: .exif)
             }
@@ -245,13 +246,13 @@ enum EXIFBlock {
         }
     }
 
-    /// EXIF with the orientation alone, filled with zeros.
+    /// EXIF that has only the orientation, padded with zeros.
     private static func orientation(of tiff: TIFFBlock) -> [UInt8] {
         let order = tiff.order
         let entries = order.encoded(1, bytes: 2) + order.orientationEntry(tiff.orientation ?? 1)
         let bytes = tiff.bytes[..<4] + order.encoded(8, bytes: 4) + entries + [0, 0, 0, 0]
         let count = tiff.bytes.count
-        // One that has no room for an entry had no orientation.
+        // EXIF without room for one entry had no orientation.
         return bytes.count > count
             ? [UInt8](repeating: 0, count: count) : bytes + [UInt8](repeating: 0, count: count - bytes.count)
     }
@@ -263,7 +264,7 @@ extension TIFFByteOrder {
         encoded(0x0112, bytes: 2) + encoded(3, bytes: 2) + encoded(1, bytes: 4) + encoded(value, bytes: 2) + [0, 0]
     }
 
-    /// An entry with the version of EXIF, for a directory that would be empty otherwise.
+    /// An entry with the version of EXIF, for a directory that would otherwise be empty.
     var exifVersionEntry: [UInt8] {
         encoded(0x9000, bytes: 2) + encoded(7, bytes: 2) + encoded(4, bytes: 4) + Array("0232".utf8)
     }

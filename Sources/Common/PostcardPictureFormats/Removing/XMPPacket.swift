@@ -1,17 +1,17 @@
 /// XMP (ISO 16684-1): RDF in XML, in UTF-8, UTF-16 or UTF-32.
 ///
-/// A property that must be removed is overwritten with spaces, name and value, which leaves well-formed XML. The
-/// document is read as XML, but nothing of it is decoded: names are compared by their bytes.
+/// The name and value of a property that must be removed are overwritten with spaces, which leaves well-formed XML. The
+/// document is read as XML without decoding: names are compared by their bytes.
 struct XMPPacket {
-    /// The document, one byte per character; 0x80 for all that are not ASCII.
+    /// The document, one byte per character. Characters other than ASCII are 0x80.
     private let characters: [UInt8]
-    /// How many bytes a character has at least.
+    /// The minimum number of bytes per character.
     private let width: Int
-    /// Which characters to overwrite.
+    /// The ranges of characters to overwrite.
     private var blanks: [Range<Int>] = []
     private var removed: RemovedContent = []
 
-    /// The packet without places, persons and devices, with as many bytes.
+    /// The packet without places, persons and devices. The number of bytes stays the same.
     static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
         var packet = XMPPacket(bytes)
         try packet.scan()
@@ -26,7 +26,7 @@ struct XMPPacket {
         return result
     }
 
-    /// A packet that says nothing.
+    /// An XMP packet without properties.
     static func empty(count: Int) -> [UInt8] {
         let document = Array("<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"/>".utf8)
         let spaces = [UInt8](repeating: space, count: max(count - document.count, 0))
@@ -55,7 +55,7 @@ struct XMPPacket {
         }
     }
 
-    /// A space in the document's encoding, in the order of bytes that its first "<" has.
+    /// A space in the document's encoding and byte order, which the first "<" shows.
     private func space(like bytes: [UInt8]) -> [UInt8] {
         guard width > 1, let first = characters.firstIndex(of: UInt8(ascii: "<")) else { return [Self.space] }
         return bytes[(first * width)..<((first + 1) * width)].map { $0 == 0 ? 0 : Self.space }
@@ -66,7 +66,7 @@ struct XMPPacket {
     private mutating func scan() throws(BlockFault) {
         var index = 0
         var depth = 0
-        /// The element to remove, which ends at the same depth.
+        /// The start and depth of the element to remove.
         var sensitive: (start: Int, depth: Int)?
         while let start = next("<", from: index) {
             if depth == 0 { clearText(in: index..<start) }
@@ -101,8 +101,8 @@ struct XMPPacket {
         if index > 0 { clearText(in: index..<characters.count) }
     }
 
-    /// Clears text outside of all elements, which XML does not have there: without the elements that are removed, it
-    /// would be all that the packet says.
+    /// Clears text outside of all elements, which valid XML does not have. Such text would remain after the elements
+    /// are removed.
     private mutating func clearText(in range: Range<Int>) {
         let text = range.lowerBound > 0 ? range : range.clamped(to: markCount..<characters.count)
         guard characters[text].contains(where: { $0 != 0 && !isBlank($0) }) else { return }
@@ -110,13 +110,13 @@ struct XMPPacket {
         removed.insert(.unused)
     }
 
-    /// How many characters the byte order mark has; 0 if there is none.
+    /// The number of characters of the byte order mark; 0 if there is none.
     private var markCount: Int {
         if width == 1 { return characters.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0 }
         return characters.first == 0x80 ? 1 : 0
     }
 
-    /// Reads the tag that begins an element. What is in an element that is removed is noted too.
+    /// Reads the start tag of an element. Sensitive names inside an element that is removed are noted too.
     private mutating func readTag(
         at start: Int, removesAttributes: Bool
     ) throws(BlockFault) -> (isSensitive: Bool, end: Int, isEmpty: Bool) {
@@ -185,7 +185,7 @@ struct XMPPacket {
         return nil
     }
 
-    /// What follows a text.
+    /// The index behind the next occurrence of a text.
     private func end(_ text: StaticString, from start: Int) throws(BlockFault) -> Int {
         guard let found = next(text, from: start) else { throw fault(at: start, "the XMP ends inside a tag") }
         return found + text.utf8CodeUnitCount

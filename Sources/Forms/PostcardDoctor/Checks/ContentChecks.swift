@@ -3,7 +3,7 @@ import PostcardForm
 import PostcardFoundation
 import PostcardPictureFormats
 
-/// What is odd about a part's content, once it has gone by.
+/// Finds oddities in a part's content, after all of the content was read.
 struct ContentChecks {
     let header: HeaderReading
     let content: PartContent
@@ -13,7 +13,7 @@ struct ContentChecks {
     /// Whether the body ended inside the content.
     let isCutOff: Bool
 
-    /// What happened to the file's bytes. A description in its place is another finding.
+    /// The damage to the file's bytes. A description in place of a file is reported as another finding.
     private let damage: FileDamage?
 
     init(header: HeaderReading, content: PartContent, offset: Int64, partIndex: Int, isCutOff: Bool) {
@@ -40,7 +40,7 @@ struct ContentChecks {
             code, at: place ?? offset, length: length, part: partIndex, message, fix: fix, edits: edits)
     }
 
-    /// The media type that the header announces, without parameters.
+    /// The media type in the part's header, without parameters.
     private var announced: String? {
         header.contentType.map { type in
             let essence = type.utf8.prefix { $0 != .semicolon && !$0.isBlank }
@@ -54,7 +54,7 @@ struct ContentChecks {
         .jpeg, .png, .gif, .webP, .heic, .heif, .avif, .tiff, .bmp, .pdf,
     ]
 
-    /// The picture that the header announces, well or badly spelled.
+    /// The media type of the picture that the header announces, even if the type is misspelled.
     private var announcedPicture: MediaType? {
         announced.flatMap { announced in
             let meant = HeaderChecks.registered(announced) ?? announced
@@ -100,7 +100,7 @@ extension ContentChecks {
     }
 
     private var notUTF8: Finding? {
-        // Another charset may be named for it, which few receivers read.
+        // The form may name another charset for the text, which few receivers read.
         guard !header.isFile, let malformed, fileWithoutFilename == nil else { return nil }
         return finding(.textNotUTF8, at: offset + malformed, length: 1, "The text is not in UTF-8.")
     }
@@ -131,7 +131,7 @@ extension ContentChecks {
             return finding(
                 .contentContradictsType, at: field.offset, length: field.bytes.count,
                 "The Content-Type is \(announced ?? "") and the bytes are \(detected).",
-                // A word that is no type and contradicts the bytes may stand for any.
+                // A word that is no media type and contradicts the bytes may stand for any type.
                 edits: field.essence.contains(.slash)
                     ? [Edit(at: field.offset, length: Int64(field.essence.count), detected.value.utf8)] : nil)
         }
@@ -166,7 +166,7 @@ extension ContentChecks {
                 || (malformed != nil && !type.hasPrefix("text/"))
         }
         guard isPicture || isAnnounced == true else { return nil }
-        // As a text field it is read as UTF-8, and bytes that are not are replaced.
+        // A text field is read as UTF-8, and bytes that are not UTF-8 are replaced.
         return finding(
             .fileWithoutFilename, at: header.offset,
             "The part is a file by its \(isAnnounced == true ? "type" : "content") and has no filename."
@@ -180,7 +180,7 @@ extension ContentChecks {
     private var damaged: Finding? {
         guard let damage, value == nil else { return nil }
         let place = offset + damage.offset
-        // With a Content-Type it is that which is contradicted.
+        // With a Content-Type, another finding says that the content contradicts it.
         if damage.cause == .text, announcedPicture != nil || content.size < 16 { return nil }
         let found = finding(damage.code, at: place, length: damage.length, damage.message)
         return damage.isProven ? found : found.weighing(.warning)
@@ -191,7 +191,7 @@ extension ContentChecks {
         return finding(.emptyFile, "The file \(filename.quoted) has no bytes.")
     }
 
-    /// How long the line break is that follows the picture's end.
+    /// The length of the line break behind the picture's end.
     var lineBreakBehindPicture: Int? {
         guard let end = content.picture.end, damage == nil else { return nil }
         let excess = content.size - end
@@ -216,25 +216,26 @@ extension ContentChecks {
     }
 }
 
-/// What is kept of a part's content while it is read: its digest, its first and last bytes, and where its format ends.
+/// The facts that are kept of a part's content while it is read: its digest, its first and last bytes, and where its
+/// format ends.
 struct PartContent: Sendable {
     private(set) var size: Int64 = 0
     private(set) var start: [UInt8] = []
-    /// The last bytes.
+    /// The last bytes of the content.
     private(set) var tail: [UInt8] = []
     private(set) var file: FileDamageDetector
     private var hash = SHA256()
-    /// Whether the content may be a text, which is read to its end.
+    /// Whether the content may be a text. A text is checked for UTF-8 to its end.
     private let mayBeText: Bool
     private var decoder = UTF8Decoder()
     private var malformed: Int64?
-    /// How many of the first bytes are kept.
+    /// The number of first bytes that are kept.
     private let sample: Int
 
     /// - Parameters:
-    ///   - contentType: The declared type; `nil` if there is none.
-    ///   - filename: `nil` if there is none.
-    ///   - isPolicy: Whether it is the policy of a form for an object store, which is read whole.
+    ///   - contentType: The declared media type; `nil` if there is none.
+    ///   - filename: The part's filename; `nil` if there is none.
+    ///   - isPolicy: Whether the part is the policy of a form for an object store, which is kept whole.
     init(contentType: String?, filename: String?, isPolicy: Bool = false) {
         file = FileDamageDetector(contentType: contentType, filename: filename)
         sample = isPolicy ? Self.policySample : Self.textSample
@@ -243,14 +244,14 @@ struct PartContent: Sendable {
 
     var picture: ArrivingPicture { file.picture }
 
-    /// Enough to distinguish text from other bytes.
+    /// The number of first bytes that is enough to distinguish text from other content.
     static let textSample = 4 << 10
-    /// More than stores accept before a file.
+    /// The number of a policy's bytes that are kept: more than stores accept before a file.
     private static let policySample = 64 << 10
     private static let tailBytes = 8
 
-    /// Whether the content seems to be whole without a line break behind it: a picture with its end, or a line of text.
-    /// Of a text with several lines, the last line may be cut off.
+    /// Whether the content seems to be complete without a line break behind it: a JPEG or PNG with its end, or other
+    /// content without a line break in its first bytes. The last of several lines of a text may be cut off.
     var seemsWhole: Bool {
         switch MediaType.forFirstBytes(start) {
         case .jpeg?: tail.suffix(2).elementsEqual(PictureEnd.jpeg)
@@ -268,18 +269,18 @@ struct PartContent: Sendable {
         hash.update(bufferPointer: bytes)
         start += bytes.prefix(max(sample - start.count, 0))
         file.read(bytes)
-        // Not `suffix` alone: that of a sequence would read all bytes.
+        // `suffix` needs a collection: the suffix of a sequence would read all bytes.
         tail += UnsafeRawBufferPointer(rebasing: bytes.suffix(Self.tailBytes))
         tail.removeFirst(max(tail.count - Self.tailBytes, 0))
     }
 
-    /// Whether all of it is in ``start``.
+    /// Whether ``start`` has the whole content.
     var isWhole: Bool { size == Int64(start.count) }
 
-    /// The whole text, of a short content in UTF-8.
+    /// The whole content as text, if it is short and in UTF-8.
     var text: String? { isWhole && size <= Int64(sample) ? String(validating: start, as: UTF8.self)?.streamSafe : nil }
 
-    /// The text, or as many of its first words as there are; `nil` if it is not in UTF-8.
+    /// The whole content as text, or its first words if it is longer; `nil` if it is not in UTF-8.
     var words: String? {
         if isWhole { return String(validating: start, as: UTF8.self)?.streamSafe }
         let beginning = (0...3).lazy.compactMap { String(validating: start.dropLast($0), as: UTF8.self)?.streamSafe }
@@ -292,7 +293,7 @@ struct PartContent: Sendable {
         let cut = bytes[start...].suffix(3).lastIndex { $0 >= 0xC0 } ?? bytes.endIndex
         decode(bytes, in: 0..<start)
         guard malformed == nil else { return }
-        // The library reads whole characters at once, and does not say where the first is that is none.
+        // The library checks whole characters at once, and does not say where the first invalid one is.
         let isValid = String(validating: bytes[start..<cut], as: UTF8.self) != nil
         decode(bytes, in: isValid ? cut..<bytes.endIndex : start..<bytes.endIndex)
     }
@@ -306,7 +307,8 @@ struct PartContent: Sendable {
 
     /// The offset of the first bytes of a part without a filename that are not UTF-8; `nil` if all are.
     ///
-    /// - Parameter isWhole: Whether a character that is cut off at the end is malformed.
+    /// - Parameter isWhole: Whether the content is complete, so that a character that is cut off at the end is
+    ///   malformed.
     func firstMalformed(isWhole: Bool) -> Int64? {
         malformed ?? (isWhole && decoder.pending > 0 ? size - Int64(decoder.pending) : nil)
     }

@@ -1,19 +1,19 @@
 import PostcardForm
 import PostcardFoundation
 
-/// A request's Content-Type as it was meant, even if it is malformed.
+/// Reads a request's Content-Type as the sender meant it, even if the value is malformed.
 struct ContentTypeReading {
-    /// The boundary that it names, well or badly.
+    /// The boundary in the value, even if it is misspelled or badly quoted.
     private(set) var boundary: [UInt8]?
-    /// What the parser says of it.
+    /// The problem that the parser reports about the value.
     private(set) var problem: FormProblem?
-    /// Oddities, and what is wrong in addition to the parser's problem.
+    /// Findings about the value in addition to the parser's problem.
     private(set) var findings: [Finding] = []
     private let isMultipart: Bool
 
     /// - Parameters:
     ///   - bytes: The value as it was sent, which may not be UTF-8.
-    ///   - offset: Its offset in the head.
+    ///   - offset: The offset of the value in the head.
     init(_ bytes: [UInt8], at offset: Int64) {
         let value = String(streamSafe: bytes)
         isMultipart = Self.namesForm(bytes)
@@ -47,7 +47,7 @@ struct ContentTypeReading {
         }
     }
 
-    /// Two values in one field, as appending to a header makes them.
+    /// Notes two values in one field, which result when a program appends to a header.
     private mutating func noteSeveral(_ value: String, at offset: Int64, length: Int) {
         guard problem != nil, isMultipart, value.utf8.contains(UInt8(ascii: ",")) else { return }
         let types = value.utf8.split(separator: UInt8(ascii: ",")).filter { piece in
@@ -91,7 +91,7 @@ struct ContentTypeReading {
 }
 
 extension ContentTypeReading {
-    /// How the boundary that is named differs from the one that the body uses.
+    /// The code for how the boundary in the Content-Type differs from the boundary in the body.
     static func difference(_ announced: [UInt8], _ used: [UInt8]) -> FormProblem.Code {
         func without(_ characters: String, _ text: [UInt8]) -> [UInt8] {
             text.filter { !characters.utf8.contains($0) }

@@ -1,7 +1,7 @@
 import PostcardForm
 import PostcardFoundation
 
-/// What is odd about a part's header that the parser reads all the same.
+/// Finds oddities in a part's header that the parser accepts.
 struct HeaderChecks {
     let header: HeaderReading
     let partIndex: Int
@@ -57,7 +57,8 @@ struct HeaderChecks {
             edits: value.isExact ? [Edit(at: value.offset, length: Int64(last + 1), [])] : nil)
     }
 
-    /// The last slash or backslash, except a backslash that escapes a quote or another backslash, or ends the name.
+    /// The index of the last slash or backslash. A backslash that escapes a quote or another backslash, or that ends
+    /// the name, does not count.
     private func lastSeparator(in bytes: [UInt8]) -> Int? {
         var last: Int?
         var index = 0
@@ -77,7 +78,7 @@ struct HeaderChecks {
         return finding(.emptyFilename, at: value, "The filename is empty.")
     }
 
-    /// What is wrong with how the Content-Type is written; whether it is that of the bytes shows in the content.
+    /// A mistake in how the Content-Type is written. Whether the type matches the bytes is checked with the content.
     var mediaType: Finding? {
         guard let field = header.contentTypeField else { return nil }
         let text = String(streamSafe: field.bytes)
@@ -96,7 +97,7 @@ struct HeaderChecks {
             edits: edits)
     }
 
-    /// The media type that a header announces, well or badly spelled.
+    /// The media type that a header means, even if it is misspelled.
     static func meantType(of header: HeaderReading) -> String? {
         header.contentTypeField.map { field in
             let essence = essence(of: field)
@@ -108,9 +109,9 @@ struct HeaderChecks {
         String(streamSafe: field.essence.map { $0.asciiLowercased })
     }
 
-    /// The registered type that a misspelling, or a filename's extension in place of a type, means.
+    /// The registered media type that a text means: a misspelled type, or a filename's extension in place of a type.
     static func registered(_ essence: String) -> String? {
-        // Longer than any of them, and not ASCII as they are: such a text would take long to look up.
+        // A text that is longer than any known type or not ASCII would take long to look up.
         guard essence.utf8.count <= 64, essence.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         if let registered = misspellings[essence] { return registered }
         return essence.isEmpty || essence.contains("/") ? nil : MediaType.forExtension(of: ".\(essence)")?.value

@@ -1,15 +1,15 @@
 public import PostcardForm
 import PostcardFoundation
 
-/// What is wrong with a form that is posted to an object store, by the policy in it.
+/// Checks a form that is posted to an object store against the policy in the form.
 struct PolicyCheck {
     private let parts: [Explanation.Part]
-    /// The file; `nil` if there is none.
+    /// The index of the file; `nil` if there is none.
     private let file: Int?
-    /// The parts before the file, which are all that the store reads.
+    /// The indices of the parts before the file. The store reads no others.
     private let fields: Range<Int>
     private let policy: Int
-    /// The first field of each name, in lower case.
+    /// The index of the first field with each name. Names are in lower case.
     private let places: [[UInt8]: Int]
 
     /// - Parameter parts: All parts of the form.
@@ -30,9 +30,9 @@ struct PolicyCheck {
         self.places = places
     }
 
-    /// - Parameter now: The time.
+    /// - Parameter now: The time to compare the policy's expiration with.
     func findings(at now: Date) -> [Finding] {
-        // A longer text is not kept.
+        // A policy that is too long is not kept.
         guard let text = parts[policy].text else { return [] }
         let read: FormPolicy
         do throws(FormPolicyError) {
@@ -67,7 +67,7 @@ struct PolicyCheck {
 
     private static func lowercased(_ name: String) -> [UInt8] { name.utf8.map { $0.asciiLowercased } }
 
-    /// Whether the value of the field was kept: it is short, and in UTF-8.
+    /// Whether the value of the field with a name was kept: it is short, and in UTF-8.
     private func isKnown(_ name: String) -> Bool { parts[part(named: name)].text != nil }
 }
 
@@ -86,7 +86,7 @@ extension FormProblem.Code {
         example: #"name="policy"\r\n\r\n{"expiration": …}"#,
         fix: "Send the policy in Base64, exactly as it was signed.")
 
-    /// The policy has ended by now.
+    /// The policy has already expired.
     public static let expiredPolicy = Self(
         "expired-policy", severity: .warning, .whole, "The policy has expired",
         cause:
@@ -95,7 +95,7 @@ extension FormProblem.Code {
         fix: "Get a new form from the server that signed this one.",
         swift: "try await client.upload(form, with: presigned) { try await api.newForm() }")
 
-    /// A condition of the policy is about a field that the form lacks.
+    /// A condition of the policy is about a field that is missing in the form.
     public static let missingPolicyField = Self(
         "missing-policy-field", .whole, "A field that the policy demands is missing",
         cause:
@@ -111,7 +111,7 @@ extension FormProblem.Code {
         example: #"["starts-with", "$key", "photos/"], and the key cat.jpg"#,
         fix: "Send another value, or have the server sign a policy that accepts this one.")
 
-    /// No condition of the policy names a field.
+    /// A field of the form is in no condition of the policy.
     public static let fieldOutsidePolicy = Self(
         "field-outside-policy", .whole, "No condition of the policy names a field",
         cause: "Amazon S3 refuses fields that the policy does not name, except those that begin with x-ignore-.",

@@ -2,9 +2,9 @@ import PostcardForm
 import PostcardFoundation
 
 extension Explanation {
-    /// The same explanation, with what these servers would refuse with their default settings.
+    /// The same explanation with findings about what the given servers would refuse with their default settings.
     ///
-    /// - Parameter servers: The servers whose limits apply. What they refuse is an error.
+    /// - Parameter servers: The servers whose limits apply. Anything that they refuse is an error.
     public func judged(against servers: [ServerProfile]) -> Explanation {
         var judged = self
         judged.needs = ServerNeeds(
@@ -13,7 +13,7 @@ extension Explanation {
             bracketsForLists: servers.contains { $0.needsBracketsForLists })
         let found = servers.flatMap { $0.findings(in: self) }
         let common = FormProblem.Code.overCommonDefaults
-        // The chosen servers replace the common ones.
+        // The findings about the chosen servers replace the warning about common servers.
         judged.findings = findings.filter { servers.isEmpty || $0.code != common }
         let errors = judged.findings.prefix { $0.severity == .error }.count
         judged.findings.insert(contentsOf: found, at: errors)
@@ -22,7 +22,7 @@ extension Explanation {
 }
 
 extension ServerProfile {
-    /// What the server refuses in a form.
+    /// The findings about what the server refuses in a form.
     func findings(in explanation: Explanation) -> [Finding] {
         let form = FormMeasures(
             bodySize: explanation.bodySize, partCount: explanation.partCount, parts: explanation.parts)
@@ -112,8 +112,8 @@ extension ServerProfile {
         }
     }
 
-    /// The name that PHP gives a field: without spaces at its start, and with an underscore for each dot and space before
-    /// the first bracket, and for a bracket that is not closed.
+    /// The name under which PHP reads a field. Spaces at its start are removed. Each dot and space before the first
+    /// bracket becomes an underscore, and so does a bracket that is not closed.
     private static func renamed(_ name: String) -> String {
         let bytes = Array(name.utf8.drop { $0 == .space })
         let open = bytes.firstIndex(of: UInt8(ascii: "[")) ?? bytes.count
@@ -125,13 +125,13 @@ extension ServerProfile {
         return String(streamSafe: renamed)
     }
 
-    /// The first field after a file.
+    /// The index of the first text field after a file.
     static func fieldAfterFile(_ parts: [Explanation.Part]) -> Int? {
         guard let file = parts.firstIndex(where: { $0.filename != nil }) else { return nil }
         return parts[file...].firstIndex { $0.filename == nil }
     }
 
-    /// One warning for all common servers whose defaults a form goes over.
+    /// One warning about all common servers whose default limits a form exceeds.
     static func commonDefaults(bodySize: Int64, partCount: Int, parts: [Explanation.Part]) -> Finding? {
         let form = FormMeasures(bodySize: bodySize, partCount: partCount, parts: parts)
         var phrases: [String] = []
@@ -173,7 +173,7 @@ struct FormMeasures {
         }
     }
 
-    /// The amount that a limit counts, in words.
+    /// The amount that a limit counts, as words.
     func phrase(_ limit: ServerProfile.Limit) -> String {
         let amount = amount(limit.measure)
         // An amount that rounds to the limit is shown exactly.
@@ -221,7 +221,7 @@ struct FormMeasures {
         (parts.indices.contains(index) ? parts[index].offset : bodySize, index)
     }
 
-    /// A number of bytes as in servers' settings.
+    /// A number of bytes, written as in servers' settings.
     static func size(_ bytes: Int64) -> String {
         for (unit, factor) in [("GB", Int64(1 << 30)), ("MB", 1 << 20), ("KB", 1 << 10)]
         where bytes + factor / 20 >= factor {
@@ -235,14 +235,14 @@ struct FormMeasures {
 }
 
 extension Explanation.Part {
-    /// The size of the part's header with its blank line, in bytes.
+    /// The size of the part's header in bytes, including its blank line.
     fileprivate var headerSize: Int64 {
         headers.reduce(2) { $0 + Int64($1.name.utf8.count + ": ".utf8.count + $1.value.utf8.count + 2) }
     }
 }
 
 extension ServerProfile.Limit {
-    /// The limit in words.
+    /// The limit as words.
     var phrase: String {
         let size = FormMeasures.size(maximum)
         return switch measure {

@@ -6,57 +6,58 @@ public import PostcardForm
 /// let explanation = examination.finish().judged(against: [.php, .nginx])
 /// ```
 public struct ServerProfile: Sendable, Hashable {
-    /// The name to choose it by, such as `php`.
+    /// The name that selects the profile, such as `php`.
     public let name: String
-    /// The name to show.
+    /// The name of the server for display.
     public let title: String
-    /// The server's limits, as they are unless it is configured otherwise.
+    /// The limits of the server's default configuration.
     public let limits: [Limit]
-    /// Whether fields after a file are ignored.
+    /// Whether the server ignores fields after a file.
     public var readsNoFieldsAfterFile = false
-    /// The name of the only file that is accepted; `nil` if there is no such rule.
+    /// The name of the only file field that the server accepts; `nil` if there is no such rule.
     public var onlyFileName: String?
-    /// The name of a field that every form needs; `nil` if there is no such rule.
+    /// The name of a field that the server requires in every form; `nil` if there is no such rule.
     public var neededField: String?
-    /// Whether the names of variables have neither dots nor spaces, as in PHP.
+    /// Whether the server changes field names so that they have neither dots nor spaces, as PHP does.
     public var renamesFields = false
     /// Whether fields with the same name overwrite each other if the name does not end in `[]`.
     public var needsBracketsForLists = false
 
-    /// The types of file that are accepted; `nil` for all.
+    /// The media types of files that the server accepts; `nil` for all.
     public var fileTypes: [MediaRange]?
 
     /// A limit of a server.
     public struct Limit: Sendable, Hashable {
-        /// What a limit counts: bytes or items.
+        /// The kind of amount that a limit counts, in bytes or items.
         public enum Measure: String, Sendable, Hashable {
-            /// The whole body.
+            /// The size of the whole body.
             case bodyBytes
-            /// The content of each file.
+            /// The size of the content of each file.
             case fileBytes
-            /// The content of each text field.
+            /// The size of the content of each text field.
             case fieldBytes
-            /// The files of a form.
+            /// The number of files in a form.
             case fileCount
-            /// The text fields of a form.
+            /// The number of text fields in a form.
             case fieldCount
-            /// The files and text fields of a form.
+            /// The number of files and text fields in a form.
             case partCount
-            /// The values and names of all text fields, and two bytes more for each: as a URL-encoded form has them.
+            /// The size of the names and values of all text fields, and two bytes more for each field, as in a
+            /// URL-encoded form.
             case textBytes
-            /// The header of one part, with its blank line.
+            /// The size of the header of one part, with its blank line.
             case partHeaderBytes
-            /// The bytes of the body before the first file's content.
+            /// The number of bytes in the body before the first file's content.
             case bytesBeforeFile
         }
 
-        /// What the limit counts.
+        /// The amount that the limit counts.
         public let measure: Measure
         /// The largest value that the server accepts.
         public let maximum: Int64
-        /// The name of the setting that raises it; `nil` if there is none.
+        /// The name of the setting that raises the limit; `nil` if there is none.
         public let setting: String?
-        /// What to do about a form over the limit, in a sentence.
+        /// How to fix a form that exceeds the limit, in a sentence.
         public let fix: String
     }
 
@@ -74,7 +75,7 @@ extension ServerProfile {
         .vapor, .s3, .cloudflare, .openAIAudio, .openAIImages,
     ]
 
-    /// The profile with a name, ignoring case.
+    /// The profile with a name, ignoring case. `nil` if there is no such profile.
     public init?(named name: String) {
         guard let profile = Self.all.first(where: { $0.name == name.lowercased() }) else { return nil }
         self = profile
@@ -86,12 +87,12 @@ extension ServerProfile {
         Limit(measure: measure, maximum: maximum, setting: setting, fix: "Raise \(setting), or send less.")
     }
 
-    /// A limit that no setting raises.
+    /// Makes a limit that no setting raises.
     private static func limit(_ measure: Limit.Measure, _ maximum: Int64, fix: String) -> Limit {
         Limit(measure: measure, maximum: maximum, setting: nil, fix: fix)
     }
 
-    /// PHP 8. Its limit of parts defaults to the sum of those of fields and files.
+    /// PHP 8. Its limit on parts defaults to the sum of the limits on fields and on files.
     public static let php: ServerProfile = {
         var php = ServerProfile(
             "php", "PHP",
@@ -111,7 +112,7 @@ extension ServerProfile {
     public static let nginx = ServerProfile(
         "nginx", "nginx", [limit(.bodyBytes, mebibyte, "client_max_body_size in nginx.conf")])
 
-    /// Apache's httpd from 2.4.54 on.
+    /// Apache httpd from 2.4.54 on.
     public static let apache = ServerProfile(
         "apache", "Apache httpd", [limit(.bodyBytes, 1 << 30, "LimitRequestBody in httpd.conf")])
 
@@ -139,7 +140,7 @@ extension ServerProfile {
     public static let multer = ServerProfile(
         "multer", "multer", [limit(.fieldBytes, mebibyte - 1, "limits.fieldSize of multer")])
 
-    /// Ruby on Rails, by Rack 3, which refuses the file and the part that reach its limits.
+    /// Ruby on Rails with Rack 3, which refuses the file and the part that reach its limits.
     public static let rails = ServerProfile(
         "rails", "Rails (Rack)",
         [
@@ -157,7 +158,7 @@ extension ServerProfile {
             limit(.fileCount, 100, "DATA_UPLOAD_MAX_NUMBER_FILES in settings.py"),
         ])
 
-    /// Flask 3.1, by Werkzeug.
+    /// Flask 3.1 with Werkzeug.
     public static let flask = ServerProfile(
         "flask", "Flask (Werkzeug)",
         [
@@ -165,7 +166,7 @@ extension ServerProfile {
             limit(.partCount, 1000, "MAX_FORM_PARTS in the app's configuration"),
         ])
 
-    /// FastAPI, by Starlette.
+    /// FastAPI with Starlette.
     public static let fastAPI = ServerProfile(
         "fastapi", "FastAPI (Starlette)",
         [
@@ -178,7 +179,7 @@ extension ServerProfile {
     public static let express = ServerProfile(
         "express", "Express (busboy)", [limit(.fieldBytes, mebibyte - 1, "limits.fieldSize of busboy")])
 
-    /// Go's `net/http`, if a handler asks for a file or a value: 32 MiB, and 10 MiB more that are not for files.
+    /// Go's `net/http`, if a handler asks for a file or a value: 32 MiB, and 10 MiB more for everything but files.
     public static let go = ServerProfile(
         "go", "Go",
         [
@@ -186,8 +187,8 @@ extension ServerProfile {
             limit(.textBytes, 42 * mebibyte, "the maxMemory that r.ParseMultipartForm gets"),
         ])
 
-    /// ASP.NET Core, by Kestrel. Its limit of values counts files too, and that of a value's length is not for
-    /// multipart forms.
+    /// ASP.NET Core with Kestrel. Its limit on values counts files too, and its limit on a value's length does not
+    /// apply to multipart forms.
     public static let aspNet = ServerProfile(
         "aspnet", "ASP.NET Core",
         [
@@ -201,7 +202,7 @@ extension ServerProfile {
     public static let vapor = ServerProfile(
         "vapor", "Vapor", [limit(.bodyBytes, 16 << 10, "routes.defaultMaxBodySize, or maxSize of body: .collect,")])
 
-    /// Amazon S3's POST.
+    /// Amazon S3's POST for forms.
     public static let s3: ServerProfile = {
         var s3 = ServerProfile(
             "s3", "Amazon S3",
@@ -240,7 +241,7 @@ extension ServerProfile {
         return audio
     }()
 
-    /// OpenAI's edits of pictures, and services with the same API.
+    /// OpenAI's image edits, and services with the same API.
     public static let openAIImages: ServerProfile = {
         var images = ServerProfile(
             "openai-images", "OpenAI's images",

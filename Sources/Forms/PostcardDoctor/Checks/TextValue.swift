@@ -3,7 +3,9 @@ import PostcardFoundation
 
 /// Recognizes values of text fields that no one would have typed.
 enum TextValue {
-    /// - Parameter name: The field's name, which may suggest a list.
+    /// The code for a text that no one would have typed; `nil` for an ordinary text.
+    ///
+    /// - Parameter name: The name of the field, which may suggest a list.
     static func code(of text: String, named name: String) -> FormProblem.Code? {
         if text.isEmpty { return nil }
         if isOptional(text) { return .optionalDescription }
@@ -23,7 +25,7 @@ enum TextValue {
         text.hasPrefix("Optional(") && text.hasSuffix(")")
     }
 
-    /// The path or address of a file on the sender's device.
+    /// Whether a text is the path or address of a file on the sender's device.
     private static func isPath(_ text: String) -> Bool {
         guard text.utf8.count <= 1024, text.utf8.allSatisfy({ $0 >= 0x20 }) else { return false }
         let starts = [
@@ -33,14 +35,14 @@ enum TextValue {
         guard MediaType.forExtension(of: text) != nil else { return false }
         let isDrive = text.dropFirst().hasPrefix(":\\") && text.utf8.first?.isLetter == true
         let folders = ["/Users/", "/home/", "/tmp/", "/var/", "/data/user/", "/storage/", "/sdcard/", "~/"]
-        // A share of a network.
+        // A path on a network share.
         if text.hasPrefix("\\\\") { return true }
         // curl's @ names no file in --form-string, nor in other programs.
         return isDrive || folders.contains(where: text.hasPrefix) || (text.hasPrefix("@") && !text.contains(" "))
     }
 
-    /// What languages print of an object: Foundation's braces, Swift's structures and arrays, Dart's `Instance of`, and
-    /// `<…>`, `#<…>`, `…@1b6d3586` and `System.…` of others.
+    /// Whether a text is the printed form of an object: Foundation's braces, Swift's structures and arrays, Dart's
+    /// `Instance of`, and `<…>`, `#<…>`, `…@1b6d3586` and `System.…` of other languages.
     private static func isObject(_ text: String) -> Bool {
         if text.hasPrefix("[object "), text.hasSuffix("]") { return true }
         if isInAngleBrackets(text) || isBytes(text) || isJavaObject(text) { return true }
@@ -55,7 +57,8 @@ enum TextValue {
         return isStructure(text)
     }
 
-    /// `<UIImage: 0x6000…>`, `<_io.BufferedReader name='a'>` and `<ffd8ffe0 00104a46>`, but no markup.
+    /// Whether a text is a printed object such as `<UIImage: 0x6000…>`, `<_io.BufferedReader name='a'>` or `<ffd8ffe0
+    /// 00104a46>`, and not markup.
     private static func isInAngleBrackets(_ text: String) -> Bool {
         guard text.hasPrefix("<") || text.hasPrefix("#<"), !text.contains("=\""), !text.contains("</") else {
             return false
@@ -66,15 +69,15 @@ enum TextValue {
         guard text.hasSuffix(">"), !inside.dropLast().contains(where: { $0 == "<" || $0 == ">" }) else { return false }
         let isHexadecimal = inside.dropLast().utf8.allSatisfy { $0.hexadecimalValue != nil || $0 == .space }
         if isHexadecimal, inside.utf8.count > 8 { return true }
-        // A tag's name has no capital among small letters.
+        // The name of a markup tag has no capital among small letters.
         let isTypeName =
             type.contains { $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
             || (type.contains { $0 != $0.asciiLowercased } && type.contains { $0.isLetter && $0 == $0.asciiLowercased })
         return isTypeName && inside.utf8.dropFirst(type.count).first == .space
     }
 
-    /// What Swift prints of `Data`, Python of bytes, JavaScript of a `Blob` and PHP of a stream, and what many languages
-    /// print of a picture's bytes.
+    /// Whether a text is the printed form of bytes: `Data` in Swift, bytes in Python, a `Blob` in JavaScript, a stream
+    /// in PHP, or the bytes of a picture in many languages.
     private static func isBytes(_ text: String) -> Bool {
         if text.hasPrefix("Blob {") || text.hasPrefix("File {") || text.hasPrefix("bytearray(b") { return true }
         if text.hasPrefix("Resource id #") { return true }
@@ -94,7 +97,7 @@ enum TextValue {
         ["137", "80", "78"], ["-119", "80", "78"], ["255", "216", "255"], ["-1", "-40", "-1"], ["71", "73", "70"],
     ]
 
-    /// Such as `[B@1b6d3586` and `com.example.Photo@1b6d3586`.
+    /// Whether a text is a printed Java object, such as `[B@1b6d3586` or `com.example.Photo@1b6d3586`.
     private static func isJavaObject(_ text: String) -> Bool {
         guard text.utf8.contains(UInt8(ascii: "@")) else { return false }
         let pieces = text.split(separator: "@", omittingEmptySubsequences: false)
@@ -105,7 +108,7 @@ enum TextValue {
         return pieces[0] == "[B" || (names.count > 1 && names.last?.first?.isUppercase == true)
     }
 
-    /// Such as `Place(city: "Jeju", visits: 3)`.
+    /// Whether a text is a printed structure, such as `Place(city: "Jeju", visits: 3)`.
     private static func isStructure(_ text: String) -> Bool {
         guard text.hasSuffix(")"), let open = text.utf8.firstIndex(of: UInt8(ascii: "(")), open > text.startIndex else {
             return false
@@ -117,9 +120,10 @@ enum TextValue {
         return inside[..<colon].utf8.allSatisfy { $0.isTokenCharacter } && inside[colon...].hasPrefix(": ")
     }
 
-    /// Separators of thousands, or a decimal comma.
+    /// Whether a number has separators of thousands, or a decimal comma.
     ///
-    /// Two numbers and a comma may also be a list: `1,2` counts as one, and `12,50` or `1,234` only with a plural name.
+    /// Two numbers and a comma may also be a list: `1,2` counts as a list, and `12,50` or `1,234` only if the field's
+    /// name is a plural.
     private static func isNumberForPeople(_ text: String, named name: String) -> Bool {
         guard text.utf8.count <= 30 else { return false }
         let number = text.hasPrefix("-") ? text.dropFirst() : text[...]
@@ -145,7 +149,8 @@ enum TextValue {
         return ["s", "]", "list", "range", "position", "point", "size"].contains { name.hasSuffix($0) }
     }
 
-    /// `2026-11-21 11:04:10 +0000`, `21.11.2026`, `11/21/26`, `Nov 21, 2026`.
+    /// Whether a text is a date in a style for people: `2026-11-21 11:04:10 +0000`, `21.11.2026`, `11/21/26`, `Nov 21,
+    /// 2026`.
     private static func isDateForPeople(_ text: String) -> Bool {
         guard (6...64).contains(text.utf8.count), text.utf8.contains(where: { $0.isDigit }) else { return false }
         let shape = text.utf8.prefix(25).map { $0.isDigit ? UInt8(ascii: "9") : $0 }
@@ -177,7 +182,7 @@ enum TextValue {
 
 /// Texts whose UTF-8 bytes were read in another charset.
 enum Mojibake {
-    /// The intended text; `nil` if nothing suggests a wrong charset.
+    /// The text that the UTF-8 bytes meant; `nil` if nothing suggests that they were read in another charset.
     static func undone(_ text: String) -> String? {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return nil }
         var bytes: [UInt8] = []
@@ -196,7 +201,7 @@ enum Mojibake {
         return meant
     }
 
-    /// The bytes from 0x80 on that Windows-1252 reads differently from Latin-1, by their character.
+    /// By character: the bytes from 0x80 on that Windows-1252 reads differently from Latin-1.
     private static let windows1252: [Unicode.Scalar: UInt8] = {
         let upper: [Unicode.Scalar?] = [
             "€", nil, "‚", "ƒ", "„", "…", "†", "‡", "ˆ", "‰", "Š", "‹", "Œ", nil, "Ž", nil,

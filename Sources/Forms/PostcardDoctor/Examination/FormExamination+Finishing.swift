@@ -3,7 +3,7 @@ import PostcardFoundation
 import PostcardPictureFormats
 
 extension FormExamination {
-    /// Finds what is wrong with the body's end.
+    /// Adds the findings about the end of the body.
     mutating func finishBody(isWhole: Bool?) {
         switch phase {
         case .content(let format, let start):
@@ -18,20 +18,20 @@ extension FormExamination {
         case .epilogue(_, let start, let content):
             noteEpilogue(from: start, holding: content)
         case .header:
-            // Without another error, the parser's own problem is reported, which may be a worse one.
+            // Without another error, the parser's own problem is reported, which may be a more serious one.
             if findings.holdsError { noteTruncated() }
         case .opening, .lost, .ended:
             break
         }
     }
 
-    /// The finding if the last line of the open part's content closes a form with another boundary.
+    /// The finding for a close delimiter with another boundary as the last line of the open part's content.
     var foreignClose: Finding? {
         guard case .content(let format, _) = phase, let openPart, let line = buffer.lastLine,
             buffer.offset(of: line.lowerBound) >= openPart.offset, line.count > 4
         else { return nil }
         let text = buffer.bytes[line]
-        // The Content-Type's boundary closes it with any dashes.
+        // The announced boundary closes the form with any number of dashes.
         let isAnnounced = announcedBoundary.map {
             HiddenParts.core(of: $0[...]).elementsEqual(HiddenParts.core(of: text))
         }
@@ -64,7 +64,7 @@ extension FormExamination {
             let lineBreak = endsInLineBreak ? [] : Array("\r\n".utf8)
             // Two dashes may close the form, with another boundary.
             let seemsClosed = content.tail.dropLast(endsInLineBreak ? 2 : 0).suffix(2).allSatisfy { $0 == .dash }
-            // A last LF may be the content's, or a line break that lost its CR.
+            // A final LF may belong to the content, or be a line break that lost its CR.
             let endsInLineFeed = !endsInLineBreak && content.tail.last == .lineFeed
             let isCertain =
                 !(seemsClosed && content.size > 1) && !endsInLineFeed && content.tail.last != .carriageReturn
@@ -123,7 +123,7 @@ extension FormExamination {
 
     // MARK: - The whole
 
-    /// Finds what only shows once all parts are known.
+    /// Adds the findings that need all parts.
     mutating func noteWhole() {
         if case .epilogue = phase, partCount == 0 {
             add(Finding(.noParts, at: 0, "The form is closed before its first part."))
@@ -138,7 +138,8 @@ extension FormExamination {
         }
     }
 
-    /// If each part but the last ends in CRLF, so do the texts.
+    /// Finds an extra line break at the end of the parts. If every part but the last ends in CRLF, the CRLF at the end
+    /// of texts is extra too.
     private mutating func noteTrailingLineBreaks() {
         let code = FormProblem.Code.extraLineBreakBeforeDelimiter
         // Texts may be meant to end this way, but a picture is not.
@@ -183,7 +184,8 @@ extension FormExamination {
         }
     }
 
-    /// S3 reads fields only up to the file. A form with S3's policy is for S3.
+    /// Finds fields after the file in a form for S3, which reads fields only up to the file. A form with S3's policy is
+    /// a form for S3.
     private mutating func noteOrder() {
         let names = parts.lazy.map { $0.name.utf8 }
         guard names.contains(where: { $0.isEqualIgnoringCase("key") }),
@@ -202,12 +204,12 @@ struct TrailingLineBreaks: Sendable {
     private var places: [(offset: Int64, part: Int)] = []
     private var count = 0
     private var pictures = 0
-    /// Whether a picture whose end is not known ends so too, and it does not show that the line break is not its own.
+    /// Whether a picture whose end is not known also ends in CRLF, without a sign that the CRLF is not part of it.
     private(set) var holdsUnknown = false
     private var endsLast = false
     private var holdsFile = false
 
-    /// More are ignored.
+    /// The maximum number of parts that are collected. Further parts are ignored.
     private static let maximum = 1000
 
     mutating func take(_ part: FormExamination.OpenPart, isPicture: Bool) {
@@ -228,11 +230,11 @@ struct TrailingLineBreaks: Sendable {
         places.append((part.offset + content.size - 2, part.index))
     }
 
-    /// - Parameter besidesPicture: Whether a picture was found to end so, which decides it.
+    /// - Parameter besidesPicture: Whether a picture was found that ends in an extra CRLF, which proves the mistake.
     func places(besidesPicture: Bool) -> [(offset: Int64, part: Int)] {
-        // Where one of the others does not end so, each is by itself.
+        // If a part ends without CRLF, each other part is judged alone.
         if besidesPicture { return places.count + pictures == count ? places : [] }
-        // All of them, or all but the last: a single text may be meant to end this way, and text files all do.
+        // All parts, or all but the last: a single text may be meant to end this way, and text files all do.
         let isEach = count >= 3 && (places.count == count ? !holdsFile : places.count == count - 1 && !endsLast)
         return isEach ? places : []
     }
@@ -240,7 +242,7 @@ struct TrailingLineBreaks: Sendable {
 
 // Compares the Content-Type with the body.
 extension FormExamination {
-    /// The format of the delimiters that was found, if any.
+    /// The format of the delimiters in the body; `nil` if none were found.
     private var format: DelimiterFormat? {
         switch phase {
         case .content(let format, _): partCount > 0 ? format : nil
@@ -249,7 +251,7 @@ extension FormExamination {
         }
     }
 
-    /// The boundary of the delimiters that were found, as a parameter's value.
+    /// The boundary of the delimiters that were found, written as the value of a parameter.
     var foundBoundary: String? {
         format.flatMap { $0.isBoundaryCertain ? Self.parameterValue($0.boundary) : nil }
     }
@@ -264,7 +266,7 @@ extension FormExamination {
         // If the form ends with another boundary than it began with, only the sender knows which was meant.
         guard let format, announced?.problem != nil || announced?.boundary != format.boundary, foreignClose == nil
         else { return nil }
-        // With another boundary, the parts in the content may be those that were meant.
+        // With another boundary, the parts inside the content may be the parts that were meant.
         let holdsPart = findings.holds(.partInContent) || openPart?.hidden.isEmpty == false
         if announced?.boundary != format.boundary, holdsPart { return nil }
         let fixed = "multipart/form-data; boundary=\(Self.parameterValue(format.boundary))"
@@ -276,7 +278,7 @@ extension FormExamination {
         return boundary.allSatisfy { $0.isTokenCharacter } ? text : "\"\(text)\""
     }
 
-    /// What is wrong with the Content-Type, by itself and against the body.
+    /// Adds the findings about the Content-Type, alone and compared with the body.
     mutating func noteHead() {
         guard let announced, let contentType else { return }
         let edits = fixedContentType.map {
@@ -293,7 +295,7 @@ extension FormExamination {
         }
         if let problem = announced.problem {
             var finding = Finding(problem, in: .head, at: contentType.offset, length: contentType.value.count)
-            // What follows from a cause that is fixed needs no edits of its own.
+            // A consequence of a cause that is fixed needs no edits of its own.
             finding.edits = cause == nil ? edits : edits.map { _ in [] }
             add(inView(ofBody: finding), under: cause)
             cause = cause ?? finding.code
@@ -301,7 +303,7 @@ extension FormExamination {
         noteBoundary(announced, contentType, under: cause, edits)
     }
 
-    /// What is wrong with the Content-Type, with what the body shows of how it was meant.
+    /// A finding about the Content-Type, with advice that depends on the body.
     private func inView(ofBody finding: Finding) -> Finding {
         guard partCount > 0, let format else { return finding }
         switch finding.code {

@@ -1,13 +1,14 @@
 import PostcardForm
 
 extension FormExamination {
-    /// The number of bytes that must be read ahead to recognize a delimiter: its line, and the header after it.
+    /// The number of bytes that must be read ahead to recognize a delimiter: the delimiter's line and the header after
+    /// it.
     private static let lookahead = HeaderLines.maximumBytes + 512
 
-    /// A header counts as a line for each of its lines, and for as many bytes.
+    /// The number of header bytes that count as one more line of the examination.
     private static let bytesOfLine = 128
 
-    /// The number of a body's bytes that are kept while there are no more.
+    /// The number of a body's bytes that are kept if the whole body is no longer.
     private static let keptBytes = 64 << 10
 
     /// Reads the buffer as far as possible.
@@ -15,13 +16,15 @@ extension FormExamination {
         while step() {
             if examinedLines > Self.maximumExaminedLines { endExamination() }
         }
-        // A small request is kept whole, so every finding can show its bytes.
+        // A small request is kept whole, so that every finding can show its bytes.
         guard position >= Self.keptBytes else { return }
         let count = buffer.forget(before: position)
         position -= count
         searched = max(searched - count, position)
     }
 
+    /// Reads the next piece of the body.
+    ///
     /// - Returns: Whether there may be more to read.
     private mutating func step() -> Bool {
         switch phase {
@@ -41,7 +44,7 @@ extension FormExamination {
         }
     }
 
-    /// Leaves the rest of the body to the parser.
+    /// Stops the examination. The parser still reads the rest of the body.
     private mutating func endExamination() {
         let offset = buffer.offset(of: position)
         add(
@@ -101,7 +104,7 @@ extension FormExamination {
             if examinedLines > Self.maximumExaminedLines { return true }
             switch line {
             case .content:
-                // Without its dashes, it is no delimiter by itself.
+                // A delimiter without its dashes must begin a line.
                 if format.dashes == 0, buffer.lineBreak(before: found) != nil { noteLookalike(at: found, format) }
             case .lookalike:
                 noteLookalike(at: found, format)
@@ -128,7 +131,7 @@ extension FormExamination {
         return false
     }
 
-    /// Takes the body's first line as a delimiter, if only the dashes or blanks before its boundary are wrong.
+    /// Accepts the body's first line as a delimiter, if it differs only in the dashes or blanks before its boundary.
     private mutating func takeFirstLine(_ format: DelimiterFormat) -> Bool {
         guard position == 0, buffer.offset == 0 else { return false }
         var start = 0
@@ -170,7 +173,7 @@ extension FormExamination {
                 "A line of the content is a delimiter, and no part's header follows: servers end the content there."))
     }
 
-    /// The last line, if it is the close delimiter with other dashes before its boundary.
+    /// The last line, if it is a close delimiter with other dashes before its boundary.
     private static func closeWithOtherDashes(
         _ buffer: BodyBuffer, _ format: DelimiterFormat, _ part: OpenPart
     ) -> (start: Int, delimiter: DelimiterLine.Delimiter)? {
@@ -193,7 +196,7 @@ extension FormExamination {
                 .wrongCloseDelimiter, at: offset, length: line.count, part: part.index,
                 "The last delimiter has \(dashes == 0 ? "no dashes" : dashes == 1 ? "one dash" : "\(dashes) dashes") "
                     + "before its boundary: it is content.",
-                // Without a line break of its own it may be the content.
+                // Without a line break of its own, the line may be content.
                 edits: offset == part.offset ? nil : edits)
         ]
         if let before, before != .crlf { findings.append(reader.bareLineBreak(before, at: contentEnd)) }
@@ -206,7 +209,7 @@ extension FormExamination {
     private mutating func take(_ delimiter: DelimiterLine.Delimiter, at index: Int, _ format: DelimiterFormat) {
         var isPreambleRemoved = false
         if openPart == nil {
-            // Once: a body may begin with any number of delimiters that no part follows.
+            // Done once: a body may begin with any number of delimiters that no part follows.
             if case .content(_, start: 0) = phase { isPreambleRemoved = notePreamble(upTo: index, format) }
         } else {
             take(position..<max(delimiter.contentEnd, position), format)
@@ -228,9 +231,9 @@ extension FormExamination {
         searched = position
     }
 
-    /// Notes what comes before the first delimiter.
+    /// Notes bytes before the first delimiter.
     ///
-    /// - Returns: Whether it is removed.
+    /// - Returns: Whether an edit removes them.
     private mutating func notePreamble(upTo index: Int, _ format: DelimiterFormat) -> Bool {
         let end = buffer.offset(of: index)
         guard end > 0 else { return false }
@@ -305,7 +308,7 @@ extension FormExamination {
         for finding in header.findings { add(finding) }
         for finding in HeaderChecks(header: header, partIndex: partCount).findings { add(finding) }
         let range = max(start - Excerpt.reach, 0)..<min(position + Excerpt.reach, buffer.count)
-        // A form has one policy. Of further ones, no more is kept than of other texts.
+        // A form has one policy. Further fields with the name are kept like other texts.
         let isPolicy = !hasPolicy && !header.isFile && header.name.utf8.isEqualIgnoringCase("policy")
         hasPolicy = hasPolicy || isPolicy
         let content = PartContent(

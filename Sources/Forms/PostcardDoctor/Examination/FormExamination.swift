@@ -10,29 +10,29 @@ import PostcardPictureFormats
 /// for finding in examination.finish().findings { print(finding) }
 /// ```
 ///
-/// The receiver's parser reads the same body and decides what is refused. Meanwhile the examination reads the body as
-/// it was meant: with the delimiters and line breaks that it really has, continuing after every problem. Of the
-/// content only short texts are kept, so the memory does not grow with the size of files. The first 5,000 parts are
-/// described. After 30,000 lines of delimiters and headers only the parser reads on: no one fixes a form line by line
-/// that is so long.
+/// The receiver's parser reads the same body and decides whether the form is refused. Meanwhile the examination reads
+/// the body as the sender meant it: it uses the delimiters and line breaks that are really there, and continues after
+/// every problem. Of the content only short texts are kept, so the memory does not grow with the size of files. The
+/// first 5,000 parts are described. After 30,000 lines of delimiters and headers only the parser continues: no one
+/// fixes such a long form line by line.
 public struct FormExamination: Sendable {
     var buffer = BodyBuffer()
     /// The index in the buffer up to which the body has been read.
     var position = 0
-    /// The index up to which no delimiter begins.
+    /// The index in the buffer before which no delimiter begins.
     var searched = 0
     var phase = Phase.opening
     var findings = FindingList()
     var parts: [Explanation.Part] = []
     var partCount = 0
     var openPart: OpenPart?
-    /// Whether there was a field `policy`.
+    /// Whether the form has had a field `policy`.
     var hasPolicy = false
     var frame = FrameEvidence()
-    /// The parts other than pictures that end in CRLF, as each but the last does if a form has one CRLF too many.
+    /// The parts other than pictures that end in CRLF. If a form has one CRLF too many, every part but the last does.
     var trailingLineBreaks = TrailingLineBreaks()
     private(set) var bodySize: Int64 = 0
-    /// The body's first bytes, which much of what is said about the whole points at.
+    /// The body's first bytes, as the excerpt of findings about the whole body.
     private var beginning = Excerpt(offset: 0, bytes: [])
     private(set) var verdict: Verdict
     let announced: ContentTypeReading?
@@ -44,43 +44,43 @@ public struct FormExamination: Sendable {
     /// How many bytes were added since the buffer was last read.
     private var fresh = 0
 
-    /// The place in the form that is read next.
+    /// The place in the form that the examination has reached.
     enum Phase {
-        /// The beginning: too little was read to recognize the delimiters.
+        /// At the beginning: too few bytes were read to recognize the delimiters.
         case opening
-        /// Before the first delimiter, or in a part's content, which begins at an offset.
+        /// Before the first delimiter, or in a part's content. `start` is the offset of the content.
         case content(DelimiterFormat, start: Int64)
-        /// After a delimiter's line, which begins at an offset.
+        /// After a delimiter's line. `delimiterStart` is the offset of the delimiter.
         case header(DelimiterFormat, delimiterStart: Int64)
         /// After the close delimiter's line.
         case epilogue(DelimiterFormat, start: Int64, holding: EpilogueContent)
-        /// The body has nothing that looks like a delimiter.
+        /// In a body that has nothing like a delimiter.
         case lost
-        /// The rest is not read closely: there were too many delimiters and headers.
+        /// After too many delimiters and headers: the rest is not examined.
         case ended
     }
 
-    /// The bytes after the close delimiter's line.
+    /// The kind of bytes after the close delimiter's line.
     enum EpilogueContent {
         /// Only line breaks and blanks, and perhaps the close delimiter again.
         case blank
         case text
-        /// After text the form is closed again: what closed it first may be content.
+        /// Text, and then another close delimiter: the first close delimiter may have been content.
         case textAndCloseDelimiter
         case part
 
-        /// Takes bytes that are not a delimiter into account.
+        /// Notes bytes after the close delimiter that are not a delimiter.
         mutating func take(_ bytes: ArraySlice<UInt8>) {
             guard case .blank = self, bytes.contains(where: { !$0.isBlank && $0 != .carriageReturn && $0 != .lineFeed })
             else { return }
             self = .text
         }
 
-        /// The content after the form was closed again.
+        /// The kind of content after one more close delimiter.
         var closedAgain: EpilogueContent { self == .text ? .textAndCloseDelimiter : self }
     }
 
-    /// The receiver's parser, and its result.
+    /// The state of the receiver's parser: reading, or its result.
     enum Verdict {
         case reading(FormParser)
         case refused(FormProblem)
@@ -93,14 +93,14 @@ public struct FormExamination: Sendable {
         let offset: Int64
         var content: PartContent
         var hidden = HiddenForms()
-        /// The header and the content's beginning, for the excerpts of what is found at the content's end.
+        /// The header and the beginning of the content, as the excerpt of findings at the content's end.
         let opening: Excerpt
     }
 
-    /// The size of a block that is read at once.
+    /// The number of bytes that are read at once.
     private static let blockBytes = 256 << 10
 
-    /// Begins with a request's `Content-Type`.
+    /// Begins an examination with a request's `Content-Type`.
     ///
     /// - Parameter contentType: The value of the header field.
     public init(contentType: String) {
@@ -108,7 +108,7 @@ public struct FormExamination: Sendable {
     }
 
     /// - Parameters:
-    ///   - contentType: The value as it was sent; `nil` if the request has none.
+    ///   - contentType: The value of `Content-Type` as it was sent; `nil` if the request has none.
     ///   - offset: The offset of the value in the head.
     ///   - isEncoded: Whether the head says that the body is compressed.
     init(contentType: [UInt8]?, at offset: Int64, isEncoded: Bool = false) {
@@ -123,7 +123,7 @@ public struct FormExamination: Sendable {
         }
     }
 
-    /// The limits of the parser: none for content, the defaults for everything that is held in memory.
+    /// The limits of the parser. Content has no limits; everything that is held in memory has the default limits.
     private static let limits: FormLimits = {
         var limits = FormLimits()
         limits.maximumBodyBytes = .max
@@ -137,17 +137,19 @@ public struct FormExamination: Sendable {
 
     private static let maximumParts = 100_000
 
-    /// More than any known server's limit. Further parts are only counted.
+    /// The maximum number of parts that are described, more than any known server accepts. Further parts are only
+    /// counted.
     static let maximumDescribedParts = 5_000
 
     static let maximumExaminedLines = 30_000
 
-    /// The Content-Type's boundary, if it can be searched for.
+    /// The Content-Type's boundary, if it is short enough to search for.
     var announcedBoundary: [UInt8]? {
         announced?.boundary.flatMap { $0.count <= Self.maximumBoundaryBytes ? $0 : nil }
     }
 
-    /// Longer than any that a sender makes. A longer one would not fit what is read ahead, and take long to search for.
+    /// The maximum length of a boundary, longer than any that a sender makes. A longer boundary would not fit in the
+    /// bytes that are read ahead, and would take long to search for.
     private static let maximumBoundaryBytes = 256
 
     /// Reads the next chunk of the body.
@@ -160,7 +162,7 @@ public struct FormExamination: Sendable {
         judge(chunk)
         var start = 0
         while start < chunk.byteCount {
-            // Blocks of a fixed size, so the result does not depend on the chunks.
+            // Blocks have a fixed size, so that the result does not depend on the chunks.
             let count = min(Self.blockBytes - fresh, chunk.byteCount - start)
             buffer.append(chunk.extracting(start..<(start + count)))
             start += count
@@ -177,7 +179,7 @@ public struct FormExamination: Sendable {
         finish(isWhole: nil)
     }
 
-    /// - Parameter isWhole: Whether the body is complete by the head; `nil` if the head does not say.
+    /// - Parameter isWhole: Whether the body is complete according to the head; `nil` if the head does not say.
     package mutating func finish(isWhole: Bool?) -> Explanation {
         buffer.end()
         readBuffer()
@@ -187,7 +189,7 @@ public struct FormExamination: Sendable {
         finishBody(isWhole: isWhole)
         noteVerdict()
         noteWhole()
-        // If each part is written with CRLF before and after it, the body begins with one.
+        // If each part is written with CRLF before and after it, the body begins with a CRLF.
         findings.subordinate(
             .leadingLineBreak,
             under: [.partsAfterCloseDelimiter, .extraLineBreakBeforeDelimiter])
@@ -203,14 +205,14 @@ public struct FormExamination: Sendable {
         return explanation
     }
 
-    /// Explains the head alone.
+    /// Ends an examination without a body, and explains only the head.
     ///
     /// - Parameter message: The message about the missing body.
     mutating func finish(withoutBody message: String) -> Explanation {
         add(Finding(.bodyNotRecorded, at: 0, message))
         noteHead()
         var explanation = Explanation(boundary: usedBoundary, parts: [], findings: findings.sorted)
-        // Half a request is not worth fixing.
+        // A request without its body is not worth fixing.
         explanation.findings = explanation.findings.map { $0.withoutEdits }
         return explanation
     }
@@ -269,17 +271,17 @@ public struct FormExamination: Sendable {
     }
 }
 
-/// How the form's parts are framed, where one part shows how another was meant.
+/// Evidence from all delimiters and headers of a form: one part may show how another part was meant.
 struct FrameEvidence: Sendable {
-    /// The delimiters without a line break before them, and those with one.
+    /// The number of delimiters without a line break before them, and with one.
     private var delimiters = (unbroken: 0, broken: 0)
-    /// Whether a line break before a delimiter is none that other lines have.
+    /// Whether a delimiter follows a kind of line break that the other lines do not use.
     private var holdsOtherBreak = false
 
-    /// The parts without a blank line, those with one and a content, and those of them whose blank line may as well be in
-    /// the content.
+    /// The number of parts without a blank line; with a blank line and content; and, among those, with a blank line
+    /// that may belong to the content.
     private var parts = (unparted: 0, parted: 0, doubtful: 0)
-    /// Whether the last part has a blank line, and whether that may be in its content.
+    /// Whether the last part has a blank line, and whether that blank line may belong to its content.
     private var last: (isParted: Bool, isDoubtful: Bool) = (false, false)
 
     mutating func take(_ delimiter: DelimiterLine.Delimiter, _ format: DelimiterFormat) {
@@ -305,13 +307,13 @@ struct FrameEvidence: Sendable {
         }
     }
 
-    /// Notes that the last part has a content.
+    /// Notes that the last part has content.
     mutating func takeContent() {
         parts.parted += last.isParted ? 1 : 0
         parts.doubtful += last.isDoubtful ? 1 : 0
     }
 
-    /// What is not certain to be wrong where it was found, because elsewhere the same would not be seen.
+    /// The codes whose findings are uncertain: the same mistake elsewhere in the form would have gone unnoticed.
     var doubtful: [FormProblem.Code] {
         var codes: [FormProblem.Code] = []
         if (delimiters.unbroken > 1 && delimiters.broken > 0) || (delimiters.unbroken > 0 && holdsOtherBreak) {

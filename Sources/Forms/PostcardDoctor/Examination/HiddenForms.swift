@@ -1,22 +1,23 @@
 import PostcardForm
 
-/// Parts' headers in a content, each behind a delimiter of another form. That form is meant if it ends in the content.
+/// Part headers inside a content, each behind the delimiter of another form. If that form also ends in the content, it
+/// is part of the content on purpose.
 struct HiddenForms: Sendable {
     private var forms: [(finding: Finding, end: ByteSearch, isEnded: Bool)] = []
-    /// Whether a line of the content resembles the form's own close delimiter.
+    /// Whether a line of the content resembles the close delimiter of the outer form.
     var holdsClose = false
 
-    /// More are not expected in one content.
+    /// The maximum number of forms that are noted in one content.
     private static let maximum = 4
 
     var isEmpty: Bool { forms.isEmpty }
 
-    /// Notes a header.
+    /// Notes the header of a part of another form.
     ///
     /// - Parameters:
-    ///   - finding: What is wrong if the form does not end.
-    ///   - end: The form's close delimiter.
-    /// - Returns: `false` if there are too many.
+    ///   - finding: The finding to report if the other form does not end in the content.
+    ///   - end: The close delimiter of the other form.
+    /// - Returns: `false` if too many forms were noted.
     mutating func begin(_ finding: Finding, end: [UInt8]) -> Bool {
         if forms.contains(where: { $0.end.needle == end }) { return true }
         guard forms.count < Self.maximum else { return false }
@@ -24,7 +25,7 @@ struct HiddenForms: Sendable {
         return true
     }
 
-    /// Looks for the ends in the next bytes of the content.
+    /// Searches the next bytes of the content for the close delimiters of the noted forms.
     mutating func read(_ range: Range<Int>, of buffer: BodyBuffer) {
         for index in forms.indices where !forms[index].isEnded {
             let end = forms[index].end
@@ -38,12 +39,14 @@ struct HiddenForms: Sendable {
         }
     }
 
-    /// - Parameter isCutOff: Whether the content has no end: a form in the content may then be the form that was meant.
+    /// The findings about the forms that do not end in the content.
+    ///
+    /// - Parameter isCutOff: Whether the content has no end: then every noted form may be the form that was meant.
     func findings(isCutOff: Bool) -> [Finding] { forms.filter { isCutOff || !$0.isEnded }.map { $0.finding } }
 }
 
 extension FormExamination {
-    /// Notes what may be parts in a content's next bytes.
+    /// Notes lines that may begin parts in the next bytes of a content.
     mutating func noteHiddenParts(in range: Range<Int>, _ format: DelimiterFormat, _ part: OpenPart) {
         let announced = announcedBoundary.map { HiddenParts.core(of: $0[...]) }
         for line in format.hiddenParts.lines(in: buffer, range) {

@@ -8,12 +8,13 @@ import PostcardForm
 /// let explanation = examination.finish()
 /// ```
 ///
-/// All bytes after the head are the body, even those beyond its Content-Length, but not those after the last chunk. Use
-/// ``InputExamination`` if several requests may follow each other. Offsets in the head count from the start of the
-/// request, and offsets in the body from the body's start, with the lines between chunks (RFC 9112 §7.1) left out.
+/// All bytes after the head belong to the body, even those beyond its Content-Length. Only the bytes after the last
+/// chunk of a chunked body do not. Use ``InputExamination`` if several requests may follow each other. Offsets in the
+/// head count from the start of the request. Offsets in the body count from the body's start, without the lines between
+/// chunks (RFC 9112 §7.1).
 public struct RequestExamination: Sendable {
     private var state = State.head
-    /// The head's bytes. They are not part of the state, which would copy them with every read.
+    /// The bytes of the head. They are not in the state, because every read would copy them there.
     private var headBytes: [UInt8] = []
     private var form = FormExamination(contentType: nil, at: 0)
 
@@ -23,7 +24,7 @@ public struct RequestExamination: Sendable {
         case refused(Finding)
     }
 
-    /// The way in which the end of the body is known.
+    /// How the end of the body is found.
     fileprivate enum Framing {
         case end(received: Int64, contentLength: Int64?)
         case chunks(ChunkedBody)
@@ -93,7 +94,7 @@ public struct RequestExamination: Sendable {
         do {
             let head = try RequestHead(headBytes)
             let type = head.contentType
-            // Of a folded value the line breaks are blanks.
+            // The line breaks of a folded value count as blanks.
             form = FormExamination(
                 contentType: type.map { headBytes[$0.valueRange].map { $0 < .space ? .space : $0 } },
                 at: Int64(type?.valueStart ?? head.end),
@@ -133,7 +134,7 @@ public struct RequestExamination: Sendable {
         return explanation
     }
 
-    /// A finding of the head with the bytes around it.
+    /// A finding in the head, with the bytes around it as its excerpt.
     private func excerpted(_ finding: Finding) -> Finding {
         guard finding.place == .head else { return finding }
         var finding = finding
@@ -141,7 +142,7 @@ public struct RequestExamination: Sendable {
         return finding
     }
 
-    /// Adds the edits that need the whole request: a missing type, and lengths, which every edit changes.
+    /// Adds the edits that need the whole request: for a missing type, and for lengths, which every edit changes.
     private func addEdits(to explanation: inout Explanation, _ head: RequestHead, _ framing: Framing) {
         let mismatch = FormProblem.Code.contentLengthMismatch
         if !form.isClosed, let index = explanation.findings.firstIndex(where: { $0.code == mismatch }) {
@@ -152,7 +153,7 @@ public struct RequestExamination: Sendable {
                         + "that sends the body count it, or count its bytes, not its characters.")
             }
         }
-        // A delimiter at the end of a body that was cut off may be any.
+        // The last delimiter of a body that was cut off may be of either kind.
         if framing.isWhole != true { explanation.leaveLastDelimiter(unlessLengthIs: head.contentLength) }
         explanation.subordinateMismatch(to: head.contentLength)
         let missing = FormProblem.Code.missingContentType
@@ -182,7 +183,7 @@ extension RequestExamination.Framing {
         }
     }
 
-    /// What is wrong with the framing, now that the request has ended.
+    /// The finding about the framing of the body, after the request has ended.
     fileprivate func finding(_ head: RequestHead) -> Finding? {
         switch self {
         case .chunks(let body):
@@ -258,8 +259,8 @@ extension Explanation {
     /// ```
     ///
     /// - Parameters:
-    ///   - headerFields: The request's header fields, as in `URLRequest.allHTTPHeaderFields`. Without a length, the
-    ///     body's own is used, as HTTP libraries do.
+    ///   - headerFields: The request's header fields, as in `URLRequest.allHTTPHeaderFields`. If no field has the
+    ///     length, the length of the body is used, as HTTP libraries do.
     ///   - body: The request's body.
     public init(headerFields: [String: String]?, body: some Sequence<UInt8>) {
         let bytes = Array(body)
@@ -271,7 +272,7 @@ extension Explanation {
         self.init(request: Array((head + "\r\n").utf8) + bytes)
     }
 
-    /// Explains a body and the `Content-Type` it is sent with.
+    /// Explains a body together with its `Content-Type`.
     ///
     /// - Parameters:
     ///   - contentType: The value of the header field; `nil` if the request has none.

@@ -1,7 +1,7 @@
 import PostcardForm
 import PostcardFoundation
 
-/// A line for a shell that sends a request again with curl.
+/// A command line for a shell that sends a request again with curl.
 ///
 /// ```swift
 /// var command = CurlCommand(url: "http://127.0.0.1:8080/uploads", method: "POST")
@@ -10,28 +10,29 @@ import PostcardFoundation
 /// print(command.line)  // curl http://127.0.0.1:8080/uploads -H 'X-Trace: 7' --form-string 'message=안녕'
 /// ```
 ///
-/// Every text may come from a stranger: it is quoted so that the shell expands nothing, and nothing in it controls the
-/// terminal.
+/// Every text may come from a stranger. Texts are quoted so that the shell expands nothing, and nothing in them
+/// controls the terminal.
 package struct CurlCommand: Sendable {
     /// The URL of the request, with scheme and host.
     package var url: String
-    /// The method.
+    /// The method of the request.
     package var method: String
-    /// The header fields to send. What curl says by itself (Host, lengths, codings, Connection, Expect) is left out.
+    /// The header fields to send. Fields that curl sends by itself (Host, lengths, codings, Connection, Expect) are
+    /// left out.
     package var fields: [(name: String, value: String)] = []
     /// The names of header fields whose values are unknown or secret. Each value comes from a shell variable:
     /// `Authorization` from `$AUTHORIZATION`.
     package var secretFields: [String] = []
-    /// The body.
+    /// The body of the request.
     package var content = Content.none
 
     /// The body of a request.
     package enum Content: Sendable {
         /// No body.
         case none
-        /// Exactly these bytes. They become part of the line, so there should not be many.
+        /// Exactly these bytes. The bytes become part of the command line, so there should be few.
         case bytes([UInt8])
-        /// A form whose body curl makes, with a new boundary.
+        /// A form. curl makes its body, with a new boundary.
         case parts([Part])
         /// An unknown body, from a file called `body`.
         case unknown
@@ -39,19 +40,19 @@ package struct CurlCommand: Sendable {
 
     /// A part of a form.
     package enum Part: Sendable {
-        /// A text field; `value` is `nil` if it is not known, and read from a file with the field's name.
+        /// A text field. If `value` is `nil`, it is unknown, and curl reads it from a file with the field's name.
         case text(name: String, value: String?, contentType: String?)
-        /// A file, read from the current directory.
+        /// A file, which curl reads from the current directory.
         case file(name: String, filename: String, contentType: String?)
     }
 
-    /// Makes a command without header fields and body.
+    /// Makes a command without header fields and without a body.
     package init(url: String, method: String) {
         self.url = url
         self.method = method
     }
 
-    /// The line. It ends without a line break and holds none.
+    /// The command line, without any line break.
     package var line: String {
         var words = ["curl"] + Self.options(forURL: url)
         if method != impliedMethod { words += ["-X", ShellWord.quoted(method)] }
@@ -67,7 +68,7 @@ package struct CurlCommand: Sendable {
         return prefix + (words + contentWords).joined(separator: " ")
     }
 
-    /// The options without which curl would expand characters of a URL, and remove dots from its path.
+    /// The options that keep curl from expanding characters of a URL, and from removing dots from its path.
     package static func options(forURL url: String) -> [String] {
         var options: [String] = []
         if url.utf8.contains(where: { "[]{}".utf8.contains($0) }) { options.append("--globoff") }
@@ -77,7 +78,8 @@ package struct CurlCommand: Sendable {
         return options
     }
 
-    /// Whether the line sends exactly the recorded bytes. Parts get a new boundary, and an unknown body is not sent.
+    /// Whether the command sends exactly the recorded bytes. A form gets a new boundary, and an unknown body is not
+    /// sent.
     package var isExact: Bool {
         switch content {
         case .none, .bytes: true
@@ -102,7 +104,7 @@ package struct CurlCommand: Sendable {
         }
     }
 
-    /// Without this, curl would add a type.
+    /// The option that keeps curl from adding a Content-Type.
     private var withoutType: [String] {
         fields.contains { $0.name.utf8.isEqualIgnoringCase("content-type") } ? [] : ["-H", "Content-Type:"]
     }
@@ -118,7 +120,7 @@ package struct CurlCommand: Sendable {
         }
     }
 
-    /// Whether a name is safe inside double quotes (RFC 9110 §5.6.2, without what a shell expands).
+    /// Whether a name is a token (RFC 9110 §5.6.2) without characters that a shell expands inside double quotes.
     private static func isToken(_ name: String) -> Bool {
         !name.isEmpty
             && name.utf8.allSatisfy { byte in
@@ -141,7 +143,7 @@ extension CurlCommand.Part {
     fileprivate var words: [String] {
         switch self {
         case .text(let name, nil, let contentType):
-            // An unknown value is read from a file, as a file's content is.
+            // An unknown value is read from a file, like the content of a file.
             [
                 "-F",
                 ShellWord.quoted(
@@ -150,18 +152,17 @@ extension CurlCommand.Part {
         case .text(let name, let value?, let contentType?):
             ["-F", ShellWord.quoted("\(Self.safe(name))=\(CurlWord.quoted(value))\(Self.type(contentType))")]
         case .text(let name, let value?, nil):
-            // Of --form-string, curl reads nothing in the value.
+            // curl does not interpret the value of --form-string.
             ["--form-string", ShellWord.quoted("\(name)=\(value)")]
         case .file(let name, let filename, let contentType):
             ["-F", ShellWord.quoted("\(Self.safe(name))=@\(Self.file(filename))\(contentType.map(Self.type) ?? "")")]
         }
     }
 
-    /// A name in which curl sees no equals sign, behind which it would look for a file to send.
+    /// The name with its equals signs encoded. Behind an equals sign, curl would look for a file to send.
     private static func safe(_ name: String) -> String { name.replacingASCII(["=": "%3D"]) }
 
-    /// The parameter for a type. A type from which curl would read the name of another file, or a parameter of its own,
-    /// is left out.
+    /// The `type` parameter of `-F`. A type is left out if curl would read a file's name or another parameter from it.
     private static func type(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             switch byte {
@@ -177,7 +178,7 @@ extension CurlCommand.Part {
         return !reserved.contains(where: lowercased.contains) ? ";type=\(text)" : ""
     }
 
-    /// A file of the current directory. A name that no file can have is passed as filename.
+    /// The name of a file in the current directory. A name that no file can have is passed as `filename` instead.
     private static func file(_ filename: String) -> String {
         guard filename.isEmpty || filename == "-" || filename.utf8.contains(where: { $0 == .slash || $0 == 0 }) else {
             return CurlWord.quoted(filename)

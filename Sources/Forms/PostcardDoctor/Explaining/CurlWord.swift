@@ -1,13 +1,13 @@
 import PostcardFoundation
 
-/// Words between quotes, as curl reads them.
+/// Quoted words as curl reads them.
 package enum CurlWord {
-    /// What a letter behind a backslash stands for in a file of `-K`.
+    /// By letter: the byte that the letter means behind a backslash in a file of `-K`.
     package static let escapes: [UInt8: UInt8] = [
         UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09, UInt8(ascii: "v"): 0x0B,
     ]
 
-    /// An option on a line of such a file.
+    /// A line with an option in a file of `-K`.
     package static func line(_ option: String, _ value: some Sequence<UInt8>) -> [UInt8] {
         var line = Array("\(option) = \"".utf8)
         for byte in value {
@@ -22,7 +22,7 @@ package enum CurlWord {
         return line + Array("\"\n".utf8)
     }
 
-    /// A value of `-F`, in which curl reads no parameters.
+    /// A quoted value for `-F`, in which curl reads no parameters.
     package static func quoted(_ text: String) -> String {
         "\"" + text.replacingASCII(["\\": #"\\"#, "\"": #"\""#]) + "\""
     }

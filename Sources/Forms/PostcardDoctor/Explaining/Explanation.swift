@@ -1,22 +1,23 @@
 import PostcardForm
 
-/// How a receiver reads a form, and what is wrong with it.
+/// How a receiver reads a form, and the problems of the form.
 ///
 /// `postcard explain --json` prints it as JSON.
 public struct Explanation: Sendable {
-    /// The Content-Type's boundary; `nil` if it has none that can be used.
+    /// The Content-Type's boundary; `nil` if there is none, or none that a receiver can use.
     public let boundary: String?
 
     /// The parts, in the order of the body. If the form is cut off inside a part, that part is the last.
     public let parts: [Part]
 
-    /// What is wrong: root causes, errors before warnings, and the rest in the order of the request.
+    /// The findings: errors before warnings, and otherwise in the order of the request. Each is a root cause.
     public internal(set) var findings: [Finding]
 
-    /// The number of findings that ``findings`` leaves out: it keeps at most 1000.
+    /// The number of findings that are left out of ``findings``, which keeps at most 1000.
     public internal(set) var omittedFindings = 0
 
-    /// The corrected `Content-Type` of a body without its request; `nil` if no correction is certain or needed.
+    /// The corrected `Content-Type`, if the body was explained without its request; `nil` if no correction is certain
+    /// or needed.
     public internal(set) var fixedContentType: String?
 
     /// The size of the received body, in bytes.
@@ -25,19 +26,19 @@ public struct Explanation: Sendable {
     /// The number of parts, including those that ``parts`` does not describe.
     public internal(set) var partCount = 0
 
-    /// The edits that fix everything that can be fixed without asking the sender, in the order of the request.
+    /// The edits that fix every problem that can be fixed without asking the sender, in the order of the request.
     public internal(set) var edits: [Edit] = []
 
-    /// Whether ``edits`` is complete. Beyond 100,000 edits are not kept, and nothing can be fixed.
+    /// Whether ``edits`` is complete. At most 100,000 edits are kept, and an incomplete list fixes nothing.
     var areEditsComplete = true
 
     /// The head of a raw request; `nil` for a body without a request.
     var head: RequestHead?
 
-    /// What the chosen servers need of a form.
+    /// The changes to the form that the chosen servers need.
     var needs = ServerNeeds()
 
-    /// What servers need of a form that they would otherwise refuse or read differently.
+    /// The changes to a form that servers would otherwise refuse or read differently.
     struct ServerNeeds: Sendable {
         var fieldsFirst = false
         var fileName: String?
@@ -48,7 +49,7 @@ public struct Explanation: Sendable {
     /// The scheme of the request's URL, `http` or `https`; `nil` if the recording does not show it.
     package internal(set) var scheme: String?
 
-    /// The host of the request's URL, with its port if it has one; `nil` if only the head may have it.
+    /// The host of the request's URL, with its port if it has one; `nil` if the host can only be in the head.
     package internal(set) var authority: String?
 
     /// All findings in one list, each root cause followed by its consequences.
@@ -63,7 +64,7 @@ public struct Explanation: Sendable {
 
     /// A part of the form.
     public struct Part: Sendable {
-        /// The name of the form's field; empty if the part has none that can be read.
+        /// The name of the form's field; empty if the part has no readable name.
         public let name: String
         /// The name of the file; `nil` if the part is a text field.
         public let filename: String?
@@ -77,13 +78,13 @@ public struct Explanation: Sendable {
         public let sha256: String
         /// The header fields as they were on the wire.
         public let headers: [(name: String, value: String)]
-        /// The content, if it is a short text.
+        /// The content, if it is a short text; `nil` otherwise.
         package let text: String?
     }
 }
 
 extension Explanation: CustomStringConvertible {
-    /// What is wrong, one line each: a failed expectation in a test shows it.
+    /// All findings, one on each line. A failed expectation in a test shows this text.
     public var description: String {
         if findings.isEmpty { return "a well-formed form of \(parts.count) \(parts.count == 1 ? "part" : "parts")" }
         return findings.map { finding in

@@ -1,8 +1,9 @@
 import PostcardForm
 
-/// Writes a corrected request or body: everything is fixed that is certain by its explanation.
+/// Writes a corrected request or body. Only problems are fixed whose correction is certain according to the
+/// explanation.
 ///
-/// The input is read a second time, because a fix for its beginning may only be known at its end.
+/// The input is read a second time, because a fix at its beginning may only be known at its end.
 ///
 /// ```swift
 /// var fixer = RequestFixer(explanation)
@@ -10,18 +11,18 @@ import PostcardForm
 /// fixer.finish { output.append($0) }
 /// ```
 ///
-/// A raw request gets the Content-Length of its fixed body. A body without a request stays one; if its Content-Type is
-/// wrong, send it with ``Explanation/fixedContentType``.
+/// A raw request gets the Content-Length of its fixed body. A body without a request stays a body; if its Content-Type
+/// is wrong, send it with ``Explanation/fixedContentType``.
 public struct RequestFixer: Sendable {
     private var splitter: RequestSplitter
     private let headEdits: [Edit]
     private var bodyEdits: ArraySlice<Edit>
     private let head: RequestHead?
     private let fixedBodySize: Int64
-    /// How much of the body has been read.
+    /// The number of bytes of the body that were read.
     private var offset: Int64 = 0
 
-    /// Makes a fixer from the explanation of the same input.
+    /// Makes a fixer. The explanation must be of the same input.
     public init(_ explanation: Explanation) {
         head = explanation.head
         headEdits = explanation.orderedEdits(.head)
@@ -34,7 +35,7 @@ public struct RequestFixer: Sendable {
     /// Reads the next bytes of the input.
     ///
     /// - Parameters:
-    ///   - chunk: Any number of bytes that follow those read before.
+    ///   - chunk: The next bytes of the input, any number of them.
     ///   - handOn: Receives the bytes of the fixed request or body.
     public mutating func read(_ chunk: RawSpan, handOn: (RawSpan) throws -> Void) rethrows {
         var splitter = splitter
@@ -48,7 +49,7 @@ public struct RequestFixer: Sendable {
         }
     }
 
-    /// Ends the input, and passes on what is inserted at its end.
+    /// Ends the input, and passes on the bytes that are inserted at its end.
     public mutating func finish(handOn: (RawSpan) throws -> Void) rethrows {
         for edit in bodyEdits {
             let replacement = edit.replacement[...]
@@ -71,7 +72,7 @@ public struct RequestFixer: Sendable {
                 index += count
                 offset += Int64(count)
             }
-            // What is skipped may continue in the next chunk.
+            // The bytes to skip may continue in the next chunk.
             let passed = offset - edit.offset
             let replacement = edit.replacement[...]
             if passed == 0, !replacement.isEmpty { try handOn(replacement.span.bytes) }
@@ -82,7 +83,7 @@ public struct RequestFixer: Sendable {
         }
     }
 
-    /// The head with its edits, and the length of the body as it is now.
+    /// The head with its edits, and with the length of the fixed body.
     private func fixedHead(_ head: RequestHead, _ headBytes: [UInt8]) -> [UInt8] {
         var edits = headEdits
         let lengths = head.all("content-length")
@@ -92,7 +93,7 @@ public struct RequestFixer: Sendable {
         var isWritten = false
         for field in replaced.sorted(by: { $0.line.lowerBound < $1.line.lowerBound })
         where !touched.contains(Int64(field.line.lowerBound)) {
-            // Writing the whole line replaces all other edits of it.
+            // The whole line is written again, which replaces all other edits of the line.
             edits.removeAll { field.line.contains(Int(clamping: $0.offset)) }
             edits.append(
                 Edit(
@@ -111,13 +112,13 @@ public struct RequestFixer: Sendable {
 }
 
 extension Explanation {
-    /// The edits of one place.
+    /// The edits in the head or in the body, in order.
     fileprivate func orderedEdits(_ place: Finding.Place) -> [Edit] {
         areEditsComplete ? Self.ordered(edits.filter { $0.place == place }) : []
     }
 
-    /// In the order of the input, with an insertion at a byte before its replacement. Of overlapping edits, only the
-    /// first.
+    /// The edits in the order of the input. At the same byte, an insertion is before a replacement. Of overlapping
+    /// edits, only the first is kept.
     fileprivate static func ordered(_ edits: [Edit]) -> [Edit] {
         let sorted = edits.enumerated().sorted {
             ($0.element.offset, min($0.element.length, 1), $0.offset)
@@ -137,7 +138,7 @@ extension Explanation {
         orderedEdits(.body).reduce(bodySize) { $0 - $1.length + Int64($1.replacement.count) }
     }
 
-    /// Leaves a last delimiter without dashes to the sender, unless closing the form gives its body the right length.
+    /// Removes the edit of a last delimiter without dashes, unless closing the form gives its body the right length.
     mutating func leaveLastDelimiter(unlessLengthIs contentLength: Int64?) {
         guard contentLength != fixedBodySize,
             let index = findings.firstIndex(where: { $0.code == .wrongCloseDelimiter && $0.length == 0 }),
@@ -147,7 +148,7 @@ extension Explanation {
         findings[index].edits = nil
     }
 
-    /// Makes a wrong Content-Length that fits the fixed body the consequence of the finding whose edits make it fit.
+    /// Makes a wrong Content-Length a consequence of the finding whose edits give the body that length.
     mutating func subordinateMismatch(to contentLength: Int64?) {
         let mismatch = FormProblem.Code.contentLengthMismatch
         guard let contentLength, contentLength == fixedBodySize,
@@ -160,7 +161,7 @@ extension Explanation {
         findings.remove(at: index)
     }
 
-    /// The number of missing bytes of a truncated body, which the fixed head's length still includes.
+    /// The number of bytes missing in a truncated body. The Content-Length of the fixed head includes them.
     fileprivate var missingBytes: Int64 {
         let mismatch = FormProblem.Code.contentLengthMismatch
         let isCutOff = findings.flatMap { [$0] + $0.consequences }.contains {
@@ -169,18 +170,18 @@ extension Explanation {
         return isCutOff ? max((head?.contentLength ?? 0) - bodySize, 0) : 0
     }
 
-    /// The findings that ``RequestFixer`` fixes, with those of their consequences that it fixes.
+    /// The findings that ``RequestFixer`` fixes, each with the consequences that are also fixed.
     ///
-    /// A problem that is fixed at some places only is in ``unfixable`` too, with the other places.
+    /// If a problem is fixed at some places only, ``unfixable`` has it too, with the other places.
     public var fixable: [Finding] { areEditsComplete ? findings.flatMap { $0.findings(thatAreFixed: true) } : [] }
 
-    /// The findings that only the sender can fix, with those of their consequences that are not fixed.
+    /// The findings that only the sender can fix, each with the consequences that are not fixed.
     public var unfixable: [Finding] {
         areEditsComplete ? findings.flatMap { $0.findings(thatAreFixed: false) } : findings
     }
 
-    /// Whether the fixed request has the same contents, by a second reading: except where an edit touches a content, and
-    /// there the edit is what was explained.
+    /// Whether an explanation of the fixed request shows the same contents. A content that an edit touches must be as
+    /// the edit makes it.
     package func keepsContents(in fixed: Explanation) -> Bool {
         guard fixed.partCount == partCount, fixed.parts.count == parts.count else { return false }
         var edits = orderedEdits(.body)[...]
@@ -191,8 +192,8 @@ extension Explanation {
         }
     }
 
-    /// What was fixed and what was not, by a second reading of the fixed request: no error is called fixed that is found
-    /// again.
+    /// The findings that were fixed and those that were not, judged by an explanation of the fixed request. An error
+    /// that is found there again does not count as fixed.
     package func outcome(reading fixed: Explanation) -> (fixed: [Finding], left: [Finding]) {
         let left = unfixable
         let known = Set(left.lazy.filter { $0.severity == .error }.map { $0.code })
@@ -202,8 +203,8 @@ extension Explanation {
     }
 }
 
-/// Splits a request into its head and its body, and joins the chunks of the body. A body without a request is passed on
-/// as it is.
+/// Splits a request into its head and its body, and joins the chunks of a chunked body. A body without a request is
+/// passed on unchanged.
 package struct RequestSplitter: Sendable {
     private enum State {
         case head([UInt8])
@@ -214,7 +215,7 @@ package struct RequestSplitter: Sendable {
     private let head: RequestHead?
     private var state: State
 
-    /// - Parameter explanation: That of the same input.
+    /// - Parameter explanation: The explanation of the same input.
     package init(_ explanation: Explanation) {
         head = explanation.head
         state = head == nil ? .body : .head([])
@@ -238,7 +239,7 @@ package struct RequestSplitter: Sendable {
             try handOnBody(bytes.span.bytes)
         case .head(var bytes):
             guard let head else { return }
-            // Emptied first, because an array with two owners is copied when it grows.
+            // The state is emptied first, because an array with two owners is copied when it grows.
             state = .body
             let count = min(head.length - bytes.count, chunk.byteCount)
             chunk.extracting(first: count).withUnsafeBytes { bytes += $0 }

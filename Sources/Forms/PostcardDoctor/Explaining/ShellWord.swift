@@ -1,12 +1,13 @@
 import PostcardForm
 import PostcardFoundation
 
-/// Texts from any source as words of a shell's command line: the shell expands nothing in them, and nothing in them
-/// controls a terminal.
+/// Turns texts from any source into words of a shell's command line. The shell expands nothing in the words, and
+/// nothing in them controls a terminal.
 package enum ShellWord {
     /// A text as a word on one line.
     ///
-    /// What a terminal cannot show is written in `$'…'`, which bash, zsh and ksh know, and not every other shell.
+    /// Characters that a terminal cannot show are written in `$'…'`, which bash, zsh and ksh understand, but not every
+    /// other shell.
     static func quoted(_ text: String) -> String {
         if isPlain(text.utf8) { return text }
         guard text.unicodeScalars.contains(where: isUnprintable) else {
@@ -26,8 +27,8 @@ package enum ShellWord {
         return word + "'"
     }
 
-    /// Any bytes as a word for every POSIX shell. What a terminal cannot show is written by `printf`. A line break stays
-    /// one: the shell removes those at the end of what a program writes.
+    /// Any bytes as a word for every POSIX shell. Bytes that a terminal cannot show are written by `printf`. A line
+    /// break is written as itself, because the shell removes line breaks at the end of `printf`'s output.
     package static func quoted(_ bytes: [UInt8]) -> String {
         if isPlain(bytes) { return String(decoding: bytes, as: UTF8.self) }
         var word = ""
@@ -55,7 +56,7 @@ package enum ShellWord {
         return word.isEmpty ? "''" : word
     }
 
-    /// A format with which `printf` writes exactly these bytes, as one word.
+    /// A format string for `printf` that writes exactly these bytes, as one shell word.
     static func printfFormat(_ bytes: [UInt8]) -> String {
         var word = "'"
         guard let text = String(validating: bytes, as: UTF8.self) else {
@@ -89,7 +90,8 @@ package enum ShellWord {
         bytes.map { "\\" + String(String(0o1000 + Int($0), radix: 8).dropFirst()) }.joined()
     }
 
-    /// Whether no shell expands anything in a text. A word that begins with an equals sign is a program's path in zsh.
+    /// Whether a shell expands nothing in a text. In zsh, a word that begins with an equals sign expands to a program's
+    /// path.
     private static func isPlain(_ text: some Collection<UInt8>) -> Bool {
         !text.isEmpty && text.first != UInt8(ascii: "=")
             && text.allSatisfy { byte in
@@ -102,7 +104,8 @@ package enum ShellWord {
             }
     }
 
-    /// Characters that are not seen, or that change how others are seen. Joiners stay, because emoji use them.
+    /// Whether a character is invisible, or changes how other characters look. Joiners are not included, because emoji
+    /// use them.
     private static func isUnprintable(_ scalar: Unicode.Scalar) -> Bool {
         if DisplayText.isPlain(scalar) { return false }
         return switch scalar.properties.generalCategory {
@@ -111,7 +114,7 @@ package enum ShellWord {
         }
     }
 
-    /// The characters of a text, with their bytes; `nil` for a byte that is not UTF-8.
+    /// The characters of a text, each with its bytes. The character is `nil` for a byte that is not UTF-8.
     private static func scalars(of bytes: [UInt8]) -> [(Unicode.Scalar?, [UInt8])] {
         var result: [(Unicode.Scalar?, [UInt8])] = []
         var rest = bytes[...]

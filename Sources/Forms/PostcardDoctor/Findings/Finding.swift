@@ -1,19 +1,19 @@
 public import PostcardForm
 
-/// What is wrong at one place of a request: which byte, why that matters, and what to write instead.
+/// A problem at one place of a request: which byte is wrong, why that matters, and what to write instead.
 ///
 /// A finding is a root cause. Its ``consequences`` follow from it, or repeat it elsewhere.
 public struct Finding: Sendable, Hashable {
-    /// What an offset counts from.
+    /// The start from which an offset is counted.
     public enum Place: String, Sendable, Hashable {
-        /// The offset counts from the first byte of the request line, or of the Content-Type's value if there is only
-        /// that.
+        /// The offset counts from the first byte of the request line. Without a request, it counts from the first byte
+        /// of the Content-Type's value.
         case head
         /// The offset counts from the first byte of the body, without the lines between its chunks.
         case body
     }
 
-    /// What kind of problem it is.
+    /// The kind of problem.
     public let code: FormProblem.Code
 
     /// Whether ``offset`` counts in the head or in the body.
@@ -22,22 +22,23 @@ public struct Finding: Sendable, Hashable {
     /// The offset of the first wrong byte, from the start of ``place``.
     public let offset: Int64
 
-    /// The number of wrong bytes; 0 if something is missing there.
+    /// The number of wrong bytes; 0 if bytes are missing at the offset.
     public let length: Int
 
-    /// The index of the part, from 0; `nil` if it is outside all parts.
+    /// The index of the part, from 0; `nil` if the problem is outside of all parts.
     public let partIndex: Int?
 
-    /// What is wrong, in a sentence.
+    /// The problem, in a sentence.
     public let message: String
 
-    /// What to write instead, in a sentence.
+    /// The advice on what to write instead, in a sentence.
     public internal(set) var fix: String
 
     /// The bytes around the offset; `nil` if there are none to show.
     public internal(set) var excerpt: Excerpt?
 
-    /// The edits that fix it; `nil` if only the sender knows what was meant. Empty for a consequence of what is fixed.
+    /// The edits that fix the problem; `nil` if only the sender knows what was meant. Empty for a consequence whose
+    /// cause is fixed.
     public internal(set) var edits: [Edit]?
 
     /// The consequences and repetitions of the problem, in the order of the body. At most ``maximumConsequences`` are
@@ -47,20 +48,20 @@ public struct Finding: Sendable, Hashable {
     /// The number of consequences, including those that were not kept.
     public internal(set) var consequenceCount = 0
 
-    /// The consequences that were not kept: of each code, the first with edits and the first without. Each counts the
-    /// others like it as its own consequences.
+    /// The consequences that were not kept: for each code, the first with edits and the first without. Each counts the
+    /// further consequences of its kind as its own.
     var unkept: [Finding] = []
 
     /// The maximum number of consequences that are kept: enough to show what they have in common.
     public static let maximumConsequences = 20
 
-    /// The severity of the problem: that of its code, unless more or less than usual is lost here.
+    /// The severity of the problem. It is the severity of the code, unless more or less than usual is lost here.
     public private(set) var severity: FormProblem.Severity
 
-    /// Why servers care, in a sentence or two.
+    /// Why servers refuse or misread this, in a sentence or two.
     public var reason: String { code.cause }
 
-    /// The Swift code that gets it right, if that helps.
+    /// The Swift code that avoids the problem, if that helps.
     public var swift: String? { code.swift }
 
     init(
@@ -79,7 +80,7 @@ public struct Finding: Sendable, Hashable {
         self.edits = edits
     }
 
-    /// The parser's problem as a finding, at the same place.
+    /// The parser's problem as a finding, by default at the same offset.
     package init(
         _ problem: FormProblem, in place: Place = .body, at offset: Int64? = nil, length: Int = 0, part: Int? = nil
     ) {
@@ -91,7 +92,7 @@ public struct Finding: Sendable, Hashable {
 }
 
 extension Finding {
-    /// The same finding with another fix.
+    /// The same finding with other advice.
     func advising(_ fix: String) -> Finding {
         var finding = self
         finding.fix = fix
@@ -103,7 +104,7 @@ extension Finding {
         Finding(code, in: place, at: offset, length: length, part: partIndex, message, fix: fix, edits: edits)
     }
 
-    /// The same finding with another severity, because more or less is lost here than usual.
+    /// The same finding with another severity, because this problem loses more or less than usual.
     func weighing(_ severity: FormProblem.Severity) -> Finding {
         var finding = self
         finding.severity = severity
@@ -154,10 +155,10 @@ public struct Excerpt: Sendable, Hashable {
     /// The offset of the first byte, counted like the finding's offset.
     public let offset: Int64
 
-    /// At most ``maximumBytes``, from the same head or body.
+    /// The bytes, at most ``maximumBytes``, all from the head or all from the body.
     public let bytes: [UInt8]
 
-    /// The maximum number of bytes before the finding's offset, and after it.
+    /// The maximum number of bytes in the excerpt before the finding's offset, and after it.
     public static let reach = 96
 
     /// The maximum number of bytes in an excerpt.

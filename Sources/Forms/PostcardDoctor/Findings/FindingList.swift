@@ -1,6 +1,6 @@
 package import PostcardForm
 
-/// Collects findings: one that repeats another, or follows from it, becomes its consequence.
+/// Collects findings. A finding that repeats another, or follows from another, becomes a consequence of it.
 struct FindingList: Sendable {
     private(set) var roots: [Finding] = []
     private(set) var omitted = 0
@@ -12,11 +12,11 @@ struct FindingList: Sendable {
 
     private var rootByCode: [FormProblem.Code: Int] = [:]
 
-    /// A form full of problems must not fill the memory with findings.
+    /// The maximum number of root causes, so that a form full of problems does not fill the memory.
     static let maximumRoots = 1000
     static let maximumEdits = 100_000
 
-    /// - Parameter cause: The code of the finding that causes this one, which becomes its consequence.
+    /// - Parameter cause: The code of the root cause, if `finding` is to become its consequence.
     mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         if let edits = finding.edits {
             if found.count + edits.count <= Self.maximumEdits {
@@ -25,7 +25,7 @@ struct FindingList: Sendable {
                 areEditsComplete = false
             }
         }
-        // An error does not become a warning's consequence, where it would not count as an error.
+        // An error does not become the consequence of a warning, where it would not count as an error.
         if let root = cause.flatMap({ rootByCode[$0] }), !finding.outweighs(roots[root]) {
             return roots[root].append(finding)
         }
@@ -40,7 +40,7 @@ struct FindingList: Sendable {
         roots.append(finding)
     }
 
-    /// Replaces a root with a more serious finding, and makes the root its consequence.
+    /// Replaces a root cause with a more serious finding. The former root cause becomes a consequence of the finding.
     private mutating func replace(_ root: Int, by finding: Finding) {
         let former = roots[root]
         roots[root] = finding
@@ -62,7 +62,7 @@ struct FindingList: Sendable {
         if let root = rootByCode[code] { roots[root] = roots[root].weighing(severity) }
     }
 
-    /// Leaves each problem of a kind to the sender, because of what was found elsewhere.
+    /// Removes the edits of all findings with a code, because something elsewhere makes them uncertain.
     mutating func leave(_ code: FormProblem.Code) {
         found.removeAll { $0.code == code }
         for index in roots.indices { roots[index].leave(code) }
@@ -70,13 +70,13 @@ struct FindingList: Sendable {
 
     func holds(_ code: FormProblem.Code) -> Bool { rootByCode[code] != nil }
 
-    /// Whether edits fix a root cause, and so its consequences.
+    /// Whether edits fix the root cause with a code, and so its consequences.
     func fixes(_ code: FormProblem.Code) -> Bool { rootByCode[code].map { roots[$0].edits != nil } ?? false }
 
     var holdsError: Bool { roots.contains { $0.severity == .error } }
 
-    /// Errors before warnings, the head before the body, how the body was sent before its content, and otherwise in the
-    /// order of the request.
+    /// The findings in order: errors before warnings, the head before the body, how the body was sent before its
+    /// content, and otherwise by their offsets.
     var sorted: [Finding] {
         roots.enumerated().sorted { left, right in
             let (one, other) = (left.element, right.element)
@@ -100,10 +100,10 @@ extension Finding {
         return finding
     }
 
-    /// The finding alone, and its consequences.
+    /// The finding without its consequences, followed by all its consequences.
     fileprivate var flattened: [Finding] { [alone] + consequences + unkept }
 
-    /// The finding and its consequences, none of them with edits.
+    /// The finding and its consequences without their edits.
     var withoutEdits: Finding {
         var finding = self
         finding.edits = nil
@@ -112,14 +112,14 @@ extension Finding {
         return finding
     }
 
-    /// Removes the edits of the problems of a kind.
+    /// Removes the edits of the finding and of its consequences that have a code.
     fileprivate mutating func leave(_ code: FormProblem.Code) {
         if self.code == code { edits = nil }
         for index in consequences.indices { consequences[index].leave(code) }
         for index in unkept.indices { unkept[index].leave(code) }
     }
 
-    /// Adds a consequence, and those like it that it counts.
+    /// Adds a consequence, with the number of further consequences that it counts.
     mutating func append(_ consequence: Finding) {
         consequenceCount += 1 + consequence.consequenceCount
         let isKept = consequences.count < Self.maximumConsequences
@@ -135,18 +135,18 @@ extension Finding {
         }
     }
 
-    /// Removes consequences.
+    /// Removes the consequences that a closure chooses.
     mutating func removeConsequences(where isRemoved: (Finding) -> Bool) {
         let all = consequences + unkept
         self = alone
         for consequence in all where !isRemoved(consequence) { append(consequence) }
     }
 
-    /// Whether edits fix the finding: its own, or those of its cause.
+    /// Whether edits fix the finding, directly or through its cause.
     private var isFixed: Bool { edits != nil }
 
-    /// Either what is fixed of the finding and its consequences, or what is not. Without the finding itself, the first
-    /// consequence of each code takes its place.
+    /// The fixed findings among the finding and its consequences, or those that are not fixed. If the finding itself is
+    /// not among them, the first consequence of each code takes its place.
     func findings(thatAreFixed areFixed: Bool) -> [Finding] {
         var found: [Finding] = []
         for finding in flattened where finding.isFixed == areFixed {
@@ -157,13 +157,13 @@ extension Finding {
         return found
     }
 
-    /// Whether the finding is about how the body was sent, which may be the cause of what is wrong in the body.
+    /// Whether the finding is about how the body was sent. Such a finding may be the cause of problems in the body.
     fileprivate var isAboutFraming: Bool {
         code == .contentLengthMismatch || code == .malformedChunk
     }
 }
 
-/// Findings of one kind as they are shown: the first in full, and the places of the others.
+/// Findings of one kind for display: the first in full, and the places of the others.
 package struct FindingGroup: Sendable {
     /// The finding that is shown in full.
     package let finding: Finding
@@ -193,7 +193,7 @@ package struct FindingGroup: Sendable {
         }
     }
 
-    /// A byte of the head or body that the finding is about, and the part that it is in.
+    /// A byte in the head or body that a finding is about, and the index of its part.
     package struct Place: Sendable, Hashable {
         package let offset: Int64
         package let partIndex: Int?
@@ -201,15 +201,15 @@ package struct FindingGroup: Sendable {
 
     /// - Parameters:
     ///   - others: Findings of the same kind.
-    ///   - hidden: How many more of the kind there are.
-    ///   - codes: The consequences that are left out.
+    ///   - hidden: The number of further findings of that kind.
+    ///   - codes: The kinds of consequences that are left out.
     private init(
         _ finding: Finding, _ others: some Sequence<Finding>, hidden: Int, leavingOut codes: Set<FormProblem.Code>
     ) {
         self.finding = finding
         let kept = finding.consequences.filter { !codes.contains($0.code) }
         let unkept = finding.consequenceCount - finding.consequences.count
-        // Where all that was kept repeats the finding, so does the rest.
+        // If everything that was kept repeats the finding, so does the rest.
         let isAlike = kept.allSatisfy { $0.code == finding.code }
         repetitions = Places(
             Array(others) + kept.filter { $0.code == finding.code }, hidden: hidden + (isAlike ? unkept : 0))
@@ -220,9 +220,9 @@ package struct FindingGroup: Sendable {
     /// Groups findings by kind, in the order in which each kind is first found.
     ///
     /// - Parameters:
-    ///   - findings: Root causes.
-    ///   - counts: How many there are of a kind, where `findings` does not hold all of them.
-    ///   - codes: Kinds to leave out. What follows from one of them is shown in its place.
+    ///   - findings: The root causes.
+    ///   - counts: The total number of findings of a kind, if `findings` does not have all of them.
+    ///   - codes: The kinds to leave out. The consequences of such a finding are shown in its place.
     package static func groups(
         of findings: [Finding], counts: [FormProblem.Code: Int] = [:], leavingOut codes: Set<FormProblem.Code> = []
     ) -> [FindingGroup] {
@@ -237,7 +237,7 @@ package struct FindingGroup: Sendable {
         var groups: [[Finding]] = []
         var places: [FormProblem.Code: Int] = [:]
         for finding in findings {
-            // What servers refuse is about as many settings.
+            // Refusals of a server are about several settings.
             if finding.code != .refusedByServer, let place = places[finding.code] {
                 groups[place].append(finding)
             } else {

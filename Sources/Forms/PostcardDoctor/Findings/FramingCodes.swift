@@ -28,7 +28,7 @@ extension FormProblem.Code {
         example: #"POST / HTTP/1.1\nContent-Type: multipart/form-data; boundary=XX\n\n"#,
         fix: #"End every line with CRLF ("\r\n"), or let an HTTP library write the head."#)
 
-    /// The request has a form, and a method whose requests have none.
+    /// The request has a form, although requests with its method have no body.
     public static let methodWithoutContent = Self(
         "method-without-content", severity: .warning, .head, "The method sends no form",
         cause: "What the content of a GET, HEAD, DELETE, TRACE or CONNECT means is not defined (RFC 9110 §9.3): most "
@@ -37,7 +37,7 @@ extension FormProblem.Code {
         fix: "Send the form with POST, or with the method that the server documents.",
         swift: #"request.httpMethod = "POST""#)
 
-    /// The request has two Content-Type fields, or two values in one.
+    /// The request has two Content-Type fields, or one field with two values.
     public static let duplicateContentType = Self(
         "duplicate-content-type", .head, "Two Content-Types",
         cause: "A header was added where it should have been set: URLRequest's addValue appends to a JSON type that "
@@ -47,7 +47,7 @@ extension FormProblem.Code {
         swift: #"request.setValue("multipart/form-data; boundary=\(boundary)", "#
             + #"forHTTPHeaderField: "Content-Type")"#)
 
-    /// The head says in two ways how long the body is.
+    /// The head gives the length of the body in two different ways.
     public static let conflictingLengths = Self(
         "conflicting-lengths", .head, "Two lengths of one body",
         cause: "If a server uses one and its proxy the other, requests can be smuggled, so both refuse (RFC 9112 "
@@ -55,7 +55,7 @@ extension FormProblem.Code {
         example: #"Content-Length: 812\r\nTransfer-Encoding: chunked"#,
         fix: "Send the Content-Length or the Transfer-Encoding, and let the library that sends decide which.")
 
-    /// The body's delimiters use another boundary than the Content-Type.
+    /// The boundary of the body's delimiters is not the boundary of the Content-Type.
     public static let boundaryMismatch = Self(
         "boundary-mismatch", .head, "The header's boundary is not the body's",
         cause: "The boundary was made twice, once for the header and once for the body: often by a computed "
@@ -65,7 +65,7 @@ extension FormProblem.Code {
         fix: "Make the boundary once, keep it, and use it for both.",
         swift: "let boundary = UUID().uuidString  // stored, not var boundary: String { UUID().uuidString }")
 
-    /// The Content-Type's boundary has dashes that are the delimiter's.
+    /// The boundary in the Content-Type begins with the dashes of the delimiter.
     public static let boundaryWithDashes = Self(
         "boundary-with-dashes", .head, "The boundary contains the delimiter's dashes",
         cause: "A delimiter is two dashes and the boundary. If the boundary parameter already has them, or the body "
@@ -74,7 +74,7 @@ extension FormProblem.Code {
         fix: "Leave the two dashes out of the Content-Type, and write them before the boundary in the body only.",
         swift: #""multipart/form-data; boundary=\(boundary)"  // and "--\(boundary)\r\n" in the body"#)
 
-    /// The Content-Type's boundary and the body's differ in quotes.
+    /// The boundaries of the Content-Type and of the body differ in quotes.
     public static let boundaryQuotes = Self(
         "boundary-quotes", .head, "Quotes became part of the boundary",
         cause: "Quotes around the parameter are not part of its value; single quotes are, and so is every "
@@ -82,7 +82,7 @@ extension FormProblem.Code {
         example: #"boundary="XX" in the head, and --"XX" in the body"#,
         fix: "Write the boundary without quotes in both places.")
 
-    /// The Content-Type's boundary and the body's differ in spaces.
+    /// The boundaries of the Content-Type and of the body differ in spaces.
     public static let boundarySpaces = Self(
         "boundary-spaces", .head, "Spaces became part of the boundary",
         cause: "A space at either end of a quoted boundary is part of it, and it may not end in one (RFC 2046 "
@@ -90,14 +90,14 @@ extension FormProblem.Code {
         example: #"boundary="XX " in the head, and --XX in the body"#,
         fix: "Write the boundary without spaces.")
 
-    /// The Content-Type's boundary and the body's differ in case.
+    /// The boundaries of the Content-Type and of the body differ in upper and lower case.
     public static let boundaryCase = Self(
         "boundary-case", .head, "The boundary changed its case",
         cause: "A boundary is compared byte by byte; something has lowercased the header.",
         example: "boundary=formboundary7ma in the head, and --FormBoundary7MA in the body",
         fix: "Write the same boundary in both places.")
 
-    /// The boundary has characters that need quotes, and has none.
+    /// The boundary has characters that need quotes, but is not quoted.
     public static let boundaryWithoutQuotes = Self(
         "boundary-without-quotes", severity: .warning, .head, "The boundary needs quotes",
         cause: "Characters such as : / ? = , and space end a token (RFC 9110 §5.6.2). Strict servers read the "
@@ -175,7 +175,7 @@ extension FormProblem.Code {
         example: #"Content-Encoding: gzip\r\n\r\n\x1F\x8B\x08…"#,
         fix: "Send the body as it is, without a Content-Encoding.")
 
-    /// The recording of the request holds none of its body.
+    /// The recording of the request contains nothing of its body.
     public static let bodyNotRecorded = Self(
         "body-not-recorded", .head, "The recording lacks the body",
         cause:
@@ -213,7 +213,7 @@ extension FormProblem.Code {
         example: #"This is a form.\r\n--XX\r\n…"#,
         fix: "Begin the body with two dashes and the boundary.")
 
-    /// The delimiters lack their two dashes.
+    /// The delimiters lack the two dashes at their start.
     public static let delimiterWithoutDashes = Self(
         "delimiter-without-dashes", .delimiters, "The delimiters lack their dashes",
         cause: "Only the boundary is before each part. A delimiter is two dashes and the boundary (RFC 2046 "
@@ -222,7 +222,7 @@ extension FormProblem.Code {
         fix: "Write two dashes before the boundary, and two more after the last one.",
         swift: #"body.append(Data("--\(boundary)\r\n".utf8))"#)
 
-    /// The first delimiter has more dashes or blanks before its boundary than a delimiter has.
+    /// The first delimiter has too many dashes, or blanks, before its boundary.
     public static let extraDashes = Self(
         "extra-dashes", .delimiters, "The first delimiter has dashes or blanks too many",
         cause: "A delimiter is two dashes and the boundary (RFC 2046 §5.1.1), and nothing is before them on the line. "

@@ -114,7 +114,7 @@ extension FormProblem.Code {
         example: "Content-Type: image/jpg", fix: "Write the registered name, such as image/jpeg.",
         swift: "MediaType.jpeg")
 
-    /// A filename's extension is that of another type.
+    /// The filename's extension belongs to another type than the Content-Type.
     public static let extensionContradictsType = Self(
         "extension-contradicts-type", severity: .warning, .parts, "The filename's extension belongs to another type",
         cause: "Servers use the extension, the Content-Type or both, and refuse the file if they differ.",
@@ -129,7 +129,7 @@ extension FormProblem.Code {
         example: #"filename="photo.jpg"\r\n\r\n\r\n--XX"#,
         fix: "Check the file's size before sending it.")
 
-    /// A value is what Swift prints of an optional.
+    /// A text field contains a printed Swift optional, such as `Optional("Jeju")`.
     public static let optionalDescription = Self(
         "optional-description", severity: .warning, .parts, "A value is a printed optional",
         cause: "An optional was put into a string without being unwrapped. The server stores the word Optional with "
@@ -137,14 +137,14 @@ extension FormProblem.Code {
         example: #"Optional("Jeju")"#, fix: "Unwrap the value before writing it.",
         swift: "if let title { form.append(title) }  // not String(describing: title)")
 
-    /// A value is the text that a language prints for a missing value, such as `nil`.
+    /// A text field contains the word that a language prints for a missing value, such as `nil`.
     public static let nullText = Self(
         "null-text", severity: .warning, .parts, "A value is a word for nothing",
         cause: "The value was absent, and its description was sent. The server stores the word.",
         example: "nil", fix: "Leave the field out if there is no value.",
         swift: "if let title { … }")
 
-    /// A value is what a language prints of an object.
+    /// A text field contains the printed description of an object.
     public static let objectDescription = Self(
         "object-description", severity: .warning, .parts, "A value is a printed object",
         cause:
@@ -154,7 +154,7 @@ extension FormProblem.Code {
         fix: "Send JSON, a field for each of its values, or the bytes of the file.",
         swift: "try JSONEncoder().encode(place)")
 
-    /// A value is the path of a file on the sender's device.
+    /// A text field contains the path of a file on the sender's device.
     public static let pathInsteadOfFile = Self(
         "path-instead-of-file", severity: .warning, .parts, "A path was sent in place of the file",
         cause:
@@ -164,7 +164,7 @@ extension FormProblem.Code {
         fix: "Send the file's bytes, with a filename.",
         swift: #"form.append(fileAt: url, named: "photo")"#)
 
-    /// A number is written for people, not for programs.
+    /// A text field contains a number in a style for people, not for programs.
     public static let surprisingNumber = Self(
         "surprising-number", severity: .warning, .parts, "A number is written for people",
         cause: "Thousands separators and decimal commas depend on the sender's language, and servers read another "
@@ -172,7 +172,7 @@ extension FormProblem.Code {
         example: "1.234,56", fix: "Write digits and a decimal point: 1234.56.",
         swift: #"value.formatted(.number.grouping(.never).locale(Locale(identifier: "en_US_POSIX")))"#)
 
-    /// A date is written for people, not for programs.
+    /// A text field contains a date in a style for people, not for programs.
     public static let surprisingDate = Self(
         "surprising-date", severity: .warning, .parts, "A date is written for people",
         cause: "Servers read dates in ISO 8601; a description depends on the sender's language and time zone.",
@@ -221,7 +221,7 @@ extension FormProblem.Code {
             + "refuse it.",
         example: #"--XX--\r\n"#, fix: "Append a part, or send no body.")
 
-    /// Fields follow the file, where S3 does not read them.
+    /// Text fields follow the file. S3 does not read them there.
     public static let fieldsAfterFile = Self(
         "fields-after-file", .whole, "Fields follow the file",
         cause: "S3's POST reads fields up to the file and ignores what follows, so the policy or the key is missing.",

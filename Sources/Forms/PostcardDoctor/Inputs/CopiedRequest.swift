@@ -1,12 +1,12 @@
 import PostcardForm
 import PostcardFoundation
 
-// What browsers copy of a request: "Copy as cURL", for POSIX shells and for cmd, and "Copy as fetch".
+// Requests copied from a browser: "Copy as cURL", for POSIX shells and for cmd, and "Copy as fetch".
 
 extension HTTPArchive.Entry {
-    /// Reads a command line of curl.
+    /// Reads a request from a curl command line.
     ///
-    /// - Throws: ``InputError`` if it has no URL.
+    /// - Throws: ``InputError`` if the command line has no URL.
     init(curlCommand text: [UInt8]) throws(InputError) {
         let words = text.firstRange(of: "^\"".utf8) == nil ? ShellWords.posix(text) : ShellWords.cmd(text)
         var command = CopiedCommand()
@@ -17,9 +17,9 @@ extension HTTPArchive.Entry {
             headers: command.headers, body: command.body)
     }
 
-    /// Reads a call of `fetch` whose arguments are JSON, as browsers write it.
+    /// Reads a request from a call of `fetch` whose arguments are JSON, as browsers write it.
     ///
-    /// - Throws: ``InputError`` if they are not.
+    /// - Throws: ``InputError`` if the arguments are not JSON.
     init(fetchCall text: [UInt8]) throws(InputError) {
         guard let open = text.firstIndex(of: UInt8(ascii: "(")), let close = text.lastIndex(of: UInt8(ascii: ")")),
             open < close,
@@ -32,7 +32,7 @@ extension HTTPArchive.Entry {
             headers: options?["headers"]?.stringMembers ?? [], body: options?["body"]?.string)
     }
 
-    /// A request with exactly these bytes as its body.
+    /// Makes the entry of a request with exactly these bytes as its body.
     init(method: [UInt8], url: [UInt8], headers: [HTTPArchive.Header], body: [UInt8]?) {
         request = HTTPArchive.Request(
             method: method, url: url, headers: headers, bodySize: nil,
@@ -40,16 +40,16 @@ extension HTTPArchive.Entry {
     }
 }
 
-/// The options of a command line of curl that say what is sent.
+/// The options of a curl command line that describe the request.
 private struct CopiedCommand {
     var method: [UInt8]?
     var url: [UInt8]?
     var headers: [HTTPArchive.Header] = []
     var body: [UInt8]?
-    /// Whether curl makes a form when it runs.
+    /// Whether the command makes curl build a form.
     var hasForm = false
 
-    /// Options with a value that says nothing of the request.
+    /// The options that have a value but do not describe the request.
     private static let otherValues: Set<String> = [
         "-o", "--output", "-m", "--max-time", "-x", "--proxy", "-w", "--write-out", "--connect-timeout", "--resolve",
         "--retry", "--retry-delay", "--cacert", "--cert", "--key", "-E", "-c", "--cookie-jar", "--limit-rate", "-K",
@@ -76,7 +76,7 @@ private struct CopiedCommand {
                 headers.append((Array("Authorization".utf8), Array("Basic \(Data(next()).base64EncodedString())".utf8)))
             case "-d", "--data", "--data-raw", "--data-binary", "--data-ascii":
                 let data = next()
-                // What is in a file is not in the command.
+                // The content of a file is not in the command.
                 let isFile = name != "--data-raw" && data.first == UInt8(ascii: "@")
                 if !isFile {
                     if body != nil { body?.append(UInt8(ascii: "&")) }
@@ -98,7 +98,8 @@ private struct CopiedCommand {
         }
     }
 
-    /// The length is that of the recorded request, from which the browser has left out what files contain.
+    /// Adds a header field. Content-Length is left out: it belongs to the recorded request, from which the browser has
+    /// removed the content of files.
     private mutating func addHeader(_ text: [UInt8]) {
         guard let colon = text.firstIndex(of: .colon) else { return }
         let value = text[(colon + 1)...].drop { $0 == .space }
@@ -132,7 +133,7 @@ private enum ShellWords {
         }
     }
 
-    /// By the rules of POSIX shells, with the `$'…'` of bash.
+    /// Splits a line by the rules of POSIX shells, with the `$'…'` of bash.
     static func posix(_ text: [UInt8]) -> [[UInt8]] {
         var words = Words()
         var rest = text[...]
@@ -155,7 +156,8 @@ private enum ShellWords {
         return words.finished()
     }
 
-    /// By the rules of cmd and of programs on Windows: a caret takes the next character as it is.
+    /// Splits a line by the rules of cmd and of programs on Windows. A caret means that the next character is taken as
+    /// it is.
     static func cmd(_ text: [UInt8]) -> [[UInt8]] {
         var plain: [UInt8] = []
         var rest = text.filter { $0 != UInt8(ascii: "\r") }[...]
@@ -164,7 +166,8 @@ private enum ShellWords {
                 plain.append(byte)
                 continue
             }
-            // At its end, a line goes on. An empty one that follows is a line break, of which the copy has lost the CR.
+            // A caret at the end of a line continues the line. An empty line after it is a line break that lost its CR
+            // when the command was copied.
             if next != UInt8(ascii: "\n") {
                 plain.append(next)
             } else if rest.first == UInt8(ascii: "\n") {
@@ -210,7 +213,7 @@ private enum ShellWords {
         UInt8(ascii: "b"): 0x08, UInt8(ascii: "e"): 0x1B, UInt8(ascii: "f"): 0x0C, UInt8(ascii: "v"): 0x0B,
     ]
 
-    /// The text up to a single quote, with the escapes of C.
+    /// The text of `$'…'` up to its closing quote, with the escapes of C.
     private static func escaped(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
         var text: [UInt8] = []
         while let byte = rest.popFirst(), byte != UInt8(ascii: "'") {

@@ -1,13 +1,13 @@
 import PostcardForm
 
 /// Reads the output of `curl --trace` and `curl --trace-ascii`, in chunks of any size, and returns the bytes of one of
-/// its requests.
+/// the recorded requests.
 ///
 /// A line of `--trace` has sixteen bytes in hexadecimal digits. A line of `--trace-ascii` has up to 64 characters, ends
 /// at a CRLF in the data, and shows a dot for every byte that is not printable ASCII. Lines begin with their offsets,
 /// so every byte keeps its place, but some bytes are lost.
 struct CurlTrace: Sendable {
-    /// The number of the request to return, from 1; `nil` for the first with a body.
+    /// The number of the request to return, from 1; `nil` for the first request with a body.
     private let entry: Int?
     private var line: [UInt8] = []
     private var block = Block.other
@@ -18,15 +18,15 @@ struct CurlTrace: Sendable {
     private(set) var takenEntry: Int?
     /// Whether lines are missing or were changed, so that the bytes are not certain.
     private(set) var isDamaged = false
-    /// Whether any connection so far uses TLS.
+    /// Whether any connection recorded so far uses TLS.
     private var usesTLS = false
-    /// Whether the returned request or one before it was sent over TLS. If only one before it was, https may fail, but
-    /// no form is sent in clear.
+    /// Whether the returned request, or a request before it, was sent over TLS. If only an earlier request was, a URL
+    /// with https may fail, but no form is sent unencrypted.
     private(set) var isSecure = false
 
     private enum Notation { case hexadecimal, characters }
 
-    /// The kind of data that the lines with an offset belong to.
+    /// The kind of data in the lines that begin with an offset.
     private enum Block {
         case other
         case header(Filling)
@@ -42,13 +42,14 @@ struct CurlTrace: Sendable {
     /// The progress of choosing the request whose bytes are returned.
     private enum Choice {
         case searching
-        /// The head of a request that may have no body, and whether data or a response followed it.
+        /// The head of a request that may have no body. `hasResponse` says whether data or a response followed it.
         case head([UInt8], hasResponse: Bool)
         case body
         case done
     }
 
-    /// The maximum length of a line. No data line of curl is longer; its notes on a connection may be, and are cut.
+    /// The maximum length of a line. curl's data lines are shorter. Its notes on a connection may be longer, and are
+    /// cut.
     private static let maximumLineLength = 512
     private static let maximumHeadBytes = 64 << 10
 
@@ -68,7 +69,7 @@ struct CurlTrace: Sendable {
     ///
     /// - Parameters:
     ///   - chunk: Any number of bytes.
-    ///   - output: Where the request's bytes are appended.
+    ///   - output: The array to which the request's bytes are appended.
     mutating func read(_ chunk: RawSpan, into output: inout [UInt8]) {
         countSteps(chunk.byteCount)
         for position in 0..<chunk.byteCount {
@@ -124,8 +125,8 @@ struct CurlTrace: Sendable {
         hand(on: bytes, into: &output)
     }
 
-    /// The bytes between one line of characters and the next: a CRLF, or nothing if the line was full. An editor may
-    /// have removed blanks at its end.
+    /// The bytes between two lines of characters: a CRLF, or nothing if the first line was full. An editor may have
+    /// removed blanks at the end of a line.
     private mutating func lineBreak(from end: Int, to next: Int) -> [UInt8] {
         guard next >= end, next - end <= 66 else {
             isDamaged = true
@@ -208,14 +209,14 @@ private struct Title {
         case sentHeader(size: Int)
         case sentData(size: Int)
         case received
-        /// A note that only a connection over TLS has.
+        /// A note that curl writes only for a connection over TLS.
         case secureConnection
         case other
     }
 
     let kind: Kind
 
-    /// `nil` for any other line.
+    /// Reads a title line. `nil` for any other line.
     init?(_ line: some Collection<UInt8>) {
         // --trace-time and --trace-ids add a time and numbers in front. Nothing else is allowed there.
         let title = line.prefix(100).drop { Self.stamp.contains($0) }
@@ -241,7 +242,8 @@ private struct Title {
 
     private static let stamp = Array("0123456789:.[]- x".utf8)
 
-    /// Not every TLS library writes the first: that of Windows does not.
+    /// The notes that show a connection over TLS. Not every TLS library causes the first: the library of Windows does
+    /// not.
     private static let notesOnTLS = ["SSL connection using", "ALPN"]
 }
 
@@ -250,7 +252,7 @@ private struct DataLine {
     let offset: Int
     let characters: ArraySlice<UInt8>
 
-    /// `nil` for any other line.
+    /// Reads a data line. `nil` for any other line.
     init?(_ line: [UInt8]) {
         guard let colon = line.prefix(17).firstIndex(of: UInt8(ascii: ":")), colon >= 4 else { return nil }
         var offset = 0
@@ -263,7 +265,7 @@ private struct DataLine {
         characters = line[(colon + 1)...].dropFirst()
     }
 
-    /// The bytes of up to sixteen pairs of digits.
+    /// The bytes that the line's pairs of hexadecimal digits stand for, at most sixteen.
     var bytes: [UInt8] {
         var bytes: [UInt8] = []
         var rest = characters
@@ -276,6 +278,7 @@ private struct DataLine {
         return bytes
     }
 
-    /// Whether the line is of `--trace`, all of whose lines begin with two pairs of digits. No request line does.
+    /// Whether the line is from `--trace`: all its lines begin with two pairs of hexadecimal digits. No request line
+    /// does.
     var looksHexadecimal: Bool { !bytes.isEmpty && (bytes.count > 1 || characters.count > 48) }
 }

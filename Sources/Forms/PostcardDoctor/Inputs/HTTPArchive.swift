@@ -1,7 +1,7 @@
 import PostcardFoundation
 import PostcardForm
 
-/// A HAR 1.2 file, as browsers and proxies write them: the requests in it, and the bytes that one was sent as.
+/// A HAR 1.2 file, as browsers and proxies write it: the requests in it, and the bytes of a chosen request.
 struct HTTPArchive {
     let entries: [Entry]
 
@@ -52,17 +52,17 @@ struct HTTPArchive {
         }
     }
 
-    /// A request. The response is ignored.
+    /// A recorded request. Its response is ignored.
     struct Entry {
         let request: Request
     }
 
-    /// What the archive has of a request, as bytes.
+    /// The parts of a request that the archive contains, as bytes.
     struct Request {
         let method: [UInt8]
         let url: [UInt8]?
         let headers: [Header]
-        /// The size of the body; `nil` if it is not a whole number, which is no reason to refuse the file.
+        /// The size of the body. `nil` if it is not a whole number: the file is read all the same.
         let bodySize: Int?
         let postData: PostData?
     }
@@ -72,7 +72,7 @@ struct HTTPArchive {
     struct PostData {
         var mimeType: [UInt8]?
         var text: [UInt8]?
-        /// `base64` if a proxy stores the bytes this way, as HAR 1.2 does for responses.
+        /// `base64` if a proxy stores the body's bytes in base64, as HAR 1.2 does for responses.
         var encoding: [UInt8]?
         var hasParams = false
         /// Whether the text is exactly the bytes that were sent.
@@ -99,7 +99,7 @@ extension HTTPArchive.Request {
 }
 
 extension HTTPArchive.PostData {
-    /// Exactly these bytes.
+    /// Makes the data of a body from the exact bytes that were sent.
     init(bytes: [UInt8]) {
         self.init(text: bytes, isExact: true)
     }
@@ -109,10 +109,10 @@ extension HTTPArchive.PostData {
     }
 }
 
-/// A value in an archive, and where it is.
+/// A JSON value in an archive, with its path.
 private struct Element {
     let json: JSON
-    /// The names and indices of the values around it.
+    /// The names and indices that lead to the value.
     let path: [String]
 
     init(_ json: JSON, path: [String]) {
@@ -120,18 +120,20 @@ private struct Element {
         self.path = path
     }
 
-    /// What is not as HAR has it, in a sentence.
+    /// A difference from the HAR format, in a sentence.
     struct Mismatch: Error, CustomStringConvertible {
         let description: String
     }
 
+    /// The member with a name.
+    ///
     /// - Throws: ``Mismatch`` if there is no such member.
     func member(_ name: StaticString) throws(Mismatch) -> Element {
         guard let member = try optional(name) else { throw Mismatch(description: "It has no \"\(name)\".") }
         return member
     }
 
-    /// A member; `nil` if there is none, or `null`.
+    /// The member with a name; `nil` if there is no such member, or it is `null`.
     func optional(_ name: StaticString) throws(Mismatch) -> Element? {
         guard case .object = json else { throw otherType }
         guard let value = json[name], value != .null else { return nil }
@@ -165,14 +167,14 @@ extension HTTPArchive.Entry {
             where: HTTPArchive.isMultipart)
     }
 
-    /// The request as it would be sent over HTTP/1.1, and what the archive lacks.
+    /// The request as it would be sent over HTTP/1.1, with remarks on what the archive lacks.
     func recording() -> HTTPArchive.Recording {
         let body = request.body
         var head = HTTPArchive.onOneLine(request.method) + [.space] + request.target + Array(" HTTP/1.1\r\n".utf8)
         var hasLength = false
         let length = Array("\(body.bytes.count)".utf8)
         for field in request.headers where field.name.first != .colon {
-            // The recorder joined the chunks of the body, and HTTP/2 has none.
+            // The recorder has joined the chunks of the body, and HTTP/2 has none.
             if field.name.isEqualIgnoringCase("transfer-encoding") { continue }
             var value = field.value
             if field.name.isEqualIgnoringCase("content-length") {
@@ -191,23 +193,24 @@ extension HTTPArchive.Entry {
 }
 
 extension HTTPArchive {
-    /// What an archive contains of a request.
+    /// The bytes of a request in an archive, and remarks on what is missing.
     struct Recording {
         let bytes: [UInt8]
-        /// What the recorded request lacks, in a sentence.
+        /// A remark on what the recorded request lacks, in a sentence.
         let remark: String?
-        /// The message if it contains nothing of the body.
+        /// The message about the missing body, if the archive has none of it.
         var missingBody: String?
         let origin: Origin
     }
 
-    /// The scheme and the host of a request's URL; `nil` if the archive does not have them, or only in the head.
+    /// The scheme and the host of a request's URL; each is `nil` if the archive does not have it, or only in the head.
     struct Origin {
         let scheme: String?
         let authority: String?
     }
 
-    /// Removes line breaks: some recorders join the values of several fields, one per line.
+    /// The text with its line breaks replaced by spaces: some recorders join the values of several fields, one per
+    /// line.
     fileprivate static func onOneLine(_ text: [UInt8]) -> [UInt8] {
         text.map { $0 == .carriageReturn || $0 == .lineFeed ? .space : $0 }
     }
@@ -222,7 +225,7 @@ extension HTTPArchive.Request {
         var bytes: [UInt8]
         var isExact = true
         var remark: String?
-        /// The message if no byte was recorded.
+        /// The message about the missing body, if no byte of it was recorded.
         var missing: String?
     }
 
@@ -230,7 +233,7 @@ extension HTTPArchive.Request {
         headers.filter { $0.name.isEqualIgnoringCase(name) }.map { $0.value }
     }
 
-    /// The part of the URL for the request line, without blanks and line breaks.
+    /// The target for the request line: the path and query of the URL, without blanks and line breaks.
     fileprivate var target: [UInt8] {
         rawTarget.reduce(into: []) { target, byte in
             if byte > 0x20, byte != 0x7F {
@@ -249,7 +252,7 @@ extension HTTPArchive.Request {
         return target.first == .slash ? target : [.slash] + target
     }
 
-    /// What is before and after `://`; `nil` if the URL has none.
+    /// The texts before and after `://`; `nil` if the URL does not have it.
     private func parts(of url: [UInt8]) -> (scheme: ArraySlice<UInt8>, rest: ArraySlice<UInt8>)? {
         let separator = Array("://".utf8)
         return url.indices.first { url[$0...].starts(with: separator) }.map { (url[..<$0], url[($0 + 3)...]) }
@@ -257,7 +260,8 @@ extension HTTPArchive.Request {
 
     private static func endsAuthority(_ byte: UInt8) -> Bool { "/?#".utf8.contains(byte) }
 
-    /// The scheme and the host of the URL. If it has none, HTTP/2's own fields may, which are left out of the head.
+    /// The scheme and the host of the URL. If the URL has neither, the request's pseudo-header fields of HTTP/2 may
+    /// have them; those fields are left out of the head.
     fileprivate var origin: HTTPArchive.Origin {
         if let url, let (scheme, rest) = parts(of: url) {
             // A name and a password before the host are left out, because the line for curl may be shared.
@@ -277,8 +281,8 @@ extension HTTPArchive.Request {
         ["http", "https"].first { scheme.isEqualIgnoringCase($0) }
     }
 
-    /// The body's bytes. HAR stores a body as text. For bytes that are not UTF-8, some recorders write one character
-    /// per byte and others leave them out; the sizes show which.
+    /// The bytes of the body. HAR stores a body as text. For bytes that are not UTF-8, some recorders write one
+    /// character per byte, and others leave the bytes out; the recorded sizes show which.
     fileprivate var body: Body {
         guard let postData, let bytes = postData.text, !bytes.isEmpty else {
             return Body(bytes: [], missing: missingBody)
@@ -309,7 +313,7 @@ extension HTTPArchive.Request {
                 + "or replace what is not text. Offsets and sizes are those in the HAR.")
     }
 
-    /// The size of the body by the archive, in bytes; -1 if its recorder did not know it.
+    /// The sizes of the body that the archive states, in bytes; -1 if the recorder did not know the size.
     private var sizes: [Int] {
         [bodySize, values(of: "content-length").first.flatMap { Int(String(streamSafe: $0)) }].compactMap { $0 }
     }

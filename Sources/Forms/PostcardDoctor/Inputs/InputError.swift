@@ -3,7 +3,7 @@ public import PostcardFoundation
 
 /// Why no request can be read from an input.
 public struct InputError: Error, Sendable, CustomStringConvertible {
-    /// What kind of error it is; stable across versions.
+    /// The kind of an error; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         public let rawValue: String
 
@@ -11,11 +11,11 @@ public struct InputError: Error, Sendable, CustomStringConvertible {
             self.rawValue = rawValue
         }
 
-        /// The HAR file, or what was copied instead of one, is broken or too large.
+        /// A HAR file, or a copied command or call, is broken or too large.
         public static let malformedArchive = Code(rawValue: "malformed-archive")
         /// The input has no entry with the given number.
         public static let noEntry = Code(rawValue: "no-entry")
-        /// The input has several uploads, and a number must choose one.
+        /// The input has several uploads, and a number must choose one of them.
         public static let severalUploads = Code(rawValue: "several-uploads")
         /// The input has no request with a body.
         public static let noUpload = Code(rawValue: "no-upload")
@@ -23,13 +23,13 @@ public struct InputError: Error, Sendable, CustomStringConvertible {
         public var description: String { rawValue }
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     public let code: Code
 
-    /// What happened, in a sentence.
+    /// The error, in a sentence.
     public let message: String
 
-    /// What to do, in a sentence or two.
+    /// The advice on what to do, in a sentence or two.
     public let advice: String
 
     /// The uploads to choose from, each as a line that begins with its number.
@@ -91,7 +91,7 @@ extension InputError {
     }
 }
 
-/// What an input other than an HTTP request is, by its first bytes.
+/// The kind of an input that is not an HTTP request, recognized by its first bytes.
 enum ForeignInput: Sendable, Equatable {
     case empty
     /// The body of a form without its head.
@@ -109,10 +109,10 @@ enum ForeignInput: Sendable, Equatable {
     case text
     case binary
 
-    /// How many first bytes are checked.
+    /// The number of first bytes that are checked.
     static let startLength = 1024
 
-    /// `nil` if it may be a request, even a broken one.
+    /// Recognizes an input that is not a request. `nil` if the input may be a request, even a broken one.
     init?(_ start: [UInt8]) {
         if start.isEmpty {
             self = .empty
@@ -150,18 +150,19 @@ enum ForeignInput: Sendable, Equatable {
             return .verboseCurl
         }
         if first.first == UInt8(ascii: "{") || first.first == UInt8(ascii: "[") { return .json }
-        // A byte that text does not have.
+        // This byte does not occur in text.
         if start.contains(where: { $0 < 0x20 && !(0x08...0x0D).contains($0) && $0 != 0x1B }) { return .binary }
         if lines.dropFirst().prefix(8).contains(where: isHeaderField) { return nil }
         if lines.count <= 2, !first.contains(UInt8(ascii: " ")), first.contains(UInt8(ascii: "=")) {
             return .encodedForm
         }
-        // The last character may be cut.
+        // The last character may be cut off.
         let isText = (0...3).contains { String(validating: start.dropLast($0), as: UTF8.self) != nil }
         return isText ? .text : .binary
     }
 
-    /// Two words and a version, or at least a method and a path. The examination finds what is wrong with it.
+    /// Whether a line has two words and a version, or at least a method and a path. The examination finds mistakes in
+    /// the line.
     private static func isRequestLine(_ line: ArraySlice<UInt8>) -> Bool {
         let words = line.split(separator: UInt8(ascii: " "))
         guard words.count >= 2, words[0].allSatisfy({ (0x41...0x5A).contains($0 & 0xDF) }) else { return false }
@@ -173,7 +174,7 @@ enum ForeignInput: Sendable, Equatable {
         return line[..<colon].allSatisfy { $0.isDigit || $0 == UInt8(ascii: "-") || (0x41...0x5A).contains($0 & 0xDF) }
     }
 
-    /// The boundary, if the first line is a delimiter and a part's header follows.
+    /// The boundary of a form without its head: the first line is a delimiter, and a part's header follows.
     private static func boundary(_ line: ArraySlice<UInt8>, _ start: [UInt8]) -> String? {
         guard line.starts(with: "--".utf8), line.count > 2, line.count <= 72 else { return nil }
         let text = String(streamSafe: start).lowercased()
@@ -183,7 +184,7 @@ enum ForeignInput: Sendable, Equatable {
 }
 
 extension ForeignInput {
-    /// What the input is, in a sentence.
+    /// The message about the input, in a sentence.
     var message: String {
         switch self {
         case .empty: "The input is empty."
@@ -203,7 +204,7 @@ extension ForeignInput {
         }
     }
 
-    /// What to pass instead, in a sentence.
+    /// The advice on what to pass instead, in a sentence.
     var fix: String {
         switch self {
         case .body(let boundary):

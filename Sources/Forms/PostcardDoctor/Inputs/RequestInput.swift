@@ -9,13 +9,13 @@ import PostcardFoundation
 /// let explanation = try examination.finish()
 /// ```
 ///
-/// Reads raw HTTP/1.1 requests, the output of `curl --trace` and `curl --trace-ascii`, HAR 1.2 files, what browsers copy as
-/// a command of curl or a call of `fetch`, and events of AWS Lambda. Raw requests may follow each other, as in all bytes
-/// that a client sent over a connection. For anything else the explanation says what it is.
+/// Reads raw HTTP/1.1 requests, the output of `curl --trace` and `curl --trace-ascii`, HAR 1.2 files, requests that a
+/// browser copied as a curl command or a call of `fetch`, and events of AWS Lambda. Raw requests may follow each other,
+/// as in all bytes that a client sent over a connection. For any other input the explanation says what the input is.
 public struct InputExamination: Sendable {
     /// The formats of a recorded request.
     public enum Format: String, Sendable, Hashable {
-        /// The request's own bytes.
+        /// The raw bytes of the request.
         case request
         /// The output of `curl --trace`.
         case curlTrace = "curl-trace"
@@ -23,11 +23,11 @@ public struct InputExamination: Sendable {
         case curlTraceASCII = "curl-trace-ascii"
         /// A HAR 1.2 file.
         case httpArchive = "har"
-        /// A command line of curl, as browsers copy it.
+        /// A curl command line, as browsers copy it.
         case curlCommand = "curl-command"
         /// A call of `fetch`, as browsers copy it.
         case fetchCall = "fetch"
-        /// The event that AWS Lambda is called with for a request.
+        /// The event with which AWS Lambda calls a function for a request.
         case lambdaEvent = "lambda-event"
     }
 
@@ -39,15 +39,15 @@ public struct InputExamination: Sendable {
     /// - Parameters:
     ///   - entry: The number of the request, from 1. Defaults to the only upload of a HAR file, or the first request
     ///     with a body of a trace or of raw requests.
-    ///   - format: What the input is. Defaults to what its first bytes suggest.
+    ///   - format: The format of the input. Defaults to the format that its first bytes suggest.
     public init(entry: Int? = nil, format: Format? = nil) {
         input = RequestInput(entry: entry, format: format)
     }
 
-    /// What the input is; `nil` while it has too few bytes to know.
+    /// The format of the input; `nil` while too few bytes were read to recognize it.
     public var format: Format? { input.format }
 
-    /// What the input lacks of the request, in sentences.
+    /// Remarks on what the input lacks of the request, in sentences.
     public var remarks: [String] { input.remarks }
 
     /// Reads the next bytes of the input.
@@ -73,9 +73,10 @@ public struct InputExamination: Sendable {
 }
 
 extension Explanation {
-    /// The explanation without what may only be found because the recording has other bytes than the request had.
+    /// The explanation without findings that the recording itself may have caused, because it does not have the
+    /// original bytes.
     ///
-    /// A finding with edits is one of bytes that were recorded, and stays.
+    /// A finding with edits is about bytes that were recorded, and is kept.
     fileprivate func leavingOut(_ codes: Set<FormProblem.Code>) -> Explanation {
         guard !codes.isEmpty else { return self }
         func isCertain(_ finding: Finding) -> Bool {
@@ -91,7 +92,7 @@ extension Explanation {
         return explanation
     }
 
-    /// Explains an input that is not a request.
+    /// The explanation for an input that is not a request.
     fileprivate init(_ foreign: ForeignInput, beginning: [UInt8]) {
         var finding = Finding(.malformedRequest, in: .head, at: 0, foreign.message, fix: foreign.fix)
         if !beginning.isEmpty { finding.excerpt = Excerpt(offset: 0, bytes: Array(beginning.prefix(Excerpt.reach))) }
@@ -101,22 +102,23 @@ extension Explanation {
 
 /// Extracts a request from its recording, chunk by chunk, and returns the bytes that were sent.
 ///
-/// A raw request and a curl trace may have any size. Anything else is read whole, up to ``maximumArchiveBytes``.
+/// A raw request and a curl trace may have any size. An input in any other format is read whole, up to
+/// ``maximumArchiveBytes``.
 package struct RequestInput: Sendable {
     private let entry: Int?
     private let knownFormat: InputExamination.Format?
     private let maximumArchiveBytes: Int
     private var state = State.start([])
-    /// The first bytes of a raw input.
+    /// The first bytes of the input, if it is raw.
     private(set) var beginning: [UInt8] = []
     private var archiveRemarks: [String] = []
-    /// What an input is that is read whole.
+    /// The format of an input that is read whole.
     private var archiveFormat = InputExamination.Format.httpArchive
-    /// The scheme of the request's URL; `nil` if the recording does not show it, and before the input's end.
+    /// The scheme of the request's URL; `nil` before the input's end, and if the recording does not show it.
     private(set) var scheme: String?
-    /// The host of the request's URL; `nil` if only the head may have it, and before the input's end.
+    /// The host of the request's URL; `nil` before the input's end, and if the host can only be in the head.
     private(set) var authority: String?
-    /// The message if the input has nothing of the request's body; `nil` before its end.
+    /// The message about the missing body, if the input has none of it; `nil` before the input's end.
     private(set) var missingBody: String?
 
     private enum State {
@@ -138,7 +140,7 @@ package struct RequestInput: Sendable {
     /// - Parameters:
     ///   - entry: The number of the request, from 1. Defaults to the only upload of a HAR file, or the first request
     ///     with a body of a trace or of raw requests.
-    ///   - format: What the input is. Defaults to what its first bytes suggest.
+    ///   - format: The format of the input. Defaults to the format that its first bytes suggest.
     package init(entry: Int? = nil, format: InputExamination.Format? = nil) {
         self.init(entry: entry, format: format, maximumArchiveBytes: Self.maximumArchiveBytes)
     }
@@ -149,7 +151,7 @@ package struct RequestInput: Sendable {
         self.maximumArchiveBytes = maximumArchiveBytes
     }
 
-    /// What the input is; `nil` while it has too few bytes to know.
+    /// The format of the input; `nil` while too few bytes were read to recognize it.
     package var format: InputExamination.Format? {
         switch state {
         case .start, .failed: nil
@@ -159,13 +161,13 @@ package struct RequestInput: Sendable {
         }
     }
 
-    /// What the input is, if it is not a recorded request.
+    /// The kind of an input that is not a recorded request; `nil` if it is one.
     var foreign: ForeignInput? {
         guard case .request = state else { return nil }
         return ForeignInput(beginning)
     }
 
-    /// What the input lacks of the request, in sentences.
+    /// Remarks on what the input lacks of the request, in sentences.
     package var remarks: [String] {
         switch state {
         case .start, .failed: []
@@ -176,18 +178,19 @@ package struct RequestInput: Sendable {
         }
     }
 
-    /// The kinds of findings that may come from the recording alone, because it has replaced or lost bytes.
+    /// The kinds of findings that the recording itself may have caused, because it has replaced or lost bytes.
     var uncertainCodes: Set<FormProblem.Code> {
         switch state {
         case .trace(let trace) where trace.isLossy: Self.codesOfReplacedBytes.union([.policyMismatch])
-        // Browsers leave out what files contain.
+        // Browsers leave out the contents of files.
         case .archive where !archiveRemarks.isEmpty:
             Self.codesOfReplacedBytes.union([.emptyFile, .sizeOutsidePolicy])
         case .start, .request, .trace, .archive, .failed: []
         }
     }
 
-    /// Pictures are no longer recognized, and different names and contents may have become the same.
+    /// The kinds of findings that replaced bytes cause: pictures are no longer recognized, and different names and
+    /// contents may have become equal.
     private static let codesOfReplacedBytes: Set<FormProblem.Code> = [
         .contentContradictsType, .truncatedPicture, .textWithFilename, .contradictingFilenames, .repeatedFilename,
         .repeatedContent, .textNotUTF8, .fileDecodedAsText, .convertedLineBreaks,

@@ -3,14 +3,14 @@ import PostcardFoundation
 
 /// Reads raw requests that follow each other, in chunks of any size, and returns the bytes of one of them.
 ///
-/// A request ends where its head says. The bytes after it begin another only with a request line. Other bytes stay with
-/// the request before them, whose examination reports them.
+/// The head of a request says where the request ends. The bytes after it begin another request only if they are a
+/// request line. Otherwise they belong to the request before them, and its examination reports them.
 struct RequestSequence: Sendable {
-    /// The number of the request to return, from 1; `nil` for the first with a body.
+    /// The number of the request to return, from 1; `nil` for the first request with a body.
     private let entry: Int?
     private var state = State.head([])
     private var choice = Choice.searching
-    /// The head of the current request, while it is not known whether it has a body.
+    /// The head of the current request, kept until it is known whether the request has a body.
     private var heldHead: [UInt8] = []
     /// The number of the current request, from 1.
     private(set) var requestCount = 0
@@ -20,9 +20,9 @@ struct RequestSequence: Sendable {
         case head([UInt8])
         case body(rest: Int64)
         case chunks(ChunkedBody)
-        /// After a request: the beginning of a line that may be a request line.
+        /// After a request. The bytes are the beginning of a line that may be a request line.
         case nextLine([UInt8])
-        /// All further bytes belong to the current request.
+        /// In bytes that all belong to the current request, up to the input's end.
         case rest
     }
 
@@ -61,11 +61,13 @@ struct RequestSequence: Sendable {
         }
     }
 
-    /// - Returns: How many of the bytes were read: at least one.
+    /// Reads some of the bytes.
+    ///
+    /// - Returns: The number of bytes that were read: at least one.
     private mutating func step(_ bytes: RawSpan, _ handOn: (RawSpan) -> Void) -> Int {
         switch state {
         case .head(var head):
-            // Emptied first, because an array with two owners is copied when it grows.
+            // The state is emptied first, because an array with two owners is copied when it grows.
             state = .head([])
             return readHead(&head, bytes, handOn)
         case .body(let rest):
@@ -121,7 +123,7 @@ struct RequestSequence: Sendable {
         return line.count - known.count
     }
 
-    /// A method in capital letters, a target, and a version of HTTP/1.
+    /// Whether a line has a method in capital letters, a target, and a version of HTTP/1.
     private static func isRequestLine(_ line: ArraySlice<UInt8>) -> Bool {
         guard line.last == .lineFeed else { return false }
         var text = line.dropLast()
@@ -137,8 +139,8 @@ struct RequestSequence: Sendable {
     /// Begins a request.
     ///
     /// - Parameters:
-    ///   - bytes: The bytes of its head.
-    ///   - head: What the head says; `nil` if it has no end, or is none.
+    ///   - bytes: The bytes of the request's head.
+    ///   - head: The head; `nil` if the bytes have no end of a head, or are no head.
     private mutating func begin(_ bytes: [UInt8], _ head: RequestHead?, _ handOn: (RawSpan) -> Void) {
         requestCount += 1
         state = head.map { Self.state(behind: $0) } ?? .rest
@@ -160,7 +162,7 @@ struct RequestSequence: Sendable {
         return isBodiless && head.all("content-length").isEmpty ? .nextLine([]) : .rest
     }
 
-    /// Leaves bytes that are no request line, and all that follow, to the current request.
+    /// Counts bytes that are no request line, and all further bytes, as part of the current request.
     private mutating func leave(_ bytes: [UInt8], _ handOn: (RawSpan) -> Void) {
         state = .rest
         if choice == .searching, !heldHead.isEmpty { take(heldHead, handOn) }
@@ -179,7 +181,7 @@ struct RequestSequence: Sendable {
     }
 }
 
-/// Finds the end of a request on a connection that stays open after it.
+/// Finds the end of a request on a connection that stays open after the request.
 ///
 /// The end of a badly broken request cannot be found: the caller needs a timeout.
 package struct RequestEnd: Sendable {
@@ -198,7 +200,7 @@ package struct RequestEnd: Sendable {
     /// Starts reading a connection.
     package init() {}
 
-    /// Whether the request has ended, or the bytes received so far cannot begin one.
+    /// Whether the request has ended, or the bytes received so far cannot begin a request.
     package var isComplete: Bool {
         if case .complete = state { true } else { false }
     }
@@ -242,7 +244,8 @@ package struct RequestEnd: Sendable {
         }
     }
 
-    /// What the head is instead of one. It may arrive in many small pieces, so no more than needed is read of it again.
+    /// The kind of a head that is not an HTTP request's. A head may arrive in many small pieces, so only the bytes that
+    /// are needed are read again.
     private static func beginning(of head: ArraySlice<UInt8>) -> ForeignInput? {
         ForeignInput(Array(head.prefix(ForeignInput.startLength)))
     }
@@ -270,7 +273,7 @@ package struct RequestEnd: Sendable {
         } else if let length {
             state = length > 0 ? .body(rest: length) : .complete
         } else {
-            // Without a length, receivers see no body (RFC 9112 §6.3), but what follows may be one.
+            // Without a length, receivers see no body (RFC 9112 §6.3), but the bytes that follow may be one.
             state = .unknown
         }
     }

@@ -2,11 +2,11 @@ import PostcardForm
 
 /// The section of a body that is being read, with a few bytes before it.
 ///
-/// Indices are those of ``bytes``; offsets count from the start of the body.
+/// Indices are indices of ``bytes``. Offsets count from the start of the body.
 struct BodyBuffer: Sendable {
     private(set) var bytes: [UInt8] = []
 
-    /// The offset of the first byte.
+    /// The offset of the section's first byte in the body.
     private(set) var offset: Int64 = 0
 
     /// Whether the body has ended.
@@ -27,9 +27,9 @@ struct BodyBuffer: Sendable {
         isLast = true
     }
 
-    /// Drops what has been read, except the bytes that an excerpt shows.
+    /// Drops bytes that were read, except those that an excerpt may show.
     ///
-    /// - Returns: How much smaller every index is now.
+    /// - Returns: The number by which every index is now smaller.
     mutating func forget(before index: Int) -> Int {
         let count = max(index - Excerpt.reach, 0)
         countSteps(bytes.count - count)
@@ -56,7 +56,7 @@ struct BodyBuffer: Sendable {
         return true
     }
 
-    /// Whether the bytes at an index are exactly these.
+    /// Whether the bytes at an index equal the given bytes.
     func holds(_ wanted: [UInt8], at index: Int) -> Bool {
         index >= 0 && index + wanted.count <= count && bytes[index..<(index + wanted.count)].elementsEqual(wanted)
     }
@@ -82,7 +82,7 @@ struct BodyBuffer: Sendable {
     /// The end of the line at an index: its line break, or the end of the buffer. A CR alone ends a line only if the
     /// body has no other line breaks.
     ///
-    /// - Parameter limit: Where a longer line is taken to end.
+    /// - Parameter limit: The index at which a longer line is cut.
     func lineEnd(from index: Int, endingAtCarriageReturn: Bool = false, limit: Int = .max) -> Int {
         var end = index
         while end < min(count, limit), bytes[end] != .lineFeed {
@@ -93,14 +93,14 @@ struct BodyBuffer: Sendable {
         return end
     }
 
-    /// The number of dashes that begin a line and end at an index.
+    /// The number of dashes that begin a line and end before an index.
     func dashes(before index: Int, atMost maximum: Int) -> Int {
         var start = index
         while index - start < maximum, self[start - 1] == .dash { start -= 1 }
         return lineBreak(before: start) == nil ? 0 : index - start
     }
 
-    /// The last line without its line break; `nil` if it is longer than the buffer.
+    /// The last line without its line break; `nil` if the line is longer than the buffer.
     var lastLine: Range<Int>? {
         let end = count - (lineBreak(before: count)?.length ?? 0)
         var start = end
@@ -117,16 +117,17 @@ struct BodyBuffer: Sendable {
     }
 }
 
-/// How a line ends.
+/// The bytes that end a line.
 enum LineBreak: Sendable, Hashable {
     case crlf, lf, cr
 
     var length: Int { self == .crlf ? 2 : 1 }
 }
 
-/// Finds a few bytes in many.
+/// Finds a short sequence of bytes in a long one.
 ///
-/// Sixteen places are compared at once with the first and the last byte, so searching a body is faster than hashing it.
+/// Sixteen positions are compared at once with the first and the last byte, so searching a body is faster than hashing
+/// it.
 struct ByteSearch: Sendable {
     let needle: [UInt8]
 
@@ -134,7 +135,7 @@ struct ByteSearch: Sendable {
         self.needle = Array(needle)
     }
 
-    /// The first index of the whole needle between two indices.
+    /// The first index of the whole needle in a range of bytes; `nil` if there is none.
     func firstIndex(in bytes: [UInt8], from start: Int, end: Int) -> Int? {
         let end = min(end, bytes.count)
         guard let first = needle.first, let last = needle.last, end - start >= needle.count else { return nil }
@@ -169,23 +170,23 @@ struct ByteSearch: Sendable {
     }
 }
 
-/// The last bytes of pictures that all end alike.
+/// The last bytes of formats whose pictures all end in the same bytes.
 enum PictureEnd {
     static let jpeg: [UInt8] = [0xFF, 0xD9]
     static let png = Array("IEND".utf8) + [0xAE, 0x42, 0x60, 0x82]
 }
 
 extension BodyBuffer {
-    /// Whether a field of a part's header begins here.
+    /// Whether a known field of a part's header begins at an index.
     func beginsHeader(at index: Int) -> Bool {
         holds("content-disposition", at: index) || holds("content-type", at: index)
             || holds("content-transfer-encoding", at: index) || holds("content-length", at: index)
     }
 
-    /// Whether a line ends here and a part's header begins on the next line, or after one blank line.
+    /// Whether a line ends at an index and a part's header begins on the next line, or after one blank line.
     func beginsPart(behind index: Int) -> Bool { header(behind: index) != nil }
 
-    /// Whether the line begins with more dashes than a delimiter has.
+    /// Whether an index follows more dashes at the start of its line than a delimiter has.
     func followsDashes(_ index: Int) -> Bool {
         var start = index
         while let byte = self[start - 1], byte == .dash { start -= 1 }
@@ -193,8 +194,8 @@ extension BodyBuffer {
         return start < index && (start == 0 || lineBreak(before: start) != nil)
     }
 
-    /// Whether a dash comes before an index, or only dashes and blanks on its line. Two dashes that end a text are the
-    /// text's: a delimiter has one too many, or none.
+    /// Whether a dash comes before an index, or only dashes and blanks on its line. Two dashes at the end of a text
+    /// belong to the text: a delimiter has one dash too many, or none.
     func isIndented(_ index: Int) -> Bool {
         if self[index - 1] == .dash {
             let isText =
@@ -205,8 +206,8 @@ extension BodyBuffer {
         return bytes[start..<index].allSatisfy { $0 == .dash || $0.isBlank }
     }
 
-    /// Whether the byte before an index may have been a part of the line break before it, or got behind it: it follows CR
-    /// alone, or is no letter and a whole line.
+    /// Whether the byte before an index may be the remains of a line break, or a byte that got behind a line break. It
+    /// follows a CR alone, or is a whole line and no letter or digit.
     func endsInStrayByte(_ index: Int) -> Bool {
         guard let byte = self[index - 1], byte != .lineFeed, let before = lineBreak(before: index - 1) else {
             return false

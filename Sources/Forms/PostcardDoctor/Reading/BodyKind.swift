@@ -1,6 +1,6 @@
 import PostcardForm
 
-/// What a body other than a form is.
+/// The kind of a body that is not a form.
 enum BodyKind: CaseIterable {
     case json, urlEncoded, base64, percentEncoded, compressed, withoutLineBreaks, escapedLineBreaks
 
@@ -16,11 +16,11 @@ enum BodyKind: CaseIterable {
         }
     }
 
-    /// Whether the body begins as gzip's format does (RFC 1952 §2.3.1).
+    /// Whether the body begins with the signature of gzip (RFC 1952 §2.3.1).
     static func isGzip(_ buffer: BodyBuffer) -> Bool { buffer.holds([0x1F, 0x8B, 0x08], at: 0) }
 
-    /// Recognizes a form whose line breaks were removed or escaped, by the first bytes of the body. Only its end may have
-    /// a line break.
+    /// Recognizes a form whose line breaks were removed or escaped, by the first bytes of the body. Only the end of the
+    /// body may have a line break.
     init?(lineOf buffer: BodyBuffer) {
         var line = buffer.bytes[...]
         while let last = line.last, last == .lineFeed || last == .carriageReturn { line.removeLast() }
@@ -33,7 +33,7 @@ enum BodyKind: CaseIterable {
         self = isEscaped ? .escapedLineBreaks : .withoutLineBreaks
     }
 
-    /// Recognizes the kind by the body's first bytes.
+    /// Recognizes the kind of a body by its first bytes.
     ///
     /// - Parameter isEncoded: Whether the head says that the body is compressed.
     init?(_ buffer: BodyBuffer, isEncoded: Bool) {
@@ -65,7 +65,8 @@ enum BodyKind: CaseIterable {
         return next.map { "\"{[}]-0123456789tfn".utf8.contains($0) } ?? false
     }
 
-    /// Two dashes, whatever follows, are `LS0` or `LS1` in base64, and CRLF and two dashes `DQotL`.
+    /// Whether a text is a form in base64. Two dashes are `LS0` or `LS1` in base64, and CRLF with two dashes is
+    /// `DQotL`.
     private static func isBase64(_ text: ArraySlice<UInt8>) -> Bool {
         guard ["LS0", "LS1", "DQotL"].contains(where: { text.starts(with: $0.utf8) }), text.count >= 16 else {
             return false

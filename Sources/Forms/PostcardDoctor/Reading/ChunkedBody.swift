@@ -1,34 +1,35 @@
 import PostcardForm
 
-/// Decodes the chunks of RFC 9112 §7.1, however they are cut.
+/// Decodes a chunked body (RFC 9112 §7.1) whose bytes arrive in pieces of any size.
 struct ChunkedBody: Sendable {
     private var state = State.size(0, digits: 0)
-    /// How many bytes the chunks have held so far.
+    /// The number of bytes in the chunks so far.
     private(set) var length: Int64 = 0
-    /// How many bytes followed the last chunk.
+    /// The number of bytes after the last chunk.
     private(set) var excess: Int64 = 0
-    /// Whether these are line breaks alone, which servers ignore before another request (RFC 9112 §2.2).
+    /// Whether the bytes after the last chunk are only line breaks, which servers ignore before another request (RFC
+    /// 9112 §2.2).
     private(set) var isExcessBlank = true
 
     private enum State {
-        /// The digits that begin a chunk.
+        /// In the digits of a chunk's size.
         case size(Int64, digits: Int)
-        /// A chunk's extensions.
+        /// In the extensions after a chunk's size.
         case extensions(Int64)
-        /// After the CR of that line.
+        /// After the CR of the line with the size.
         case sizeEnd(Int64)
         case data(rest: Int64)
-        /// After the data: before its CR, and before its LF.
+        /// After the data of a chunk, before the CR or the LF of its line break.
         case dataEnd
         case dataLineFeed
-        /// The lines after the last chunk.
+        /// In the lines after the last chunk.
         case trailer(lineLength: Int)
         case trailerLineFeed(lineLength: Int)
         case complete
         case failed
     }
 
-    /// What is wrong, now that the body has ended.
+    /// The problem of the chunks, after the body has ended; `nil` if they are complete.
     var problem: FormProblem? {
         switch state {
         case .complete:
@@ -44,7 +45,7 @@ struct ChunkedBody: Sendable {
         }
     }
 
-    /// Reads bytes and passes on those of the body.
+    /// Reads bytes of the chunked body and passes on the data in its chunks.
     mutating func read(_ bytes: RawSpan, handOn: (RawSpan) -> Void) {
         var position = 0
         while position < bytes.byteCount {
@@ -67,7 +68,7 @@ struct ChunkedBody: Sendable {
         }
     }
 
-    /// The state after a byte that is not data.
+    /// The state after a byte that is not data of a chunk.
     private func next(_ byte: UInt8) -> State {
         switch (state, byte) {
         case (.size(let size, let digits), _):

@@ -1,16 +1,16 @@
 import PostcardForm
 
-/// What the delimiters of a body really look like, which its Content-Type may contradict.
+/// The form of the delimiters in a body, which may differ from what the Content-Type says.
 struct DelimiterFormat: Sendable {
     /// The boundary that the body uses.
     let boundary: [UInt8]
-    /// The number of dashes before it: two, or as many as the body has.
+    /// The number of dashes before the boundary: two, or as many as the body has.
     let dashes: Int
-    /// How delimiter and header lines end, by the first of them.
+    /// The line break of delimiter and header lines, taken from the first of them.
     let lineBreak: LineBreak
-    /// Finds what may be a delimiter.
+    /// Searches for possible delimiters.
     let search: ByteSearch
-    /// Finds what may have been meant as one.
+    /// Searches for lines that may have been meant as delimiters.
     let hiddenParts: HiddenParts
 
     var delimiter: [UInt8] { search.needle }
@@ -26,12 +26,12 @@ struct DelimiterFormat: Sendable {
         hiddenParts = HiddenParts(boundary: self.boundary, delimiter: search.needle, lineBreak: lineBreak)
     }
 
-    /// How many bytes are searched for the first delimiter.
+    /// The number of bytes that are searched for the first delimiter.
     static let opening = 64 << 10
 
     /// Recognizes the format by the first bytes of a body.
     ///
-    /// - Parameter announced: The boundary that the Content-Type names.
+    /// - Parameter announced: The boundary in the Content-Type.
     /// - Returns: `nil` if nothing looks like a delimiter.
     init?(opening buffer: BodyBuffer, announced: [UInt8]?) {
         if let announced, !announced.isEmpty, let format = DelimiterFormat(announced: announced, in: buffer),
@@ -55,7 +55,7 @@ struct DelimiterFormat: Sendable {
         return nil
     }
 
-    /// The format that the Content-Type announces, if the body has it.
+    /// The format with the Content-Type's boundary, if the body has delimiters with it.
     private init?(announced: [UInt8], in buffer: BodyBuffer) {
         let format = DelimiterFormat(boundary: announced)
         var index = 0
@@ -84,7 +84,8 @@ struct DelimiterFormat: Sendable {
         return nil
     }
 
-    /// Whether the Content-Type's boundary ends in the dashes of the close delimiter.
+    /// Whether the Content-Type's boundary includes the dashes of the close delimiter: the body uses the boundary
+    /// without them.
     private func isCloseDelimiterOfAnother(in buffer: BodyBuffer) -> Bool {
         guard boundary.count > 2, boundary.suffix(2).elementsEqual("--".utf8) else { return false }
         let shorter = DelimiterFormat(boundary: boundary.dropLast(2))
@@ -92,20 +93,20 @@ struct DelimiterFormat: Sendable {
         return buffer.lineBreak(at: first + shorter.delimiter.count) != nil
     }
 
-    /// The format of another boundary, if the body begins with a delimiter of it.
+    /// The format with another boundary, if the body begins with a delimiter that has it.
     private func formatBefore(in buffer: BodyBuffer) -> DelimiterFormat? {
         var start = 0
         while let lineBreak = buffer.lineBreak(at: start) { start += lineBreak.length }
         let end = buffer.lineEnd(from: start, endingAtCarriageReturn: true)
         let line = buffer.bytes[start..<end]
-        // With the same boundary, only its dashes are wrong.
+        // If the boundary is the same, only the dashes are wrong.
         guard line.starts(with: "--".utf8), !HiddenParts.core(of: line).elementsEqual(hiddenParts.core),
             !buffer.holds(delimiter, at: start)
         else { return nil }
         return DelimiterFormat(line: start..<end, of: buffer, announced: boundary)
     }
 
-    /// The format whose first delimiter a line is, if a part's header follows.
+    /// The format of a line as the first delimiter, if a part's header follows the line.
     private init?(line: Range<Int>, of buffer: BodyBuffer, announced: [UInt8]?) {
         guard (1...200).contains(line.count), let lineBreak = buffer.lineBreak(at: line.upperBound) else { return nil }
         guard buffer.beginsPart(behind: line.upperBound) else { return nil }
@@ -127,37 +128,37 @@ struct DelimiterFormat: Sendable {
 
 /// The meaning of bytes that look like a delimiter.
 enum DelimiterLine {
-    /// Content.
+    /// The bytes are content.
     case content
-    /// Content, as a line that differs from a delimiter only at its end.
+    /// The bytes are content. Their line differs from a delimiter only at its end.
     case lookalike
-    /// A delimiter for every receiver, but content for the sender: no part follows.
+    /// The bytes are a delimiter for every receiver. The sender meant them as content, because no part follows.
     case heldByContent
     case delimiter(Delimiter)
 
     struct Delimiter {
-        /// The end of the content before the delimiter.
+        /// The index at which the content before the delimiter ends.
         let contentEnd: Int
-        /// The index after the delimiter's line, at which the next header begins, or the bytes after the close
-        /// delimiter.
+        /// The index behind the delimiter's line. The next header begins there, or the bytes after the close delimiter.
         let next: Int
         let isClose: Bool
-        /// The line break before it; `nil` if there is none.
+        /// The line break before the delimiter; `nil` if there is none.
         var before: LineBreak?
         var findings: [Finding] = []
     }
 }
 
-/// Distinguishes delimiters from content, and finds what is wrong with them.
+/// Distinguishes delimiters from content, and finds mistakes in delimiters.
 struct DelimiterReader {
     let buffer: BodyBuffer
     let format: DelimiterFormat
-    /// The part whose content is read.
+    /// The index of the part whose content is read.
     let partIndex: Int?
 
     /// - Parameters:
     ///   - index: The index of the delimiter.
-    ///   - isAtStart: Whether it begins the body or a part's content: then it needs no line break before it.
+    ///   - isAtStart: Whether the delimiter begins the body or a part's content, where it needs no line break before
+    ///     it.
     func line(at index: Int, isAtStart: Bool) -> DelimiterLine {
         let dashes = isAtStart ? 0 : buffer.dashes(before: index, atMost: 2 - format.dashes)
         let start = index - dashes
@@ -178,7 +179,7 @@ struct DelimiterReader {
         var findings: [Finding] = []
         if let before, before != .crlf {
             var finding = bareLineBreak(before, at: contentEnd)
-            // Where no other line ends in CR, it may be the content's last byte.
+            // If no other line ends in CR, this CR may be the last byte of the content.
             let isDoubtful =
                 before == .cr
                 ? format.lineBreak != .cr && !buffer.endsPicture(at: contentEnd) : buffer.endsInStrayByte(contentEnd)
@@ -194,7 +195,7 @@ struct DelimiterReader {
         }
         if format.dashes + dashes < 2 {
             var finding = missingDashes(at: start, format.dashes + dashes)
-            // A line break comes before a delimiter. A content may be the boundary itself.
+            // A delimiter needs a line break before it. The content of a part may be the boundary itself.
             if isAtStart, partIndex != nil { finding.edits = nil }
             findings.append(finding)
         }
@@ -205,7 +206,7 @@ struct DelimiterReader {
                 findings: ending.findings))
     }
 
-    /// The first delimiter, if it differs from the others in the dashes or blanks before its boundary.
+    /// The first delimiter, if it differs from the other delimiters in the dashes or blanks before its boundary.
     ///
     /// - Parameter start: The index of the body's first line.
     func firstLine(at start: Int) -> DelimiterLine.Delimiter? {
@@ -235,14 +236,14 @@ struct DelimiterReader {
     private struct Ending {
         let next: Int
         var isClose = false
-        /// Whether the bytes after it show that it is a delimiter, even in the middle of a line.
+        /// Whether the bytes after the delimiter prove that it is one, even in the middle of a line.
         var isCertain = false
         var findings: [Finding] = []
     }
 
-    /// The end of a delimiter after its boundary; `nil` if it is content.
+    /// The end of a delimiter's line after its boundary; `nil` if the line is content.
     ///
-    /// - Parameter isLine: Whether the delimiter begins a line. If not, text after it makes it content.
+    /// - Parameter isLine: Whether the delimiter begins a line. If not, text after the boundary makes the line content.
     private func ending(_ behind: Int, ofLine isLine: Bool) -> Ending? {
         if let close = closing(behind, ofLine: isLine) { return close }
         let padded = buffer.skippingBlanks(from: behind)
@@ -279,7 +280,7 @@ struct DelimiterReader {
             ])
     }
 
-    /// The end of the last delimiter after its boundary, well-formed or not.
+    /// The end of the close delimiter after its boundary, well-formed or not.
     private func closing(_ behind: Int, ofLine isLine: Bool) -> Ending? {
         if buffer[behind] == .dash, buffer[behind + 1] == .dash {
             let padded = buffer.skippingBlanks(from: behind + 2)
@@ -307,7 +308,7 @@ struct DelimiterReader {
             ])
     }
 
-    /// The length of whatever replaces the close delimiter's dashes, if only a line break follows.
+    /// The length of the bytes in place of the close delimiter's dashes, if only a line break follows them.
     private func wrongDashes(_ behind: Int) -> Int? {
         let rest = buffer.bytes[min(behind, buffer.count)...]
         guard rest.count <= 8 else { return nil }
@@ -334,7 +335,7 @@ struct DelimiterReader {
         let offset = buffer.offset(of: index)
         return Finding(
             .missingLineBreakBeforeDelimiter, at: offset, part: partIndex, message,
-            // Dashes and blanks before it may be the content's or its own.
+            // The dashes and blanks before the boundary may belong to the content or to the delimiter.
             edits: format.dashes < 2 || buffer.isIndented(index) || buffer.endsInStrayByte(index)
                 ? nil : [Edit(at: offset, "\r\n".utf8)])
     }

@@ -1,12 +1,12 @@
 import PostcardForm
 import PostcardFoundation
 
-/// A Content-Disposition as it was meant, even if it is malformed.
+/// Reads a Content-Disposition as the sender meant it, even if it is malformed.
 struct DispositionReading {
-    /// The range before the first semicolon, or before the first parameter.
+    /// The range of the disposition type: up to the first semicolon, or up to the first parameter.
     private(set) var type: Range<Int>
     private(set) var parameters: [Parameter] = []
-    /// Whether the parameters are all that the value has.
+    /// Whether the whole value was read as a type and parameters.
     private var isRead = true
 
     struct Parameter {
@@ -15,24 +15,25 @@ struct DispositionReading {
         let value: Range<Int>
         let isQuoted: Bool
         let fault: Fault?
-        /// The range in which the fault shows.
+        /// The range that a finding about the fault points at.
         let mark: Range<Int>
-        /// The range of the value with its quotes, if they are not ASCII double quotes; `nil` if there are none.
+        /// The range of the value with its quotes, if they are not ASCII double quotes; `nil` if there are no such
+        /// quotes.
         var foreignQuotes: Range<Int>?
     }
 
-    /// What is wrong with a value.
+    /// A mistake in how a parameter is written.
     enum Fault {
         case unescapedQuote, unquoted, unclosed, blanksAroundEquals
-        /// The name is followed by a colon instead of an equals sign.
+        /// A colon follows the name, instead of an equals sign.
         case colon
-        /// The semicolon before the parameter is missing, or is a comma.
+        /// The semicolon before the parameter is a comma, or is missing.
         case comma, noSemicolon
     }
 
     /// - Parameters:
-    ///   - bytes: A header.
-    ///   - range: The field's value in it, folded lines included.
+    ///   - bytes: The bytes of a header.
+    ///   - range: The range of the field's value, including folded lines.
     init(_ bytes: [UInt8], in range: Range<Int>) {
         countSteps(range.count)
         var index = range.lowerBound
@@ -41,7 +42,7 @@ struct DispositionReading {
         while end > range.lowerBound, bytes[end - 1].isBlank { end -= 1 }
         type = range.lowerBound..<end
         if Array(bytes[type]).contains(where: { $0 == .equals || $0 == .quote }) {
-            // The semicolon behind the type is missing, or the type itself is.
+            // The semicolon behind the type is missing, or the type itself is missing.
             let word = bytes[type].prefix { $0.isTokenCharacter }.endIndex
             let isParameter = Self.beginsParameter(bytes, at: range.lowerBound, end: range.upperBound)
             index = isParameter ? range.lowerBound : word
@@ -57,7 +58,7 @@ struct DispositionReading {
 
     func parameter(_ name: String) -> Parameter? { parameters.first { $0.name == name } }
 
-    /// Whether every value that is put right can only have been meant so.
+    /// Whether every corrected value is certain: it has only one possible meaning.
     func isCertain(_ bytes: [UInt8]) -> Bool {
         isRead && parameters.allSatisfy { $0.fault == nil && $0.foreignQuotes == nil || $0.hasCertainExtent(in: bytes) }
     }
@@ -116,10 +117,10 @@ struct DispositionReading {
         return Parameter(name: name, value: value, isQuoted: true, fault: fault, mark: mark ?? value)
     }
 
-    /// The semicolon before which a quoted value was to be closed: the first quote behind the value's own is that of
-    /// another parameter, and it has its pair.
+    /// The index of the semicolon where a quoted value lacks its closing quote: the next quote belongs to another
+    /// parameter, which has both its quotes.
     ///
-    /// - Parameter name: The name of the parameter that the value is of. A form has no two of it.
+    /// - Parameter name: The name of the parameter that has the value. A header has each parameter only once.
     private static func missingQuote(in bytes: [UInt8], from start: Int, end: Int, of name: String) -> Int? {
         guard start < end, bytes[start] == .quote,
             let quote = bytes[(start + 1)..<end].firstIndex(of: .quote),
@@ -135,7 +136,7 @@ struct DispositionReading {
         return semicolon
     }
 
-    /// The end of the value: a semicolon that another parameter follows, or the end of the bytes.
+    /// The end of a value: a semicolon before another parameter, or the end of the bytes.
     private static func valueEnd(in bytes: [UInt8], from start: Int, end: Int) -> Int {
         let isQuoted = start < end && bytes[start] == .quote
         var index = isQuoted ? start + 1 : start
@@ -171,7 +172,8 @@ struct DispositionReading {
         return end
     }
 
-    /// Whether a parameter that parts have begins here: a value may hold others after a comma or a blank.
+    /// Whether a known parameter of parts begins at an index. Other names may be part of a value, after a comma or a
+    /// blank.
     private static func beginsName(_ bytes: [UInt8], at start: Int, end: Int) -> Bool {
         let name = bytes[start..<end].prefix { $0.isTokenCharacter }
         let isKnown = ["name", "filename", "filename*"].contains { name.isEqualIgnoringCase($0) }
@@ -188,7 +190,7 @@ struct DispositionReading {
         return bytes[index] == .equals || (bytes[index] == .colon && index + 1 < end && bytes[index + 1] == .quote)
     }
 
-    /// The range between single or typographic quotes.
+    /// The range between single or typographic quotes; `nil` if the value has no such quotes.
     private static func insideForeignQuotes(_ bytes: [UInt8], _ range: Range<Int>) -> Range<Int>? {
         let value = bytes[range]
         guard let open = openingQuotes.first(where: { value.starts(with: $0.utf8) })?.utf8.count,
@@ -199,7 +201,7 @@ struct DispositionReading {
         return inside.isEmpty ? nil : inside
     }
 
-    /// A name without the single or typographic quotes around it.
+    /// The name without single or typographic quotes around it.
     static func withoutForeignQuotes(_ name: String) -> String {
         let bytes = Array(name.utf8)
         return insideForeignQuotes(bytes, 0..<bytes.count).map { String(streamSafe: bytes[$0]) } ?? name
@@ -223,7 +225,7 @@ struct DispositionReading {
         return false
     }
 
-    /// The corrected value: `form-data`, and every parameter once and in quotes.
+    /// The corrected value: `form-data`, and each parameter once, in quotes.
     func corrected(_ bytes: [UInt8]) -> [UInt8] {
         var result = Array("form-data".utf8)
         var names: Set<String> = []
@@ -238,7 +240,7 @@ struct DispositionReading {
         return result
     }
 
-    /// A value in double quotes, with quotes inside it escaped as browsers do.
+    /// The value in double quotes. Quotes inside the value are escaped as browsers escape them.
     static func quoted(_ value: ArraySlice<UInt8>) -> [UInt8] {
         var result: [UInt8] = [.quote]
         var isEscaped = false
@@ -250,15 +252,15 @@ struct DispositionReading {
             }
             isEscaped = byte == .backslash && !isEscaped
         }
-        // The value ends in a backslash, which would escape the closing quote.
+        // A backslash at the end of the value would escape the closing quote.
         if isEscaped { result.append(.backslash) }
         return result + [.quote]
     }
 }
 
 extension DispositionReading.Parameter {
-    /// Whether a value that is put right ends where it was meant to: nothing in it may be its own end, another
-    /// parameter, or another field.
+    /// Whether it is certain where a corrected value ends: nothing in the value may be its end, another parameter, or
+    /// another field.
     func hasCertainExtent(in bytes: [UInt8]) -> Bool {
         let text = bytes[value]
         let isPlain = text.allSatisfy { byte in

@@ -1,39 +1,39 @@
 import PostcardForm
 import PostcardFoundation
 
-/// The lines of a part's header in the body, with any kind of line break.
+/// The lines of a part's header in the body, with line breaks of any kind.
 struct HeaderLines {
-    /// The lines without their line breaks, as indices of the buffer.
+    /// The ranges of the lines in the buffer, without their line breaks.
     private(set) var lines: [Range<Int>] = []
     /// The index at which the content begins.
     private(set) var contentStart = 0
     private(set) var end = End.blankLine
-    /// Whether the blank line is of a line break that other lines do not end in.
+    /// Whether the blank line has a kind of line break that no other line has.
     private(set) var isBlankLineOther = false
     private(set) var findings: [Finding] = []
-    /// The first line that is a field of no part's header, and so may be the content's, if no blank line follows.
+    /// The index of the first field that is unusual in a part's header. If no blank line follows, it may be content.
     private var otherField: Int?
-    /// The first line that is no field, and so may be the content's, even if a blank line follows.
+    /// The index of the first line that is not a field. It may be content, even if a blank line follows.
     private var otherLine: Int?
 
     enum End {
         case blankLine
-        /// Content follows directly.
+        /// The header ends without a blank line, and content follows.
         case content
-        /// A delimiter follows directly; there is no content.
+        /// The header ends at a delimiter: the part has no content.
         case delimiter
-        /// The body ends.
+        /// The header ends with the body.
         case body
-        /// There is no blank line within any server's limit.
+        /// The header has no blank line within the limit of any server.
         case limit
     }
 
-    /// Longer than any server's limit.
+    /// The maximum size of a header, larger than any server's limit.
     static let maximumBytes = 24 << 10
-    /// Longer than a line of a header that someone has broken, such as one without its colon.
+    /// The maximum size of a broken header line, such as a line without its colon.
     private static let maximumOtherBytes = 512
 
-    /// - Returns: `nil` if the buffer is too short.
+    /// - Returns: `nil` if the buffer ends before the header does.
     init?(in buffer: BodyBuffer, from start: Int, format: DelimiterFormat, partIndex: Int) {
         var index = start
         while true {
@@ -75,7 +75,7 @@ struct HeaderLines {
                 finish(.blankLine, at: next, buffer)
                 return
             }
-            // A line that is no field is only looked at as far as it can belong to a header.
+            // A line that is not a field is read only as far as it can belong to a header.
             let isField = buffer.isField(index..<buffer.count)
             let limit = isField ? start + Self.maximumBytes : index + Self.maximumOtherBytes
             let end = buffer.lineEnd(
@@ -105,13 +105,15 @@ struct HeaderLines {
         contentStart = index
         let isEnded = if case .blankLine = end { true } else { false }
         guard let doubtful = [isEnded ? nil : otherField, otherLine].compactMap({ $0 }).min() else { return }
-        // What may be content is not changed.
+        // Lines that may be content are not changed.
         for index in findings.indices where findings[index].offset >= buffer.offset(of: doubtful) {
             findings[index].edits = nil
         }
     }
 
-    /// - Parameter isFolded: Whether the next line continues the field, and a blank takes the place of the line break.
+    /// Notes a line break other than CRLF.
+    ///
+    /// - Parameter isFolded: Whether the next line continues the field. A blank then replaces the line break.
     private mutating func note(
         _ lineBreak: LineBreak, at index: Int, _ buffer: BodyBuffer, _ partIndex: Int, isFolded: Bool = false
     ) {
@@ -121,7 +123,7 @@ struct HeaderLines {
         findings.append(finding)
     }
 
-    /// Notes a line of blanks, which is the blank line with something in it.
+    /// Notes a line of blanks, which is a blank line with extra bytes.
     ///
     /// - Returns: The index of the next line; `nil` if the line has more than blanks.
     private mutating func noteBlanks(
@@ -130,7 +132,7 @@ struct HeaderLines {
         guard let end = buffer.endOfBlankLine(at: index), let lineBreak = buffer.lineBreak(at: end) else { return nil }
         let next = end + lineBreak.length
         let offset = buffer.offset(of: index)
-        // A field or a blank line may end the header only after it.
+        // A field or a blank line after this line may still belong to the header.
         var isCertain = !buffer.isField(next..<buffer.count)
         if let second = buffer.lineBreak(at: next) {
             isCertain = buffer.holds(format.delimiter, at: next + second.length)
@@ -165,13 +167,13 @@ struct HeaderLines {
             edits: buffer.mayBelongToHeader(at: index, format) ? nil : [Edit(at: offset, "\r\n".utf8)])
     }
 
-    /// Whether a malformed line is part of the header, and not the first line of the content.
+    /// Whether a malformed line belongs to the header and is not the first line of the content.
     private func belongs(_ line: Range<Int>, in buffer: BodyBuffer, _ format: DelimiterFormat) -> Bool {
         if lines.isEmpty || line.count > Self.maximumOtherBytes {
             return lines.isEmpty && line.count <= Self.maximumOtherBytes
         }
         if buffer.beginsHeader(at: line.lowerBound) { return true }
-        // A picture's first line holds control characters, or is not UTF-8.
+        // The first line of a picture has control characters, or is not UTF-8.
         let text = buffer.bytes[line]
         guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == .tab }),
             String(validating: text, as: UTF8.self) != nil
@@ -180,13 +182,13 @@ struct HeaderLines {
         let next = line.upperBound + lineBreak.length
         if buffer.beginsHeader(at: next) { return true }
         guard let second = buffer.lineBreak(at: next) else { return false }
-        // A blank line follows, and then content rather than a delimiter.
+        // A blank line follows, and then content instead of a delimiter.
         return !buffer.holds(format.delimiter, at: next + second.length)
     }
 }
 
 extension BodyBuffer {
-    /// Whether the line is a field or continues one.
+    /// Whether a line is a field, or continues one.
     fileprivate func isField(_ line: Range<Int>) -> Bool {
         guard let first = self[line.lowerBound] else { return false }
         if first.isBlank { return true }
@@ -198,11 +200,11 @@ extension BodyBuffer {
         return self[skippingBlanks(from: index)] == .colon
     }
 
-    /// Whether a field begins here that is known in parts' headers, or an extension of one.
+    /// Whether a field with a prefix that part headers use, `Content-` or `X-`, begins at an index.
     fileprivate func beginsPartField(at index: Int) -> Bool { holds("content-", at: index) || holds("x-", at: index) }
 
-    /// Whether a delimiter is followed by no header, not even a malformed one, up to a blank line or another delimiter.
-    /// `false` if the body ends before that.
+    /// Whether no header follows a delimiter, not even a malformed one, before a blank line or another delimiter.
+    /// `false` if the body ends earlier.
     func holdsNoHeader(at start: Int, of format: DelimiterFormat) -> Bool {
         var index = start
         for number in 0..<Self.maximumLines {
@@ -216,14 +218,14 @@ extension BodyBuffer {
         return true
     }
 
-    /// The end of a line that has blanks and nothing else; `nil` if it is no such line.
+    /// The end of a line that has only blanks; `nil` if the line is empty or has other bytes.
     fileprivate func endOfBlankLine(at index: Int) -> Int? {
         let end = skippingBlanks(from: index)
         return end > index && lineBreak(at: end) != nil ? end : nil
     }
 
-    /// Whether what seems to be the content, because no blank line is before it, may be a damaged line of the header: a
-    /// field with a wrong byte in its name, or a blank line with one in it.
+    /// Whether the line at an index, which seems to begin the content, may be a damaged line of the header: a field
+    /// with a wrong byte in its name, or a blank line with a stray byte.
     fileprivate func mayBelongToHeader(at index: Int, _ format: DelimiterFormat) -> Bool {
         if self[index] == .carriageReturn { return true }
         if let byte = self[index], let lineBreak = lineBreak(at: index + 1),
@@ -241,8 +243,8 @@ extension BodyBuffer {
         }
     }
 
-    /// Whether a third of a name is at an index or up to two bytes from its place: two wrong bytes leave one as it was.
-    /// Comparing more takes a hundred times as long.
+    /// Whether a third of a name is found near its place in the name, up to two bytes away. At least one third is
+    /// intact if only two bytes are wrong. A full comparison would take a hundred times as long.
     private func holdsPiece(of name: [UInt8], near index: Int) -> Bool {
         let length = name.count / 3
         countSteps(15)
@@ -260,7 +262,8 @@ extension BodyBuffer {
         "content-type", "content-length", "content-disposition", "content-transfer-encoding",
     ].map { Array($0.utf8) }
 
-    /// How many bytes are inserted, removed or changed between two texts; a large number if they are more than three.
+    /// The number of bytes that are inserted, removed or changed between two texts. A large number if there are more
+    /// than three.
     private static func distance(_ one: [UInt8], _ other: [UInt8]) -> Int {
         let (most, many) = (3, 99)
         countSteps((2 * most + 1) * one.count)
@@ -279,10 +282,10 @@ extension BodyBuffer {
         return row[other.count]
     }
 
-    /// Longer than the name of any field.
+    /// The maximum length of a field's name, longer than any name.
     private static let maximumNameBytes = 100
 
-    /// More lines than a real part's header has.
+    /// The maximum number of lines that are searched, more than any real part's header has.
     private static let maximumLines = 16
 
     /// Whether a line looks like part of a header, even if it is malformed.
@@ -290,7 +293,7 @@ extension BodyBuffer {
         beginsHeader(at: line.lowerBound) || line.contains { holds("form-data", at: $0) }
     }
 
-    /// Whether a delimiter's line ends here, or closes the form.
+    /// Whether an index behind a boundary ends the line of a delimiter, or closes the form.
     func endsDelimiter(at index: Int) -> Bool {
         if self[index] == .dash, self[index + 1] == .dash { return true }
         let padded = skippingBlanks(from: index)

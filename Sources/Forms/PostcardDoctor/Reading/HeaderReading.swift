@@ -1,7 +1,7 @@
 import PostcardForm
 import PostcardFoundation
 
-/// What a part's header says, as far as it can be read, and what is wrong with it.
+/// The contents of a part's header as far as they can be read, and the findings about it.
 struct HeaderReading {
     let name: String
     let filename: String?
@@ -9,20 +9,20 @@ struct HeaderReading {
     let fields: [(name: String, value: String)]
     private(set) var findings: [Finding] = []
 
-    /// Offsets in the body, for later findings.
+    /// The offset of the header in the body.
     let offset: Int64
     let contentTypeField: Located?
     let nameValue: Located?
     let filenameValue: Located?
 
-    /// Bytes of the header and their offset.
+    /// Some bytes of the header, with their offset.
     struct Located {
         let offset: Int64
         let bytes: [UInt8]
         /// Whether the bytes are unchanged, so that offsets within them are exact.
         var isExact = true
 
-        /// A media type without its parameters.
+        /// The media type in the bytes, without its parameters.
         var essence: ArraySlice<UInt8> { bytes.prefix { $0 != .semicolon && !$0.isBlank } }
     }
 
@@ -60,8 +60,8 @@ struct HeaderReading {
             filename = header.filename
             contentType = header.contentType
             fields = header.fields
-            // The same filename twice, as .NET writes it, is read the same by all; one in the encoded words of RFC 2047
-            // is not.
+            // All receivers read the same filename twice, as .NET writes it, in the same way, but not if one filename
+            // is written in the encoded words of RFC 2047.
             let plain = disposition?.parameter("filename").map { fixed.bytes[$0.value] }
             let isRepeated = plain.map { !$0.starts(with: "=?".utf8) } ?? false
             findings += header.warnings.filter {
@@ -91,7 +91,7 @@ extension HeaderText {
         return !name.isEmpty && bytes[name.endIndex...].drop { $0.isBlank }.first == .colon
     }
 
-    /// A value with spaces for the line breaks in it, and without the blanks before it.
+    /// A field's value on one line. Spaces replace its line breaks, and blanks before the value are left out.
     fileprivate func unfolded(_ value: Range<Int>) -> HeaderReading.Located {
         let line = unfoldedBytes[value]
         let blanks = line.prefix { $0.isBlank }.count
@@ -99,7 +99,7 @@ extension HeaderText {
             offset: offset(of: value.lowerBound + blanks), bytes: Array(line.dropFirst(blanks)))
     }
 
-    /// The finding if lines of the header continue the field before them. Fixed, each field is on one line.
+    /// The finding about folded lines, which continue the field before them. Its edits put each field on one line.
     fileprivate func foldedLine(_ partIndex: Int) -> Finding? {
         let lines = foldedLines
         guard let first = lines.first else { return nil }
@@ -108,14 +108,14 @@ extension HeaderText {
             lines.count == 1
                 ? "A line of the part's header begins with a blank, and continues the field before it."
                 : "\(lines.count) lines of the part's header begin with a blank, and continue the field before them.",
-            // A blank before a field's name does not make it a part of the field before it.
+            // A line that is a field itself does not continue the field before it, even with a blank before its name.
             edits: lines.contains { beginsField(at: $0 + blanks(at: $0)) }
                 ? nil : lines.map { edit(($0 - 2)..<($0 + blanks(at: $0)), with: [.space]) })
     }
 }
 
 extension DispositionReading {
-    /// A name or filename as the parser decodes it, in a header that the parser refuses.
+    /// The value of a parameter as the parser decodes it, in a header that the parser refuses.
     fileprivate func decoded(_ name: String, in text: HeaderText) -> String? {
         guard let parameter = parameter(name) else { return nil }
         let value = Array(text.unfoldedBytes[parameter.value])
@@ -128,7 +128,7 @@ extension DispositionReading {
         return name == "name" ? header.name : header.filename
     }
 
-    /// The edits that double each backslash in the quoted values, except those before a quote.
+    /// The edits that double the backslashes in quoted values, except those before a quote.
     fileprivate func backslashEdits(in text: HeaderText) -> [Edit] {
         parameters.filter { $0.isQuoted }.compactMap { parameter in
             let value = text.bytes[parameter.value]
@@ -149,7 +149,7 @@ extension DispositionReading {
 }
 
 extension DispositionReading.Parameter {
-    /// Finds quotes of another kind around a value. Every receiver reads them as part of the value.
+    /// Finds single or typographic quotes around a value, which every receiver reads as part of the value.
     fileprivate func quotesInName(in text: HeaderText, _ partIndex: Int) -> Finding? {
         foreignQuotes.map { range in
             Finding(
@@ -161,7 +161,7 @@ extension DispositionReading.Parameter {
     }
 }
 
-/// Parses a header again and again, and fixes one problem each time.
+/// Parses a header repeatedly, and fixes one problem each time.
 struct HeaderFixer {
     private(set) var text: HeaderText
     let partIndex: Int
@@ -175,7 +175,9 @@ struct HeaderFixer {
         self.partIndex = partIndex
     }
 
-    /// - Returns: `nil` if it cannot be parsed to its end.
+    /// Fixes problems until the header can be parsed.
+    ///
+    /// - Returns: `nil` if the header cannot be parsed to its end.
     mutating func read() -> PartHeader? {
         for _ in 0..<Self.maximumSteps {
             do throws(FormProblem) {
@@ -231,13 +233,14 @@ struct HeaderFixer {
         return false
     }
 
-    /// Notes a second Content-Type with the first, and removes it. Only the sender knows which of two types was meant.
+    /// Removes a second Content-Type, with a finding that names the first. Only the sender knows which of two different
+    /// types was meant.
     private mutating func removeContentType(at index: Int, _ problem: FormProblem) -> Bool {
         guard let first = text.field("content-type"),
             let second = text.fields.first(where: { $0.line == index }), second.line > first.line
         else { return note(problem) }
         let areEqual = text.text(first.value).utf8.isEqualIgnoringCase(text.text(second.value).utf8)
-        // The line break before the line, because that of the last line is not among these bytes.
+        // The line break before the line is removed, because the line break of the last line is not in these bytes.
         let line = (second.line - 2)..<second.value.upperBound
         findings.append(
             Finding(
@@ -249,12 +252,12 @@ struct HeaderFixer {
         return true
     }
 
-    /// A field's line in quotes, cut to a length that fits a message.
+    /// The line of a field in quotes, cut to a length that fits in a message.
     private func quoted(_ field: HeaderText.Field) -> String {
         text.text(field.line..<field.value.upperBound).quoted
     }
 
-    /// Fixes a malformed field: a blank before its colon, or something else.
+    /// Fixes a malformed field: a blank before its colon, or another mistake.
     private mutating func fixField(at start: Int, _ problem: FormProblem) -> Bool {
         var index = start
         while index < text.bytes.count, text.bytes[index].isTokenCharacter { index += 1 }
@@ -292,7 +295,7 @@ struct HeaderFixer {
         return isKnown && end < text.bytes.count && text.bytes[end].isBlank ? end : nil
     }
 
-    /// Writes the Content-Disposition as it was meant.
+    /// Replaces the Content-Disposition by its corrected value.
     private mutating func fixDisposition(_ problem: FormProblem, isCertain: Bool) -> Bool {
         guard let field = text.field("content-disposition") else { return note(problem) }
         let bytes = text.unfoldedBytes

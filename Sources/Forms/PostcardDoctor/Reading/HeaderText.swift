@@ -3,10 +3,10 @@ import PostcardFoundation
 
 /// A part's header in well-formed lines, with the offset of each byte in the body.
 ///
-/// Its problems are fixed here one by one, so that the parser can find the next one.
+/// Problems of the header are fixed in this text one by one, so that the parser can find the next problem.
 struct HeaderText {
     private(set) var bytes: [UInt8] = []
-    /// The offset of each byte in the body, and one more for the end.
+    /// The offset of each byte in the body, and the offset of the header's end.
     private var places: [Int64] = []
     /// The offset of the header, even if bytes are removed from it.
     let start: Int64
@@ -22,7 +22,7 @@ struct HeaderText {
         places.append(buffer.offset(of: lines.lines.last?.upperBound ?? lines.contentStart))
     }
 
-    /// The offset of a byte in the body.
+    /// The offset in the body of the byte at an index.
     func offset(of index: Int) -> Int64 { places[min(max(index, 0), places.count - 1)] }
 
     /// The edit of the body that corresponds to ``replace(_:with:)``.
@@ -38,9 +38,9 @@ struct HeaderText {
         places.replaceSubrange(range, with: repeatElement(place, count: replacement.count))
     }
 
-    /// Separates the combining marks of which there are too many in a row.
+    /// Inserts separators into rows of combining marks that are too long.
     ///
-    /// - Returns: `false` if there are none.
+    /// - Returns: `false` if no row is too long.
     mutating func separateCombiningMarks() -> Bool {
         countSteps(bytes.count)
         let excesses = CombiningMarks.excesses(in: bytes)
@@ -60,7 +60,7 @@ struct HeaderText {
         return !excesses.isEmpty
     }
 
-    /// The fields, each with its folded lines.
+    /// The fields of the header, each including its folded lines.
     var fields: [Field] {
         countSteps(bytes.count)
         var fields: [Field] = []
@@ -83,7 +83,7 @@ struct HeaderText {
         return fields
     }
 
-    /// The indices of the lines that begin with a blank, and so continue the field before them.
+    /// The start indices of the folded lines. A folded line begins with a blank, and continues the field before it.
     var foldedLines: [Int] {
         countSteps(bytes.count)
         var folded: [Int] = []
@@ -95,7 +95,8 @@ struct HeaderText {
         return folded
     }
 
-    /// The header with spaces for the line breaks within fields, so that all other bytes keep their index.
+    /// The bytes with folded lines joined. Two spaces replace each line break, so that all other bytes keep their
+    /// index.
     var unfoldedBytes: [UInt8] {
         var unfolded = bytes
         for line in foldedLines { unfolded.replaceSubrange((line - 2)..<line, with: [.space, .space]) }

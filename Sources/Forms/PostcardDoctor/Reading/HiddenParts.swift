@@ -2,9 +2,10 @@ import PostcardForm
 
 /// Finds lines that resemble a delimiter or begin a part's header, in bytes where no receiver reads a part.
 ///
-/// Such a part was probably meant: its delimiter has a dash or a blank too many or too few, or another mistake.
+/// The sender probably meant such a line as a delimiter. It has a dash or a blank too many or too few, or another
+/// mistake.
 struct HiddenParts: Sendable {
-    /// The boundary without the dashes around it; empty if it has nothing else.
+    /// The boundary without the dashes around it; empty if the boundary consists of dashes.
     let core: [UInt8]
     private let coreSearch: ByteSearch
     private let delimiter: [UInt8]
@@ -12,12 +13,12 @@ struct HiddenParts: Sendable {
     /// The number of dashes before the core in a delimiter.
     private let leadingDashes: Int
 
-    /// The type of every part of a form. The letter before it differs in case.
+    /// Searches for the disposition type of a form's parts. Its first letter is left out, because it may be a capital.
     private static let typeSearch = ByteSearch("orm-data".utf8)
-    /// Longer than what is before the type in a line, with some blanks.
+    /// The maximum number of bytes before the disposition type in its line, with some blanks.
     private static let reach = 64
 
-    /// A line that resembles a delimiter, or a header's first line.
+    /// A line that resembles a delimiter, or the first line of a header.
     struct Line {
         let start: Int
         let kind: Kind
@@ -29,13 +30,13 @@ struct HiddenParts: Sendable {
             case text
             /// The line resembles the close delimiter.
             case closeDelimiter
-            /// The line begins a part's header. If the line before it begins a form in the content, the form ends with
-            /// the bytes.
+            /// The line begins a part's header. If a line before it begins another form in the content, `end` is the
+            /// close delimiter of that form.
             case header(end: [UInt8]?)
         }
     }
 
-    /// - Parameter lineBreak: How lines of the form end, beside CRLF.
+    /// - Parameter lineBreak: The line break of the form's lines, other than CRLF.
     init(boundary: [UInt8], delimiter: [UInt8], lineBreak: LineBreak) {
         self.lineBreak = lineBreak
         core = Array(Self.core(of: boundary[...]))
@@ -44,10 +45,10 @@ struct HiddenParts: Sendable {
         leadingDashes = delimiter.prefix { $0 == .dash }.count
     }
 
-    /// The dashes that programs for texts make of two hyphens.
+    /// The dashes that word processors make of two hyphens.
     static let typographicDashes = ["–", "—", "−"].map { Array($0.utf8) }
 
-    /// What is left of a line without the dashes and blanks around it.
+    /// The line without the dashes and blanks around it.
     static func core(of line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var core = line.drop { $0 == .dash || $0.isBlank }
         while let last = core.last {
@@ -62,9 +63,9 @@ struct HiddenParts: Sendable {
         return core
     }
 
-    /// The lines whose recognized bytes begin in a range, in their order.
+    /// The lines whose recognized bytes begin in a range, in the order of the body.
     ///
-    /// A header's line after one that resembles a delimiter is not repeated.
+    /// The header line after a line that resembles a delimiter is not returned again.
     func lines(in buffer: BodyBuffer, _ range: Range<Int>) -> [Line] {
         var explained: Set<Int> = []
         var found: [Line] = []
@@ -78,15 +79,15 @@ struct HiddenParts: Sendable {
         each(Self.typeSearch, in: buffer, range) { index in
             guard let start = dispositionStart(before: index, in: buffer), !explained.contains(start) else { return }
             let before = lineBefore(start, in: buffer)
-            // A line that begins as a delimiter does is noted by itself.
+            // A line that begins like a delimiter has a finding of its own.
             if let before, beginsDelimiter(at: before.lowerBound, in: buffer) { return }
             found.append(Line(start: start, kind: .header(end: before.flatMap { formEnd(buffer.bytes[$0]) })))
         }
         return found.sorted { $0.start < $1.start }
     }
 
-    /// The start of the Content-Disposition that has its type at an index, well or badly written: of a line, or after
-    /// the boundary on the delimiter's line.
+    /// The start of the Content-Disposition whose type is at an index, even if it is misspelled. It begins a line, or
+    /// follows the boundary on the delimiter's line.
     private func dispositionStart(before index: Int, in buffer: BodyBuffer) -> Int? {
         guard buffer.holds("form-data", at: index - 1) else { return nil }
         var end = index - 1
@@ -115,8 +116,8 @@ struct HiddenParts: Sendable {
         return buffer.lineStart(before: end, atMost: delimiter.count + Self.reach).map { $0..<end }
     }
 
-    /// The end of a form in the content that begins with a delimiter; `nil` if the line is none, or may be one of this
-    /// form.
+    /// The close delimiter of another form whose delimiter a line is; `nil` if the line is no delimiter, or may be a
+    /// delimiter of this form.
     private func formEnd(_ line: ArraySlice<UInt8>) -> [UInt8]? {
         guard line.starts(with: "--".utf8), (3...Self.reach).contains(line.count), !Self.core(of: line).isEmpty else {
             return nil
@@ -124,8 +125,8 @@ struct HiddenParts: Sendable {
         return Array(line) + [.dash, .dash]
     }
 
-    /// Whether a line begins as a delimiter does, after a line break as other lines have it: then it is a delimiter, or
-    /// noted as content.
+    /// Whether a line begins like a delimiter, after a line break of the form's kind. Such a line is a delimiter, or
+    /// has a finding as content.
     private func beginsDelimiter(at start: Int, in buffer: BodyBuffer) -> Bool {
         let before = buffer.lineBreak(before: start)
         return buffer.holds(delimiter, at: start) && (before == .crlf || before == lineBreak)
@@ -141,9 +142,9 @@ struct HiddenParts: Sendable {
         }
     }
 
-    /// The line around the boundary's core if it resembles a delimiter, the index of the line after it, or of that after
-    /// a blank line, and whether a part seems to begin there: a line that only dashes and blanks make differ, or one that
-    /// a delimiter ends.
+    /// The line around the core of the boundary at an index, if the line resembles a delimiter: only its dashes and
+    /// blanks differ, or a delimiter ends it. `next` is the index of the following line, after a blank line if there is
+    /// one. `isFollowed` says whether a part seems to begin there.
     private func nearDelimiter(at index: Int, in buffer: BodyBuffer) -> (start: Int, next: Int, isFollowed: Bool)? {
         let coreEnd = index + core.count
         var end = coreEnd
@@ -161,7 +162,8 @@ struct HiddenParts: Sendable {
         return buffer.holds(delimiter, at: whole) ? (whole, next, isFollowed) : nil
     }
 
-    /// Whether a part begins behind a line, well or badly written: its header, or a blank line and then no delimiter.
+    /// Whether a part begins behind a line, even with mistakes: a header follows, or a blank line without a delimiter
+    /// after it.
     private func part(behind end: Int, in buffer: BodyBuffer) -> (next: Int, Bool) {
         var next = end + (buffer.lineBreak(at: end)?.length ?? 0)
         let blank = buffer.lineBreak(at: next)
@@ -172,7 +174,8 @@ struct HiddenParts: Sendable {
 }
 
 extension BodyBuffer {
-    /// The start of the line that an index is in, or the body's start; `nil` if it is further away.
+    /// The start of the line around an index, or the start of the body; `nil` if the start is further away than the
+    /// maximum.
     func lineStart(before index: Int, atMost maximum: Int) -> Int? {
         var start = index
         while index - start <= maximum {
@@ -187,7 +190,7 @@ extension BodyBuffer {
         return nil
     }
 
-    /// The index of the part's header on the next line, or after one blank line; `nil` if none begins there.
+    /// The index of the part's header on the next line, or after one blank line; `nil` if no header begins there.
     func header(behind index: Int) -> Int? {
         guard let lineBreak = lineBreak(at: index) else { return nil }
         let next = index + lineBreak.length

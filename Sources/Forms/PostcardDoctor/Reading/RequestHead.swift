@@ -2,13 +2,13 @@ import HTTPTypes
 import PostcardForm
 import PostcardFoundation
 
-/// The head of a raw HTTP/1.1 request: what it says about the body, where, and what is wrong with it.
+/// The head of a raw HTTP/1.1 request: its fields and their positions, what it says about the body, and its problems.
 struct RequestHead: Sendable {
     /// A header field and its position, from the start of the request.
     struct Field: Sendable {
         let name: String
         let value: String
-        /// The whole line with its line break.
+        /// The range of the whole line with its line break.
         let line: Range<Int>
         let valueStart: Int
         let valueLength: Int
@@ -19,7 +19,7 @@ struct RequestHead: Sendable {
     private(set) var fields: [Field] = []
     private(set) var findings: [Finding] = []
 
-    /// The index at which the blank line begins, and at which another field may be inserted.
+    /// The index of the blank line, where another field may be inserted.
     private(set) var end = 0
 
     /// The number of the head's bytes, including the blank line.
@@ -31,17 +31,18 @@ struct RequestHead: Sendable {
     private(set) var method = "POST"
     private(set) var target = "/"
 
-    /// Whether the version frames the body, and so needs no length: HTTP/2 and HTTP/3 do (RFC 9113 §8.1).
+    /// Whether the version of HTTP frames the body, so that the head needs no length. HTTP/2 and HTTP/3 do (RFC 9113
+    /// §8.1).
     private(set) var isFramed = false
 
     var isChunked: Bool { !all("transfer-encoding").isEmpty }
 
-    /// Whether the body is compressed, by what the head says.
+    /// Whether the head says that the body is compressed.
     var isEncoded: Bool {
         all("content-encoding").contains { !$0.value.isEmpty && $0.value.lowercased() != "identity" }
     }
 
-    /// The field with the type. Of several, the one for a form.
+    /// The Content-Type. If there are several, the first for a form.
     var contentType: Field? {
         let types = all("content-type")
         return types.first { $0.value.lowercased().contains("multipart/form-data") } ?? types.first
@@ -49,10 +50,10 @@ struct RequestHead: Sendable {
 
     func all(_ name: String) -> [Field] { fields.filter { $0.name == name } }
 
-    /// The end of the blank line after a head. Lines may end in LF alone: an editor may have removed the CRs, and that
-    /// is reported later.
+    /// The end of the blank line after a head. Lines may end in LF alone: an editor may have removed the CRs, which is
+    /// reported later.
     ///
-    /// - Parameter known: How many of the bytes were searched before.
+    /// - Parameter known: The number of bytes that were already searched.
     static func end(in bytes: [UInt8], from known: Int) -> Int? {
         var index = max(known - 2, 0)
         while let lineFeed = bytes[index...].firstIndex(of: .lineFeed) {
@@ -65,7 +66,7 @@ struct RequestHead: Sendable {
     }
 
     /// - Parameter bytes: The head with its blank line.
-    /// - Throws: ``Finding/Refusal`` if the input is not a request at all.
+    /// - Throws: ``Finding/Refusal`` if the bytes are not the head of a request at all.
     init(_ bytes: [UInt8]) throws(Finding.Refusal) {
         length = bytes.count
         var start = 0
@@ -92,14 +93,14 @@ struct RequestHead: Sendable {
         noteContentTypes()
     }
 
-    /// Finds what a receiver refuses before it compares or searches the target and the fields.
+    /// Notes faults in the target and in fields for which a receiver refuses the request at once.
     private mutating func noteFields(_ bytes: [UInt8]) {
         let target = bytes.drop { $0 != .space }.dropFirst().prefix { $0 != .space }
         if let fault = RequestFieldGrammar.fault(ofTarget: target) {
             note(fault, of: "target", at: target.startIndex, length: target.count)
         }
         for field in fields {
-            // A folded field has line breaks, which are a finding of their own.
+            // The line breaks of a folded field have a finding of their own.
             let value = bytes[field.valueRange].map { $0 == .carriageReturn || $0 == .lineFeed ? .space : $0 }
             guard let fault = RequestFieldGrammar.fault(ofField: field.name, value) else { continue }
             note(fault, of: field.name, at: field.valueStart, length: field.valueLength)
@@ -119,7 +120,7 @@ struct RequestHead: Sendable {
                 fix: fault.advice))
     }
 
-    /// The finding if the method's requests have no content, for a request that has some.
+    /// The finding for a request with a body whose method has none; `nil` for other methods.
     var methodWithoutContent: Finding? {
         guard ["GET", "HEAD", "DELETE", "TRACE", "CONNECT"].contains(method) else { return nil }
         return Finding(
@@ -287,7 +288,7 @@ struct RequestHead: Sendable {
 }
 
 extension Finding {
-    /// Thrown if nothing more can be found.
+    /// Ends the examination with a finding, after which nothing more can be found.
     struct Refusal: Error {
         let finding: Finding
     }

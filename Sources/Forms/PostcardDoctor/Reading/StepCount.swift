@@ -7,7 +7,7 @@ import Synchronization
 package final class StepCount: Sendable {
     private let count = Atomic<Int>(0)
 
-    /// The counter of the task; `nil` where nothing is counted.
+    /// The counter of the current task; `nil` if steps are not counted.
     @TaskLocal private static var current: StepCount?
 
     /// Counts the steps of a piece of work.
@@ -23,7 +23,7 @@ package final class StepCount: Sendable {
 }
 #endif
 
-/// Adds to the counter of the task in debug builds, and does nothing in others.
+/// Adds to the counter of the current task in debug builds. Does nothing in release builds.
 @inline(__always)
 func countSteps(_ steps: @autoclosure () -> Int) {
     #if DEBUG

@@ -1,5 +1,5 @@
-// The values of forms and problems that are written as JSON. They are apart from their types, which a web page compiles
-// without Codable.
+// The JSON of types in forms and problems. It is separate from the types, because a web page compiles them without
+// Codable.
 
 extension MediaType: Codable {
     public init(from decoder: any Decoder) throws {

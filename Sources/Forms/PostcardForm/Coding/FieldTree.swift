@@ -2,11 +2,11 @@
 ///
 /// Contradictions are kept and become an error only when they are read: an unused field does no harm.
 struct FieldTree {
-    /// A key of a name.
+    /// A node of the tree, for one key of a name.
     private struct Node {
-        /// The parts with the name that ends in this key.
+        /// The indices of the parts whose name ends in this node's key.
         var parts: [Int] = []
-        /// The keys below this one, in the order of the form, and the indices of their nodes.
+        /// The keys below this node's key, in the order of the form.
         var keys: [String] = []
         var children: [String: Int] = [:]
     }
@@ -26,12 +26,12 @@ struct FieldTree {
         case absent
         /// Parts with the same name, or one part.
         case parts([Int])
-        /// Keys, and where their values are.
+        /// The keys of nested fields.
         case keys([String])
         case contradiction
     }
 
-    /// An element of a list, and the key that it is written with.
+    /// An element of a list, and the key that its name has in the form.
     struct Element {
         let place: Place
         let key: String?
@@ -43,9 +43,9 @@ struct FieldTree {
     private let form: ReceivedForm
     private var nodes = [Node()]
 
-    /// Sorts the fields of a form. The work is linear in the length of their names.
+    /// Sorts the fields of a form into the tree. The work is linear in the length of their names.
     ///
-    /// - Throws: ``FormDecodingError`` if a name, or all of them together, exceed a limit.
+    /// - Throws: ``FormDecodingError`` if one name, or all names together, exceed a limit.
     init(_ form: ReceivedForm, maximumDepth: Int, maximumKeys: Int) throws(FormDecodingError) {
         self.form = form
         for (index, part) in form.parts.enumerated() where !part.isUnchosenFile {
@@ -82,13 +82,13 @@ struct FieldTree {
         }
     }
 
-    /// The place of a key within another place.
+    /// The place of a key inside another place.
     func place(of key: String, in place: Place) -> Place {
         guard case .node(let index) = place, let child = nodes[index].children[key] else { return .absent }
         return .node(child)
     }
 
-    /// The parts that have the very name of a place.
+    /// The parts whose name leads exactly to a place, and not below it.
     func parts(at place: Place) -> [ReceivedForm.Part] {
         switch place {
         case .absent: []
@@ -108,17 +108,17 @@ struct FieldTree {
         }
     }
 
-    /// The elements of the list at a place.
+    /// The contents of a place, read as a list.
     enum List {
         case elements([Element])
-        /// A key that is not an index.
+        /// The place has a key that is not an index.
         case key(String)
-        /// `pets[][name]`: it is not said which element it belongs to.
+        /// The place has fields such as `pets[][name]`, which do not say to which element they belong.
         case unassignable
         case contradiction
     }
 
-    /// Reads a place as a list, whichever way it is written.
+    /// Reads a place as a list, in any of the styles in which lists are written.
     func list(at place: Place) -> List {
         switch shape(at: place) {
         case .absent:
@@ -137,7 +137,7 @@ struct FieldTree {
         }
     }
 
-    /// The elements of a list that is written with indices, in their order.
+    /// The elements of a list that is written with indices, in the order of the indices.
     private func indexed(_ keys: [String], in place: Place) -> List {
         if keys.contains("") { return .contradiction }
         var elements: [(index: Int, key: String)] = []
@@ -146,7 +146,7 @@ struct FieldTree {
             guard let index = FieldName.index(key) else { return .key(key) }
             elements.append((index, key))
         }
-        // Most senders count up, and then there is nothing to sort.
+        // Most senders write the indices in order, so that there is nothing to sort.
         if zip(elements, elements.dropFirst()).contains(where: { $0.index > $1.index }) {
             elements.sort { $0.index < $1.index }
         }
@@ -155,7 +155,8 @@ struct FieldTree {
 }
 
 extension ReceivedForm.Part {
-    /// Whether the part is what a browser sends for a file input in which no file was chosen.
+    /// Whether the part is an empty file without a name, which browsers send for a file input in which no file was
+    /// chosen.
     fileprivate var isUnchosenFile: Bool {
         guard header.filename == "", case .bytes(let bytes) = content else { return false }
         return bytes.isEmpty

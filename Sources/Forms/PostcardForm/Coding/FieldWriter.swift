@@ -1,4 +1,4 @@
-/// Writes an encoded value as the parts of a form, and names every text and file.
+/// Writes an encoded value as the parts of a form. It gives a name to every text and file.
 struct FieldWriter {
     let options: FormEncoder
     private(set) var form: MultipartForm
@@ -11,7 +11,7 @@ struct FieldWriter {
         self.form = form
     }
 
-    /// Writes the value as a whole.
+    /// Writes the whole value.
     mutating func write(_ root: EncodedValue) throws(FormEncodingError) {
         switch root.content {
         case .nothing: return
@@ -71,7 +71,7 @@ extension EncodedValue {
         }
     }
 
-    /// Whether the value has no fields. In a list, the next element would then get its index.
+    /// Whether the value results in no fields. In a list, the next element would then get its index.
     fileprivate var isMissing: Bool {
         switch content {
         case .nothing: true

@@ -1,11 +1,11 @@
 public import PostcardFoundation
 
-/// How a form writes dates.
+/// The style in which a form writes dates.
 public enum FormDateStyle: Sendable {
-    /// `2026-11-20T12:00:00Z`, in UTC, with milliseconds if they are not zero.
+    /// Writes `2026-11-20T12:00:00Z`: in UTC, with milliseconds if they are not zero.
     ///
-    /// RFC 3339 and what browsers send can be read: an offset from UTC, any number of fractional digits, and dates or
-    /// times without an offset (`2026-11-20`, `2026-11-20T12:00`), which count as UTC. Years are 0 to 9999.
+    /// Reads dates of RFC 3339 and of browsers: with an offset from UTC, any number of fractional digits, or as dates
+    /// and times without an offset (`2026-11-20`, `2026-11-20T12:00`), which count as UTC. Years are 0 to 9999.
     case iso8601
 
     /// The seconds since 1 January 1970, such as `1795176000` or `1795176000.25`.
@@ -14,7 +14,7 @@ public enum FormDateStyle: Sendable {
     /// The whole milliseconds since 1 January 1970, as JavaScript counts them.
     case millisecondsSince1970
 
-    /// A format of your own. What the closures throw becomes the `underlyingError` of what the coder throws.
+    /// A format of your own. An error that a closure throws becomes the `underlyingError` of the coder's error.
     case custom(write: @Sendable (Date) throws -> String, read: @Sendable (String) throws -> Date)
 
     /// The date as text; `nil` if the style cannot write it.
@@ -42,7 +42,7 @@ public enum FormDateStyle: Sendable {
         }
     }
 
-    /// What a text of the style looks like.
+    /// An example of a date in this style; `nil` for a style of your own.
     var example: String? {
         switch self {
         case .iso8601: "2026-11-20T12:00:00Z"
@@ -124,7 +124,7 @@ extension InternetDate {
         return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
     }
 
-    /// What is left to read of a date's text.
+    /// The part of a date's text that is still to be read.
     private struct Text {
         var rest: ArraySlice<UInt8>
 
@@ -141,7 +141,7 @@ extension InternetDate {
             return rest.prefix(count).reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
         }
 
-        /// `full-date`, as the number of days since 1 January 1970.
+        /// Reads `full-date`, as the number of days since 1 January 1970.
         mutating func readDate() -> Int? {
             guard let year = readNumber(4), skip("-"), let month = readNumber(2), skip("-"), let day = readNumber(2),
                 (1...12).contains(month), day >= 1
@@ -150,7 +150,8 @@ extension InternetDate {
             return InternetDate.civil(fromDays: days) == (year, month, day) ? days : nil
         }
 
-        /// `partial-time`, its seconds optional as HTML has it. A leap second is the first second after it.
+        /// Reads `partial-time`. The seconds are optional, as in HTML. A leap second counts as the first second of the
+        /// next minute.
         mutating func readTime() -> (seconds: Int, fraction: Double)? {
             guard let hour = readNumber(2), skip(":"), let minute = readNumber(2), hour < 24, minute < 60 else {
                 return nil
@@ -170,7 +171,7 @@ extension InternetDate {
             return (hour * 3600 + minute * 60 + second, fraction)
         }
 
-        /// `time-offset` in seconds, its colon optional; 0 if there is none.
+        /// Reads `time-offset`, in seconds. The colon is optional. 0 if there is no offset.
         mutating func readOffset() -> Int? {
             if rest.isEmpty || skip("Z") || skip("z") { return 0 }
             let isNegative = skip("-")

@@ -1,6 +1,6 @@
 public import PostcardFoundation
 
-/// Decodes a value from a received form, as from JSON.
+/// Decodes a value from a received form, like `JSONDecoder` from JSON.
 ///
 /// ```swift
 /// struct Pet: Decodable {
@@ -14,43 +14,44 @@ public import PostcardFoundation
 /// let pet = try FormDecoder().decode(Pet.self, from: form)
 /// ```
 ///
-/// The fields `name`, `born`, `isVaccinated`, `owner[name]` and `pictures` become the properties; others are ignored.
+/// The fields `name`, `born`, `isVaccinated`, `owner[name]` and `pictures` become the properties; other fields are
+/// ignored.
 ///
-/// - **Lists** can be `tags` repeated, `tags[]`, or `tags[0]`, whose indices are sorted and may have gaps. Elements
-///   with keys need indices, `pets[0][name]`. `pets[][name]` is refused, because receivers disagree where the next
-///   element begins. A list without fields is empty.
+/// - **Lists** can be `tags` repeated, `tags[]`, or `tags[0]`. Elements with indices are sorted, and indices may have
+///   gaps. Elements with keys need indices, `pets[0][name]`. `pets[][name]` is refused, because receivers disagree
+///   about where the next element begins. A list without fields is empty.
 /// - **Optionals** are `nil` if no field was sent. An empty text, which browsers send for an empty input, is an empty
-///   `String?`, and `nil` for every other type.
-/// - **Truth values** are `true`, `on`, `yes` and `1`, or `false`, `off`, `no` and `0`, ignoring case, and false if no
-///   field was sent, as browsers send checkboxes: see ``absentBoolIsFalse``.
-/// - **Numbers** are decimal digits. One that its type cannot hold is an error, not rounded or cut.
-/// - **Files** are read as ``FormFile`` or as `Data`. A text as `Data` is base64. A part without a filename whose type is
-///   not `text` or whose bytes are not UTF-8 is `Data` as it was sent. A file input in which no file was chosen, which
-///   browsers send as an empty file without a name, counts as not sent.
+///   `String?`, and `nil` for any other optional type.
+/// - **Truth values** are `true`, `on`, `yes` and `1`, or `false`, `off`, `no` and `0`, ignoring case. A missing field
+///   is false, because browsers send nothing for an unchecked checkbox: see ``absentBoolIsFalse``.
+/// - **Numbers** are decimal digits. A number that its type cannot hold is an error. It is never rounded or cut.
+/// - **Files** are read as ``FormFile`` or as `Data`. A text as `Data` is base64. A part without a filename is read as
+///   its bytes if its type is not `text`, or if the bytes are not UTF-8. An empty file without a name counts as not
+///   sent: browsers send it for a file input in which no file was chosen.
 /// - **Texts** with more than 30 combining marks in a row are refused, because comparing them takes time by the square
 ///   of their number (UAX #15 §13).
 /// - If a single value is expected and the field was sent twice, or both `pet` and `pet[name]` were sent, the form is
 ///   refused: two receivers would read it differently.
 public struct FormDecoder: Sendable {
-    /// How dates are read. Defaults to ISO 8601.
+    /// The style in which dates are read. Defaults to ISO 8601.
     public var dateStyle = FormDateStyle.iso8601
 
-    /// Whether a `Bool` without a field is false, because browsers send nothing for an unchecked checkbox. Defaults to
-    /// `true`; with `false` it is an error. A `Bool?` is `nil` either way.
+    /// Whether a `Bool` without a field is false. Browsers send nothing for an unchecked checkbox. Defaults to `true`;
+    /// with `false`, a missing field is an error. A `Bool?` without a field is always `nil`.
     public var absentBoolIsFalse = true
 
-    /// The maximum number of keys in a name; `pet[owner][name]` has three. Defaults to 32, more than real forms have,
-    /// and few enough for any thread's stack.
+    /// The maximum number of keys in a name; `pet[owner][name]` has three. Defaults to 32: real forms have fewer, and
+    /// the stack of any thread is large enough.
     public var maximumDepth = 32
 
-    /// The maximum number of different keys in all names, used or not. Defaults to 10,000, ten for each part that
-    /// ``FormLimits`` allows.
+    /// The maximum number of different keys in all names, used or not. Defaults to 10,000, which is ten for each part
+    /// that ``FormLimits`` allows.
     public var maximumKeys = 10_000
 
     /// Information for the value's own `init(from:)`.
     public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
 
-    /// Makes a decoder with the defaults.
+    /// Makes a decoder with default options.
     public init() {}
 
     /// Decodes a value from a form.
@@ -71,7 +72,7 @@ public struct FormDecoder: Sendable {
     }
 }
 
-/// Why a received form cannot be decoded: which field, why, and what to send instead.
+/// Why a received form cannot be decoded: the field, the reason, and what to send instead.
 ///
 /// ```swift
 /// do {
@@ -81,9 +82,10 @@ public struct FormDecoder: Sendable {
 /// }
 /// ```
 ///
-/// What was sent is in ``value`` and in the debug description. ``description`` leaves it out, so that it can be logged.
+/// The text that was sent is in ``value`` and in the debug description. ``description`` leaves the text out, so that it
+/// can be logged.
 public struct FormDecodingError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// What kind of error it is; stable across versions.
+    /// The kind of an error; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         public let rawValue: String
 
@@ -91,7 +93,7 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
             self.rawValue = rawValue
         }
 
-        /// No field of the name was sent.
+        /// No field with the name was sent.
         public static let missing = Code(rawValue: "missing")
         /// The field's text is not a value of the expected type.
         public static let invalidValue = Code(rawValue: "invalid-value")
@@ -101,7 +103,8 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
         public static let notUTF8 = Code(rawValue: "not-utf-8")
         /// The field was sent more than once, but a single value is expected.
         public static let repeated = Code(rawValue: "repeated")
-        /// A text was sent instead of a file, a single value instead of keys, and so on.
+        /// The field has another shape than expected, such as a text instead of a file, or a single value instead of
+        /// keys.
         public static let wrongShape = Code(rawValue: "wrong-shape")
         /// Fields contradict each other, such as `pet` and `pet[name]`.
         public static let contradictoryShapes = Code(rawValue: "contradictory-shapes")
@@ -115,7 +118,7 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
         public var description: String { rawValue }
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     public let code: Code
 
     /// The name of the field as the form writes it, such as `pet[name]`; empty for the form as a whole.
@@ -127,19 +130,19 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
     /// The index of the part that could not be read, from 0; `nil` if there is none.
     public let partIndex: Int?
 
-    /// The offset of that part's header, counted from the start of the body; `nil` if there is no such part.
+    /// The offset of the part's header, counted from the start of the body; `nil` if there is no such part.
     public let offset: Int64?
 
-    /// What is wrong, in a sentence, without the value.
+    /// The error, in a sentence that does not contain the value.
     public let message: String
 
-    /// What to send instead, in a sentence.
+    /// The advice on what to send instead, in a sentence.
     public let advice: String
 
-    /// The error of the value's own decoding or of the operating system, if there is one.
+    /// The underlying error, from the value's own decoding or the operating system; `nil` if there is none.
     public let underlyingError: (any Error)?
 
-    /// The status that a receiver refuses the request with (RFC 9110 §15.5).
+    /// The HTTP status with which a receiver refuses the request (RFC 9110 §15.5).
     public var status: Int {
         switch code {
         case .tooDeep, .tooManyKeys: 413
@@ -169,11 +172,11 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
     }
 
     /// - Parameters:
-    ///   - code: What kind of error it is.
+    ///   - code: The kind of the error.
     ///   - part: The part that cannot be read.
-    ///   - wrong: What is wrong with it, as the end of a sentence that begins with its name.
+    ///   - wrong: The fault, as the end of a sentence that begins with the part's name.
     ///   - advice: What to send instead.
-    ///   - underlyingError: What caused it.
+    ///   - underlyingError: The cause of the error.
     init(_ code: Code, _ part: ReceivedForm.Part, _ wrong: String, advice: String, underlyingError: (any Error)? = nil)
     {
         self.init(
@@ -182,7 +185,7 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
             underlyingError: underlyingError)
     }
 
-    /// The error for a place in the value to which no part belongs, or more than one.
+    /// Makes the error for a place in the value that has no part, or more than one.
     init(_ code: Code, at path: String, _ wrong: String, advice: String, underlyingError: (any Error)? = nil) {
         self.init(
             code, at: path, part: nil, value: nil, message: "\(FieldDescription.of(path)) \(wrong)", advice: advice,
@@ -196,7 +199,8 @@ extension FormDecodingError: LocalizedError {
 }
 
 extension FormDecodingError {
-    /// The error for what was thrown while decoding: an error of this type inside a `DecodingError`, or a type's own.
+    /// Makes the error for a `DecodingError`. The cause is either a `FormDecodingError` inside the `DecodingError`, or
+    /// an error of a type's own decoding.
     init(_ error: DecodingError, in fields: FieldTree) {
         let context = error.context
         if let error = context?.underlyingError as? FormDecodingError {
@@ -205,7 +209,7 @@ extension FormDecodingError {
         }
         let keys = context?.codingPath.map(\.stringValue) ?? []
         let place = fields.place(at: context?.codingPath ?? [])
-        // The type's own words stay in the underlying error: they often repeat what was sent.
+        // The message of the type's own error stays in the underlying error, because it often repeats the value.
         let wrong = "has a value that is not allowed."
         let advice = "Send one that the form asks for."
         switch error {
@@ -252,7 +256,7 @@ extension FormDecodingError {
 }
 
 extension DecodingError {
-    /// The context in which the error happened; `nil` for a kind of error that is not known here.
+    /// The context of the error; `nil` for unknown kinds of errors.
     fileprivate var context: Context? {
         switch self {
         case .typeMismatch(_, let context), .valueNotFound(_, let context), .keyNotFound(_, let context),
@@ -262,7 +266,7 @@ extension DecodingError {
         }
     }
 
-    /// A field's error as a `DecodingError`, which types that decode themselves may expect.
+    /// Makes a `DecodingError` of a field's error, for types that decode themselves and may expect one.
     init(_ error: FormDecodingError, type: any Any.Type, codingPath: [any CodingKey]) {
         let context = Context(codingPath: codingPath, debugDescription: error.message, underlyingError: error)
         switch error.code {

@@ -1,6 +1,6 @@
 public import PostcardFoundation
 
-/// Encodes a value as a form, as JSON would be: its properties become fields, and its files become file parts.
+/// Encodes a value as a form, like `JSONEncoder` as JSON. Properties become fields, and files become file parts.
 ///
 /// ```swift
 /// struct Pet: Encodable {
@@ -14,24 +14,24 @@ public import PostcardFoundation
 ///
 /// The fields are `name`, `born`, `owner[name]` and `pictures`, in the order in which the value encodes them.
 ///
-/// - A property that is `nil`, and a list without elements, are not sent: a form has no other way to say nothing.
-/// - Numbers are written so that they are decoded exactly; infinities and NaN are refused.
+/// - A property that is `nil` and a list without elements are not sent, because a form cannot express them.
+/// - Numbers are written exactly; infinities and NaN are refused.
 /// - A `URL` is sent as its text. The URL of a file is refused, because it would send a path instead of the content:
 ///   use ``FormFile``.
-/// - `Data` is sent as ``dataStyle`` says. Defaults to a file.
-/// - An enumeration with associated values is sent as its case's name and what belongs to it: `shape[circle][radius]`;
-///   a case without values as an empty text, `shape[square]`.
+/// - `Data` is sent in the ``dataStyle``, by default as a file.
+/// - An enumeration with associated values is sent with the name of the case as a key: `shape[circle][radius]`. A case
+///   without values is an empty text, `shape[square]`.
 public struct FormEncoder: Sendable {
-    /// How the elements of a list are named. Defaults to the same name for all.
+    /// The style in which the elements of a list are named. Defaults to the same name for all.
     public var listStyle = ListStyle.repeatedName
 
-    /// How dates are written. Defaults to ISO 8601.
+    /// The style in which dates are written. Defaults to ISO 8601.
     public var dateStyle = FormDateStyle.iso8601
 
-    /// How truth values are written. Defaults to `true` and `false`.
+    /// The style in which truth values are written. Defaults to `true` and `false`.
     public var boolStyle = BoolStyle.trueFalse
 
-    /// How `Data` is sent. Defaults to a file.
+    /// The style in which `Data` is sent. Defaults to a file.
     public var dataStyle = DataStyle.file
 
     /// The maximum number of keys in a name; `pet[owner][name]` has three. Defaults to 32, which stops a value that
@@ -41,45 +41,46 @@ public struct FormEncoder: Sendable {
     /// Information for the value's own `encode(to:)`.
     public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
 
-    /// How the elements of a list are named.
+    /// The style in which the elements of a list are named.
     ///
-    /// Elements other than a single text or file have an index in every style, `pets[0][name]`: otherwise a receiver
-    /// would not know what belongs together.
+    /// Elements other than a single text or file have an index in every style, as in `pets[0][name]`. Without an index,
+    /// a receiver would not know which fields belong to the same element.
     public enum ListStyle: Sendable, Hashable {
-        /// `tags`, `tags`: what RFC 7578 §4.3 asks for, and what browsers send.
+        /// All elements have the same name: `tags`, `tags`. RFC 7578 §4.3 asks for this style, and browsers use it.
         case repeatedName
-        /// `tags[]`, `tags[]`: what PHP and Rails need to see a list.
+        /// Names end in brackets: `tags[]`, `tags[]`. PHP and Rails need the brackets to see a list.
         case emptyBrackets
-        /// `tags[0]`, `tags[1]`.
+        /// Names end in an index: `tags[0]`, `tags[1]`.
         case indices
     }
 
-    /// How truth values are written.
+    /// The style in which truth values are written.
     public enum BoolStyle: Sendable, Hashable {
-        /// `true` and `false`.
+        /// `true` for true, `false` for false.
         case trueFalse
-        /// `1` and `0`.
+        /// `1` for true, `0` for false.
         case oneZero
-        /// `on` for true, and no field for false, as a browser sends a checkbox.
+        /// `on` for true, and no field for false, like a browser's checkbox.
         case checkbox
     }
 
-    /// How `Data` is sent.
+    /// The style in which `Data` is sent.
     public enum DataStyle: Sendable, Hashable {
-        /// A file named `blob`, which is what browsers call bytes that have no name. Its media type is found by
-        /// its first bytes.
+        /// A file named `blob`, which is the name that browsers use for bytes without a name. Its media type is
+        /// detected from its first bytes.
         case file
-        /// A text in base64 (RFC 4648 §4).
+        /// A text field in base64 (RFC 4648 §4).
         case base64
     }
 
-    /// Makes an encoder with the defaults.
+    /// Makes an encoder with default options.
     public init() {}
 
     /// Makes a form of a value.
     ///
     /// - Parameters:
-    ///   - value: What has named properties: a structure, a class, an enumeration with associated values, a dictionary.
+    ///   - value: A value with named properties: a structure, a class, an enumeration with associated values, a
+    ///     dictionary.
     ///   - boundary: The boundary between the parts. Defaults to a random one.
     /// - Throws: ``FormEncodingError`` if a form cannot express the value; errors of the value's own `encode(to:)`,
     ///   unchanged.
@@ -98,15 +99,16 @@ public struct FormEncoder: Sendable {
 }
 
 extension MultipartForm {
-    /// Makes a form of a value: its properties become fields, and its files file parts.
+    /// Makes a form of a value: its properties become fields, and its files become file parts.
     ///
     /// ```swift
     /// let form = try MultipartForm(encoding: Pet(name: "초코", pictures: [FormFile(at: photo)]))
     /// ```
     ///
     /// - Parameters:
-    ///   - value: What has named properties: a structure, a class, an enumeration with associated values, a dictionary.
-    ///   - encoder: How lists, dates and other values are written.
+    ///   - value: A value with named properties: a structure, a class, an enumeration with associated values, a
+    ///     dictionary.
+    ///   - encoder: The encoder, which has the styles of lists, dates and other values.
     ///   - boundary: The boundary between the parts. Defaults to a random one.
     /// - Throws: ``FormEncodingError`` if a form cannot express the value; errors of the value's own `encode(to:)`,
     ///   unchanged.
@@ -127,9 +129,10 @@ extension MultipartForm {
 /// }
 /// ```
 ///
-/// The value is in ``value`` and in the debug description. ``description`` leaves it out, so that it can be logged.
+/// The value is in ``value`` and in the debug description. ``description`` leaves the value out, so that it can be
+/// logged.
 public struct FormEncodingError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// What kind of error it is; stable across versions.
+    /// The kind of an error; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         public let rawValue: String
 
@@ -139,15 +142,15 @@ public struct FormEncodingError: Error, Sendable, CustomStringConvertible, Custo
 
         /// The value has no named properties, so its field would have no name.
         public static let unnamedValue = Code(rawValue: "unnamed-value")
-        /// A key is empty or contains a square bracket, and could not be decoded again.
+        /// A key is empty or contains a square bracket, so that it could not be decoded again.
         public static let invalidKey = Code(rawValue: "invalid-key")
-        /// The value cannot be written as a text: an infinity, a date of the year 10000.
+        /// The value cannot be written as text, such as an infinity or a date in the year 10000.
         public static let invalidValue = Code(rawValue: "invalid-value")
-        /// The URL of a file on disk: only its text would be sent, not the file.
+        /// The value is the URL of a file on disk. Only the text of the URL would be sent, and not the file.
         public static let fileURL = Code(rawValue: "file-url")
         /// A list contains `nil` or an empty list, which a form cannot express.
         public static let emptyElement = Code(rawValue: "empty-element")
-        /// A value encodes itself as two things at once, such as a text and a list.
+        /// A value encodes itself in two ways at once, such as a text and a list.
         public static let contradictoryShapes = Code(rawValue: "contradictory-shapes")
         /// The value is nested more deeply than ``FormEncoder/maximumDepth``.
         public static let tooDeep = Code(rawValue: "too-deep")
@@ -155,7 +158,7 @@ public struct FormEncodingError: Error, Sendable, CustomStringConvertible, Custo
         public var description: String { rawValue }
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     public let code: Code
 
     /// The name of the field as the form would write it, such as `pet[name]`; empty for the value as a whole.
@@ -164,17 +167,17 @@ public struct FormEncodingError: Error, Sendable, CustomStringConvertible, Custo
     /// The value that could not be written, as a text.
     public let value: String?
 
-    /// What is wrong, in a sentence, without the value.
+    /// The error, in a sentence that does not contain the value.
     public let message: String
 
-    /// What to do, in a sentence.
+    /// The advice on what to do, in a sentence.
     public let advice: String
 
-    /// The error of the value's own encoding, if there is one.
+    /// The underlying error from the value's own encoding; `nil` if there is none.
     public let underlyingError: (any Error)?
 
     /// - Parameters:
-    ///   - wrong: What is wrong with the field, as the end of a sentence that begins with its name.
+    ///   - wrong: The fault, as the end of a sentence that begins with the field's name.
     ///   - advice: What to do.
     init(
         _ code: Code, at path: some Sequence<String>, value: String? = nil, _ wrong: String, advice: String,
@@ -201,7 +204,7 @@ extension FormEncodingError: LocalizedError {
 }
 
 extension FormEncodingError {
-    /// What a type that encodes itself has thrown.
+    /// Makes the error for an error that a type's own encoding has thrown.
     init(_ error: EncodingError) {
         switch error {
         case .invalidValue(let value, let context):
@@ -259,7 +262,7 @@ extension FormEncodingError {
     }
 }
 
-/// How errors describe fields and their values.
+/// The descriptions of fields and their values in errors.
 enum FieldDescription {
     static func of(_ path: String) -> String {
         path.isEmpty ? "The value" : clipped(path)

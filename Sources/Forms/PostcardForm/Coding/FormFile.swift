@@ -11,22 +11,21 @@ public import PostcardFoundation
 /// let form = try MultipartForm(encoding: pet)
 /// ```
 ///
-/// A ``FormEncoder`` makes a file part of it and a ``FormDecoder`` reads one. Other encoders and decoders cannot
-/// carry a file, and coding one with them throws an error that says so.
+/// A ``FormEncoder`` encodes the file as a file part, and a ``FormDecoder`` decodes a file part. Other encoders and
+/// decoders cannot carry a file, and throw an error that says so.
 public struct FormFile: Sendable, Hashable {
-    /// The filename that is sent or was received. A received one comes from a stranger: never use it as a path.
+    /// The filename that is sent or was received. A received filename comes from a stranger: never use it as a path.
     public var filename: String
 
-    /// The media type. In a file to send, `nil` means that it is detected from the filename's extension or the first
-    /// bytes. In a received one, `nil` means that there was none, or that it was not a media type. A sender may claim
-    /// any.
+    /// The media type. In a file to send, `nil` means that the type is detected from the filename's extension or the
+    /// first bytes. In a received file, `nil` means that the part has no valid media type. A sender may claim any type.
     public var contentType: MediaType?
 
     /// The file's bytes, in memory or on disk.
     public var content: Content
 
-    /// What is removed from a picture or a video while it is sent. Defaults to where it was taken and whose it is;
-    /// other files are sent as they are. Not received.
+    /// The metadata that is removed from a picture or a video while it is sent. Defaults to where it was taken and
+    /// whose it is; other files are sent as they are. A received file does not have this value.
     ///
     /// ```swift
     /// var file = FormFile(at: map)
@@ -38,28 +37,28 @@ public struct FormFile: Sendable, Hashable {
     public enum Content: Sendable, Hashable {
         /// Bytes in memory.
         case bytes(Data)
-        /// On disk: read while it is sent, or written by the receiver.
+        /// A file on disk, which is read while it is sent, or which the receiver has written.
         case file(URL)
     }
 
-    /// A file whose bytes are in memory.
+    /// Makes a file whose bytes are in memory.
     ///
     /// - Parameters:
     ///   - bytes: The content.
     ///   - filename: The filename that is sent.
-    ///   - contentType: The media type. Defaults to the one for the filename's extension or the first bytes.
+    ///   - contentType: The media type. Defaults to the type of the filename's extension or the first bytes.
     public init(_ bytes: Data, filename: String, contentType: MediaType? = nil) {
         self.filename = filename
         self.contentType = contentType
         content = .bytes(bytes)
     }
 
-    /// A file on disk, which is read while it is sent and never held whole.
+    /// Makes a file from a file on disk, which is read while it is sent and never held whole.
     ///
     /// - Parameters:
     ///   - url: The URL of the file. It is first accessed when the form is laid out.
     ///   - filename: The filename that is sent. Defaults to the last component of the path.
-    ///   - contentType: The media type. Defaults to the one for the extension or the first bytes.
+    ///   - contentType: The media type. Defaults to the type of the extension or the first bytes.
     public init(at url: URL, filename: String? = nil, contentType: MediaType? = nil) {
         self.filename = filename ?? url.lastPathComponent
         self.contentType = contentType
@@ -78,9 +77,9 @@ public struct FormFile: Sendable, Hashable {
             }
     }
 
-    /// The bytes, read into memory if they are on disk.
+    /// The bytes of the file, read into memory if they are on disk.
     ///
-    /// - Throws: What reading the file throws.
+    /// - Throws: The error of reading the file.
     public func data() throws -> Data {
         switch content {
         case .bytes(let bytes): bytes
@@ -88,14 +87,14 @@ public struct FormFile: Sendable, Hashable {
         }
     }
 
-    /// Moves the bytes of a received file to where they stay: what a receiver has written is removed after its response.
+    /// Moves the bytes of a received file to a place of your own. The receiver removes its files after its response.
     ///
     /// ```swift
     /// try await picture.move(to: folder.appending(path: UUID().uuidString))
     /// ```
     ///
-    /// - Parameter url: The file to make, with a name that is yours and not the sender's. Nothing may be there yet.
-    /// - Throws: What moving or writing the file throws.
+    /// - Parameter url: The file to make. Choose a name of your own and not the sender's. No file may exist there.
+    /// - Throws: The error of moving or writing the file.
     @concurrent public func move(to url: URL) async throws {
         switch content {
         case .bytes(let bytes): try bytes.write(to: url, options: .withoutOverwriting)
@@ -105,6 +104,8 @@ public struct FormFile: Sendable, Hashable {
 }
 
 extension FormFile: Codable {
+    /// Encodes the file as a file part.
+    ///
     /// - Throws: `EncodingError` with any other encoder than a ``FormEncoder``.
     public func encode(to encoder: any Encoder) throws {
         guard let encoder = encoder as? ValueEncoder else {
@@ -118,6 +119,8 @@ extension FormFile: Codable {
         encoder.encode(self)
     }
 
+    /// Decodes the file from a file part.
+    ///
     /// - Throws: `DecodingError` with any other decoder than a ``FormDecoder``.
     public init(from decoder: any Decoder) throws {
         guard let decoder = decoder as? ValueDecoder else {

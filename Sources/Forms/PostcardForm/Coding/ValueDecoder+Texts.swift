@@ -1,6 +1,6 @@
 import PostcardFoundation
 
-// The value of one field.
+// Decodes the value of one field.
 
 extension ValueDecoder: SingleValueDecodingContainer {
     func decodeNil() -> Bool {
@@ -56,7 +56,7 @@ extension ValueDecoder: SingleValueDecodingContainer {
         }
     }
 
-    /// Refuses a text that takes a long time to compare, as types do that are decoded from it.
+    /// Refuses a text that takes a long time to compare, because a decoded type may compare it.
     private func comparable(_ text: String, _ part: ReceivedForm.Part, _ type: any Any.Type) throws -> String {
         guard CombiningMarks.firstExcess(in: text.utf8) != nil else { return text }
         throw invalid(
@@ -148,7 +148,7 @@ extension ValueDecoder {
         return identifier
     }
 
-    /// The bytes of a file or of a part that is no text, or those of a text in base64.
+    /// The bytes of the field: those of a file or of a part that is not text, or the decoded bytes of a text in base64.
     func data() throws -> Data {
         let part = try part(for: Data.self)
         let bytes = try bytes(of: part)
@@ -175,15 +175,15 @@ extension ValueDecoder {
     }
 }
 
-/// Numbers as a form writes them: decimal digits, a point, an exponent.
+/// Reads numbers in a form's texts: decimal digits, a point, an exponent.
 enum NumberText {
-    /// Whether the text is a whole number, even one that is too large for every type.
+    /// Whether a text is an integer, even one that is too large for every type.
     static func isWhole(_ text: String) -> Bool {
         let digits = unsigned(text)
         return !digits.isEmpty && digits.allSatisfy(\.isDigit)
     }
 
-    /// The finite number in a text.
+    /// The finite number in a text; `nil` if the text is not one.
     static func floatingPoint<Number: BinaryFloatingPoint & LosslessStringConvertible>(_ text: String) -> Number? {
         // The initializer alone would accept hexadecimal digits, infinities and NaN.
         guard isDecimal(text), let number = Number(text), number.isFinite else { return nil }
@@ -196,7 +196,7 @@ enum NumberText {
         return Decimal(string: text)
     }
 
-    /// Whether the text is a decimal number, whole or not, even one that is too large for every type.
+    /// Whether a text is a decimal number, integer or not, even one that is too large for every type.
     static func isDecimal(_ text: String) -> Bool {
         var rest = unsigned(text)
         let wholePart = rest.prefix(while: \.isDigit)
@@ -220,7 +220,7 @@ enum NumberText {
         text.utf8.first.map(signs.contains) == true ? text.utf8.dropFirst() : text.utf8[...]
     }
 
-    /// The digits from the first that is not zero to the last that is not.
+    /// The number of digits from the first digit that is not zero to the last.
     private static func significantDigits(_ text: String) -> Int {
         let digits = text.utf8.prefix { $0.asciiLowercased != UInt8(ascii: "e") }.filter(\.isDigit)
         let zero = UInt8(ascii: "0")

@@ -1,13 +1,13 @@
 import PostcardFoundation
 
-/// Decodes one value at any place.
+/// Decodes one value, at any depth of the form's fields.
 struct ValueDecoder: Decoder {
     let fields: FieldTree
     let options: FormDecoder
     let place: FieldTree.Place
     let codingPath: [any CodingKey]
 
-    /// Whether an empty text is decoded as `nil`, as for every optional type but `String`.
+    /// Whether an empty text is decoded as `nil`. This is so for every optional type but `String`.
     var emptyIsNil = true
 
     var userInfo: [CodingUserInfoKey: Any] { options.userInfo }
@@ -22,9 +22,9 @@ struct ValueDecoder: Decoder {
 
     func singleValueContainer() -> any SingleValueDecodingContainer { self }
 
-    /// The decoder of a value within this one.
+    /// The decoder of a value inside this value.
     ///
-    /// A name is never deeper than the limit, but a type that contains itself would continue below the last field.
+    /// Names are never deeper than the limit, but a type that contains itself would continue below the last field.
     func nested(_ place: FieldTree.Place, at key: any CodingKey) throws -> ValueDecoder {
         guard codingPath.count <= options.maximumDepth else {
             throw failure(.tooDeep(path, maximum: options.maximumDepth, part: nil))
@@ -32,7 +32,7 @@ struct ValueDecoder: Decoder {
         return ValueDecoder(fields: fields, options: options, place: place, codingPath: codingPath + [key])
     }
 
-    /// The value's name, as the form writes it.
+    /// The name of the value's field, as the form writes it.
     var path: String { FieldName.name(of: codingPath.map(\.stringValue)) }
 
     /// Whether the field is a text input that was left empty.
@@ -43,7 +43,7 @@ struct ValueDecoder: Decoder {
         return bytes.isEmpty
     }
 
-    /// An error about a field, as the standard library's.
+    /// Makes a `DecodingError` of an error about a field.
     func failure(_ error: FormDecodingError, type: any Any.Type = Any.self) -> DecodingError {
         DecodingError(error, type: type, codingPath: codingPath)
     }
@@ -55,7 +55,7 @@ struct ValueDecoder: Decoder {
         return try Value(from: decoder)
     }
 
-    /// Decodes types that Foundation encodes differently.
+    /// Decodes the types that need a format of their own in forms, such as dates and `Data`.
     private func decodeKnown<Value>(_ type: Value.Type) throws -> Value? {
         switch type {
         case is Date.Type: try date() as? Value
@@ -72,7 +72,7 @@ struct ValueDecoder: Decoder {
 // MARK: - Shapes
 
 extension ValueDecoder {
-    /// The keys of an object. One without any is sent as an empty text, or not at all.
+    /// The keys of an object. An object without keys is sent as an empty text, or not at all.
     private func keys() throws -> [String] {
         switch fields.shape(at: place) {
         case .absent: return []
@@ -113,7 +113,7 @@ extension ValueDecoder {
         return FormDecodingError(.wrongShape, at: path, wrong, advice: advice)
     }
 
-    /// The only part at this place.
+    /// The only part at this place. Throws if there is no part, or more than one.
     func part(for type: any Any.Type) throws -> ReceivedForm.Part {
         switch fields.shape(at: place) {
         case .absent: throw failure(.missing(path), type: type)
@@ -132,7 +132,7 @@ extension ValueDecoder {
     }
 }
 
-/// Decodes values with keys.
+/// Decodes the values of an object by their keys.
 struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: ValueDecoder
     let keys: [String]
@@ -160,7 +160,7 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try nested(key).decode(type)
     }
 
-    /// An input for a text that was left empty is an empty text, not none.
+    /// Decodes an optional text. A text input that was left empty is an empty text and not `nil`.
     func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
         contains(key) ? try nested(key).decode(type) : nil
     }
@@ -199,7 +199,7 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
     }
 }
 
-/// Decodes values in a row.
+/// Decodes the elements of a list.
 struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     let decoder: ValueDecoder
     let elements: [FieldTree.Element]
@@ -214,7 +214,7 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     var count: Int? { elements.count }
     var isAtEnd: Bool { currentIndex == elements.count }
 
-    /// Advances to the next element only if this one is `nil`.
+    /// Whether the current element is `nil`. If so, the decoder moves to the next element.
     mutating func decodeNil() throws -> Bool {
         let isNil = try current().decodeNil()
         if isNil { currentIndex += 1 }
@@ -247,7 +247,7 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
         try next { $0 }
     }
 
-    /// Reads an element, and moves to the next one if that succeeded.
+    /// Decodes the current element, and moves to the next element if that succeeds.
     private mutating func next<Value>(_ read: (ValueDecoder) throws -> Value) throws -> Value {
         let value = try read(try current())
         currentIndex += 1

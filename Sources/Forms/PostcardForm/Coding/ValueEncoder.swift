@@ -1,6 +1,6 @@
 import PostcardFoundation
 
-/// Encodes one value at any place.
+/// Encodes one value, at any depth of the form's value.
 struct ValueEncoder: Encoder, SingleValueEncodingContainer {
     let value: EncodedValue
     let options: FormEncoder
@@ -18,12 +18,12 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
 
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-    /// The encoder of a value within this one.
+    /// The encoder of a value inside this value.
     func nested(_ value: EncodedValue, at key: any CodingKey) -> ValueEncoder {
         ValueEncoder(value: value, options: options, codingPath: codingPath + [key])
     }
 
-    /// The value's place, as the form writes it.
+    /// The keys that lead to the value, as the form writes them.
     var path: [String] { codingPath.map(\.stringValue) }
 
     // MARK: Single values
@@ -60,7 +60,7 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
     func encode(_ value: UInt128) { set(String(value)) }
 
     func encode<Value: Encodable>(_ value: Value) throws {
-        // A list in a list with one name adds an element to the path and no key to the name.
+        // A list in a list whose elements share a name adds an element to the path, but no key to the name.
         guard codingPath.count - 1 <= options.maximumDepth else {
             throw FormEncodingError.tooDeep(at: path, maximum: options.maximumDepth)
         }
@@ -83,7 +83,7 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
         value.set(.text(text))
     }
 
-    /// A floating-point number's description is the shortest text that reads as the same number.
+    /// Encodes a floating-point number. Its description is the shortest text that is read as the same number.
     private func encode(floatingPoint number: some BinaryFloatingPoint & CustomStringConvertible) throws {
         guard number.isFinite else {
             throw FormEncodingError.invalidValue(
@@ -127,14 +127,14 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
     }
 }
 
-/// Encodes values with keys.
+/// Encodes the values of an object with their keys.
 struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let object: EncodedObject
     let encoder: ValueEncoder
 
     var codingPath: [any CodingKey] { encoder.codingPath }
 
-    /// Nothing is sent for `nil`.
+    /// Removes the value of a key: nothing is sent for `nil`.
     func encodeNil(forKey key: Key) {
         object.removeValue(for: key.stringValue)
     }
@@ -180,7 +180,7 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
     }
 }
 
-/// Encodes values in a row.
+/// Encodes the elements of a list.
 struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     let list: EncodedList
     let encoder: ValueEncoder
@@ -188,7 +188,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     var codingPath: [any CodingKey] { encoder.codingPath }
     var count: Int { list.elements.count }
 
-    /// The place of `nil` is kept, so that an error can name it.
+    /// Appends an element for `nil`. It keeps its index, so that an error can name it.
     func encodeNil() {
         _ = next()
     }
@@ -219,7 +219,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
         next()
     }
 
-    /// The encoder of the next element. Even an empty object is sent, or the next element would take its index.
+    /// The encoder of the next element. An empty object is sent too: otherwise the next element would take its index.
     private func next() -> ValueEncoder {
         let key = ListKey(list.elements.count)
         let value = list.append()
@@ -228,12 +228,12 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     }
 }
 
-/// A value's encoded content, before its fields are named: the names of a list's elements depend on whether all of them
-/// are texts.
+/// The encoded content of a value, before its fields are named. Names come later, because the names of a list's
+/// elements depend on whether all elements are texts.
 final class EncodedValue {
     private(set) var content = Content.nothing
 
-    /// Whether the value's name is sent although it has no content, as for an enum case without associated values.
+    /// Whether a field is sent for the value even if it has no content, as for an enum case without associated values.
     var isSentEmpty = false
 
     enum Content {
@@ -242,11 +242,11 @@ final class EncodedValue {
         case file(FormFile)
         case object(EncodedObject)
         case list(EncodedList)
-        /// Two things at once.
+        /// The value was encoded in two ways at once.
         case contradiction
     }
 
-    /// Sets the value to a text or a file, if it is not something else already.
+    /// Sets the value to a text or a file. If the value already has content, it becomes a contradiction.
     func set(_ content: Content) {
         if case .nothing = self.content {
             self.content = content
@@ -255,7 +255,7 @@ final class EncodedValue {
         }
     }
 
-    /// Makes the value an object, or returns its object.
+    /// The object of the value. A value without content becomes an object.
     func object() -> EncodedObject {
         if case .object(let object) = content { return object }
         let object = EncodedObject()
@@ -263,7 +263,7 @@ final class EncodedValue {
         return object
     }
 
-    /// Makes the value a list, or returns its list.
+    /// The list of the value. A value without content becomes a list.
     func list() -> EncodedList {
         if case .list(let list) = content { return list }
         let list = EncodedList()
@@ -272,19 +272,19 @@ final class EncodedValue {
     }
 }
 
-/// Values with keys, in the order in which the keys were first used.
+/// The values of an object, in the order in which their keys were first used.
 final class EncodedObject {
     private(set) var keys: [String] = []
     private(set) var values: [String: EncodedValue] = [:]
 
-    /// A new value for a key; one that was there before is forgotten.
+    /// A new value for a key. It replaces an existing value.
     func value(for key: String) -> EncodedValue {
         let value = EncodedValue()
         if values.updateValue(value, forKey: key) == nil { keys.append(key) }
         return value
     }
 
-    /// The value for a key, or a new one: a container may be requested twice.
+    /// The value for a key, or a new one: a type may request the container of a key twice.
     func container(for key: String) -> EncodedValue {
         values[key] ?? value(for: key)
     }
@@ -294,7 +294,7 @@ final class EncodedObject {
     }
 }
 
-/// Values in a row.
+/// The elements of an encoded list.
 final class EncodedList {
     private(set) var elements: [EncodedValue] = []
 

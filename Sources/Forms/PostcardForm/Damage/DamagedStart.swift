@@ -1,35 +1,35 @@
 import PostcardFoundation
 
-/// What the first bytes of a file show of damage on their own.
+/// Finds damage that the first bytes of a file alone show.
 package struct DamagedStart: Sendable {
     let promise: FilePromise
-    /// The first bytes so far.
+    /// The first bytes that were read so far.
     private(set) var bytes: [UInt8] = []
 
-    /// How many bytes are judged.
+    /// The number of first bytes that are examined.
     package static let bytesCount = 256
 
     /// - Parameters:
-    ///   - contentType: The declared type; `nil` if there is none.
-    ///   - filename: `nil` if there is none.
+    ///   - contentType: The declared media type; `nil` if there is none.
+    ///   - filename: The part's filename; `nil` if there is none.
     package init(contentType: String?, filename: String?) {
         promise = FilePromise(contentType: contentType, filename: filename)
     }
 
-    /// Whether further bytes show nothing more.
+    /// Whether enough bytes were read, so that further bytes change nothing.
     var isComplete: Bool { bytes.count >= Self.bytesCount || promise == .text }
 
     package mutating func read(_ chunk: UnsafeRawBufferPointer) {
         if !isComplete { bytes += chunk.prefix(Self.bytesCount - bytes.count) }
     }
 
-    /// The format that the first bytes show, or else the promised one.
+    /// The format that the first bytes show. If they show none, the format that the type or filename promises.
     var format: FileFormat? { FileFormat(firstBytes: bytes) ?? promised }
 
     private var promised: FileFormat? { promise.format }
 
     package var damage: FileDamage? {
-        // Fewer bytes are no file, unless one is promised.
+        // So few bytes are not a file, unless the type or the filename promises one.
         if promise == .text || bytes.count < 16 && promised == nil { return nil }
         var found: FileDamage?
         if FileFormat(firstBytes: bytes) != nil {
@@ -37,7 +37,7 @@ package struct DamagedStart: Sendable {
         } else {
             found = dataURL ?? hexadecimal ?? base64 ?? escaped ?? lineBreak ?? png ?? jpeg ?? webP ?? text
         }
-        // Readers of PDF skip what comes before its header.
+        // Readers of PDF skip bytes before its header.
         let isProven = found?.cause != .lineBreakBefore || !holdsDocument
         found?.isProven = isProven
         return found
@@ -60,7 +60,7 @@ extension DamagedStart {
 
     private var dataURL: FileDamage? {
         let header = bytes.dropFirst(5).prefix { $0 > .space && $0 < 0x7F && $0 != UInt8(ascii: ",") }
-        // The header may be longer than what has arrived.
+        // The header may be longer than the bytes that have arrived.
         guard bytes.count >= 16, begins("data:"),
             [nil, UInt8(ascii: ",")].contains(bytes.dropFirst(5 + header.count).first),
             header.contains(.slash) || header.suffix(7).elementsEqual(";base64".utf8)
@@ -76,7 +76,7 @@ extension DamagedStart {
         let decoded = stride(from: 0, to: values.count - 1, by: 2).map {
             (values[$0] ?? 0) << 4 | (values[$0 + 1] ?? 0)
         }
-        // A digest may begin like a picture, and a dump has lines.
+        // A digest may begin like a picture in hexadecimal digits, and a dump has lines.
         guard
             promised == nil
                 ? values.count > 128 && !bytes.contains(where: { $0.isLineBreak }) && shows(decoded)
@@ -98,7 +98,7 @@ extension DamagedStart {
         return FileDamage(.base64, length: shown)
     }
 
-    /// A string of JSON or of a language, or the numbers of its bytes.
+    /// The damage of a file that is written as a string in JSON or source code, or as a list of its bytes' numbers.
     private var escaped: FileDamage? {
         let isMarked = [#""\u0089PNG"#, #""\ufffdPNG"#, #""\u00ff\u00d8\u00ff"#, #"b'\x89PNG"#, #"b'\xff\xd8\xff"#]
             .contains { begins($0) }
@@ -122,7 +122,7 @@ extension DamagedStart {
 // MARK: - Bytes
 
 extension DamagedStart {
-    /// A text in place of the file.
+    /// The damage of a file with a text in its place.
     private var text: FileDamage? {
         guard let promised, promised != .other, bytes.count >= 8, !holdsDocument,
             bytes.prefix(64).allSatisfy({ $0 == .tab || $0.isLineBreak || (0x20..<0x7F).contains($0) }),
@@ -137,7 +137,8 @@ extension DamagedStart {
         return FileDamage(.lineBreakBefore, length: count)
     }
 
-    /// A PNG begins with a high byte, CRLF and LF, to show what happened to it (PNG 3rd edition §5.2).
+    /// The damage that the signature of a PNG shows. It has a high byte, CRLF and LF to reveal conversions (PNG 3rd
+    /// edition §5.2).
     private var png: FileDamage? {
         let breaks =
             [
@@ -159,7 +160,7 @@ extension DamagedStart {
         }
     }
 
-    /// The size of a WebP, which comes before its name, may have an LF.
+    /// The damage that the header of a WebP shows. The size in the header may contain an LF.
     private var webP: FileDamage? {
         guard begins("RIFF"), begins("WEBP", at: 9),
             let place = bytes[4..<9].firstRange(of: [.carriageReturn, .lineFeed])?.lowerBound
@@ -167,7 +168,7 @@ extension DamagedStart {
         return FileDamage(.addedCarriageReturns, at: Int64(place), length: 2)
     }
 
-    /// A JPEG begins with at least three high bytes.
+    /// The damage that the start of a JPEG shows, which should have at least three high bytes.
     private var jpeg: FileDamage? {
         let names = ["JFIF\0", "Exif\0"].map { Array($0.utf8) }
         let isNamed = names.contains { bytes.prefix(32).firstRange(of: $0) != nil }

@@ -1,28 +1,28 @@
-/// What happened to the bytes of a file on their way, and the first place where it shows.
+/// The damage that programs did to the bytes of a file before it arrived, and the first place where it shows.
 package struct FileDamage: Sendable, Equatable {
     package enum Cause: Sendable, Equatable {
-        /// Decoded as UTF-8: what was no UTF-8 is U+FFFD.
+        /// The file was decoded as UTF-8. Bytes that are not UTF-8 became U+FFFD.
         case replaced
-        /// Decoded in a charset of single bytes, and encoded as UTF-8.
+        /// The file was decoded in a single-byte charset, and encoded as UTF-8.
         case reencoded
-        /// Encoded as ASCII: each byte above 7F became a question mark, or was removed.
+        /// The file was encoded as ASCII: each byte above 7F became a question mark, or was removed.
         case ascii
         case addedCarriageReturns, removedCarriageReturns
         case base64, dataURL, hexadecimal
-        /// Written as a string or a list of numbers, in JSON or in source code.
+        /// The file was written as a string or a list of numbers, in JSON or in source code.
         case escaped
         case lineBreakBefore
-        /// A text is in the place of the file.
+        /// A text was sent in place of the file.
         case text
         case cut
     }
 
     package let cause: Cause
-    /// Counted from the start of the content.
+    /// The offset of the first damaged byte, counted from the start of the content.
     package let offset: Int64
-    /// The number of bytes that show it; 0 if some are missing.
+    /// The number of bytes that show the damage; 0 if bytes are missing.
     package let length: Int
-    /// Whether the first bytes show it beyond doubt, so that the file may be refused. Otherwise numbers make it likely,
+    /// Whether the first bytes prove the damage, so that the file may be refused. Otherwise the damage is only likely,
     /// or readers accept it.
     package internal(set) var isProven = false
 
@@ -32,7 +32,7 @@ package struct FileDamage: Sendable, Equatable {
         self.length = length
     }
 
-    /// What is wrong, in a sentence.
+    /// The damage, in a sentence.
     package var message: String {
         switch cause {
         case .replaced: "The file was decoded as UTF-8: bytes that are not UTF-8 became U+FFFD, and are lost."
@@ -53,7 +53,7 @@ package struct FileDamage: Sendable, Equatable {
 }
 
 extension FileDamage {
-    /// The code under which an explanation lists the damage, and which a receiver's record has.
+    /// The code of the damage in explanations and in a receiver's record.
     package var code: FormProblem.Code {
         switch cause {
         case .replaced, .reencoded, .ascii: .fileDecodedAsText
@@ -69,7 +69,7 @@ extension FileDamage {
 }
 
 extension FormProblem.Code {
-    /// A part's first bytes are those of another type.
+    /// The first bytes of a part belong to another type than its header says.
     public static let contentContradictsType = Self(
         "content-contradicts-type", severity: .warning, .parts, "The bytes have another type than announced",
         cause: "An iPhone's photo is HEIC, whatever its name. Servers that check the bytes refuse it, and the "
@@ -78,7 +78,7 @@ extension FormProblem.Code {
         fix: "Announce the type that the bytes have, or convert them.",
         swift: #"photo.jpegData(compressionQuality: 0.9)  // or announce image/heic"#)
 
-    /// A file ends before its format does.
+    /// A file ends before its format says that it ends.
     public static let truncatedPicture = Self(
         "truncated-picture", severity: .warning, .parts, "A file is cut off",
         cause: "The file's format has an end, and the bytes stop before it. Of a picture a part appears, or nothing. A "

@@ -1,12 +1,11 @@
 package import PostcardPictureFormats
 
-/// Finds out whether the bytes of a file were damaged by a program that took them for text, as they arrive in chunks of
-/// any size.
+/// Finds damage to the bytes of a file by a program that treated them as text. The bytes arrive in chunks of any size.
 ///
-/// What the file is said to be, its first bytes and the lengths in its container decide. A file that may be a text is
-/// not judged.
+/// The declared type, the first bytes and the lengths in the file's container decide. A file that may be a text is not
+/// judged.
 package struct FileDamageDetector: Sendable {
-    /// The file as a picture, up to the chunks that were read.
+    /// The structure of the file as a picture, up to the chunk that was read last.
     package private(set) var picture = ArrivingPicture()
     package private(set) var size: Int64 = 0
 
@@ -22,18 +21,18 @@ package struct FileDamageDetector: Sendable {
         case passing
     }
 
-    /// Enough first bytes to decide what the file is.
+    /// The number of first bytes that is enough to recognize the format.
     private static let beginningBytes = 48
 
     /// - Parameters:
-    ///   - contentType: The declared type; `nil` if there is none.
-    ///   - filename: `nil` if there is none.
+    ///   - contentType: The declared media type; `nil` if there is none.
+    ///   - filename: The part's filename; `nil` if there is none.
     package init(contentType: String?, filename: String?) {
         start = DamagedStart(contentType: contentType, filename: filename)
         if start.promise == .text { state = .passing }
     }
 
-    /// Whether the declared type or the filename is that of a format that is no text.
+    /// Whether the declared type or the filename promises a format that is not text.
     package var promisesBinary: Bool { start.promise.format != nil }
 
     package mutating func read(_ bytes: UnsafeRawBufferPointer) {
@@ -51,7 +50,7 @@ package struct FileDamageDetector: Sendable {
         tail.read(bytes, isKept: isKept)
     }
 
-    /// In a JPEG, only the pixels are compressed.
+    /// Counts line breaks. In a JPEG, only the pixels count as compressed data.
     private mutating func readLineBreaks(_ bytes: UnsafeRawBufferPointer, from offset: Int64) {
         guard picture.isJPEG else { return breaks.read(bytes, isData: true) }
         func index(of place: Int64?) -> Int { Int(min(max((place ?? .max) - offset, 0), Int64(bytes.count))) }
@@ -72,7 +71,7 @@ package struct FileDamageDetector: Sendable {
     /// Whether the first bytes are those of a format.
     private func begins(as format: FileFormat) -> Bool { FileFormat(firstBytes: start.bytes) == format }
 
-    /// What happened to the bytes; `nil` if there is no sign of damage.
+    /// The damage to the bytes; `nil` if there is no sign of damage.
     ///
     /// - Parameter isWhole: Whether no bytes follow.
     package func damage(isWhole: Bool) -> FileDamage? {
@@ -87,12 +86,12 @@ package struct FileDamageDetector: Sendable {
 // MARK: - Containers
 
 extension FileDamageDetector {
-    /// What the lengths in a file say of its size.
+    /// How the lengths in a file compare with the size of the file.
     private enum Container: Equatable {
         /// The lengths do not fit the size.
         case broken
         case cut
-        /// There are that many bytes more than they say, or fewer if the number is negative.
+        /// The file has this many bytes more than its lengths say, or fewer if the number is negative.
         case shifted(Int64)
         case unknown
 
@@ -138,14 +137,15 @@ extension FileDamageDetector {
 // MARK: - Text
 
 extension FileDamageDetector {
-    /// The comment of a PDF that shows programs that it is no text (ISO 32000-1 §7.5.2).
+    /// The comment of a PDF that shows programs that the file is not text (ISO 32000-1 §7.5.2).
     private var comment: String {
         let line = start.bytes.drop { $0 != .lineFeed && $0 != .carriageReturn }.drop { $0 < 0x20 }
         guard begins(as: .pdf), line.first == .percent else { return "" }
         return String(decoding: line.dropFirst().prefix { $0 >= 0x20 }, as: UTF8.self)
     }
 
-    /// Whether the comment of a PDF was bytes that are not ASCII. Some programs write it in UTF-8.
+    /// Whether the bytes of a PDF's comment that are not ASCII were decoded as text. Some programs write the comment in
+    /// UTF-8.
     private var showsDecodedComment: Bool {
         comment.hasPrefix("????") || comment.unicodeScalars.first.map { $0.value >= 0x80 } == true
     }
@@ -158,7 +158,7 @@ extension FileDamageDetector {
     private func decoded(_ format: FileFormat, _ container: Container) -> FileDamage? {
         guard text.isUTF8, size > 0 else { return nil }
         let characters = text.replacements + text.latin + text.others
-        // An intact container of a format whose first bytes are ASCII may hold a text.
+        // An intact container of a format whose first bytes are ASCII may contain a text.
         let isKnown = begins(as: format) && (container != .unknown || showsDecodedComment)
         let enough = isKnown ? 1 : 8
         // A text in place of the file has no control characters.
@@ -166,7 +166,7 @@ extension FileDamageDetector {
             text.controls >= (format == .pdf && isKnown ? 0 : enough) && (isKnown || text.controls * 64 >= size)
         guard holdsData else { return nil }
         if characters > 0 {
-            // Only these may hold texts.
+            // Only these formats may contain texts.
             let mayHoldText = format == .zip || format == .pdf || characters < 16
             guard container != .intact || !mayHoldText, characters >= enough else { return nil }
             let place = text.firstCharacter ?? 0
@@ -188,9 +188,9 @@ extension FileDamageDetector {
 
 extension FileDamageDetector {
     private func lineBreaks(_ format: FileFormat, _ container: Container) -> FileDamage? {
-        // The first bytes of a PNG show both.
+        // The first bytes of a PNG show added and removed CRs.
         guard format != .png, format != .other, begins(as: format) else { return nil }
-        // The lengths in a JPEG say nothing of its pixels.
+        // The lengths in a JPEG do not include its pixels.
         if container == .intact, format != .jpeg { return nil }
         let isAtEnd = breaks.pairs == 1 && breaks.firstPair == size - 2
         if breaks.loneLineFeeds == 0, breaks.pairs > 0, !isAtEnd, isLengthened(container) {

@@ -1,26 +1,26 @@
 import PostcardFoundation
 import PostcardPictureFormats
 
-/// The format that the Content-Type or the filename promises, as far as it decides which bytes a file may have.
+/// The format that the Content-Type or the filename promises. It decides which bytes a file may have.
 enum FilePromise: Sendable, Equatable {
     case binary(FileFormat)
-    /// Its bytes may be any text, such as the base64 of a picture.
+    /// The bytes may be any text, such as the base64 of a picture.
     case text
     case unknown
 
-    /// `nil` if the file may be a text.
+    /// The promised format; `nil` if the file may be a text.
     var format: FileFormat? { if case .binary(let format) = self { format } else { nil } }
 
     /// - Parameters:
-    ///   - contentType: The declared type, with or without parameters.
-    ///   - filename: A name with or without a path.
+    ///   - contentType: The declared media type, with or without parameters.
+    ///   - filename: The filename, with or without a path.
     init(contentType: String?, filename: String?) {
-        // Most fields have neither.
+        // Most fields have neither a type nor a filename.
         if contentType == nil, filename == nil {
             self = .unknown
             return
         }
-        // Longer texts are those of no known type, and would take long to look up.
+        // A longer text is not a known type, and would take long to look up.
         let essence = Self.lowercased((contentType ?? "").utf8.prefix { $0 != .semicolon && !$0.isBlank }.prefix(128))
         let name = (filename ?? "").utf8.suffix(24)
         let dot = name.lastIndex(of: UInt8(ascii: "."))
@@ -57,18 +57,18 @@ enum FilePromise: Sendable, Equatable {
     ]
 }
 
-/// What is known of the bytes of a format.
+/// The formats of files that are not text.
 enum FileFormat: Sendable, Equatable {
     case jpeg, png, gif, webP
     /// HEIC, AVIF, MP4 and QuickTime.
     case boxes
-    /// ZIP, and what is made of it.
+    /// ZIP, and formats that are based on it.
     case zip
     case pdf
-    /// Another format that is no text.
+    /// Another format that is not text.
     case other
 
-    /// - Returns: `nil` if the media type may be that of a text.
+    /// - Returns: `nil` if the media type may be a text's.
     init?(_ essence: String) {
         switch MediaFormat.canonical(essence) {
         case "image/jpeg": self = .jpeg
@@ -95,7 +95,7 @@ enum FileFormat: Sendable, Equatable {
             || type == "application/vnd.android.package-archive"
     }
 
-    /// - Returns: `nil` if the extension is not that of an archive.
+    /// - Returns: `nil` if the filename extension is not an archive's.
     fileprivate init?(archiveSuffix suffix: String) {
         guard Self.archives.contains(suffix) else { return nil }
         self = .zip
@@ -107,7 +107,7 @@ enum FileFormat: Sendable, Equatable {
     ]
 
     /// - Parameter start: The first bytes of a file.
-    /// - Returns: `nil` if they are those of no format that is read here.
+    /// - Returns: `nil` if the bytes belong to no known format.
     init?(firstBytes start: [UInt8]) {
         switch FileSignature.mediaType(of: Array(start.prefix(FileSignature.bytesCount))) {
         case "image/jpeg"?: self = .jpeg

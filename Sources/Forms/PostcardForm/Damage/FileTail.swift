@@ -3,19 +3,19 @@ import PostcardPictureFormats
 /// The last bytes of a file whose format has a directory at its end.
 struct FileTail: Sendable {
     private var bytes: [UInt8] = []
-    /// Whether the end of an archive is in the bytes that are no longer kept.
+    /// Whether the end record of an archive was in bytes that are no longer kept.
     private var hasPassedArchive = false
 
-    /// As many as the end of a ZIP archive and its comment have.
+    /// The number of bytes that are kept: the end record of a ZIP archive and its comment fit.
     private static let count = 66 << 10
 
-    /// What the directory says of the bytes before it.
+    /// How the directory at the end compares with the bytes before it.
     enum End: Equatable {
-        /// There is no directory.
+        /// The file has no directory.
         case missing
         case unreadable
-        /// There are more bytes before it than it says, or fewer if the number is negative. The line feeds are those
-        /// from it on.
+        /// The file has this many bytes more before the directory than the directory says, or fewer if the number is
+        /// negative. `lineFeeds` is the number of line feeds from the directory on.
         case shifted(Int64, lineFeeds: Int)
     }
 
@@ -25,7 +25,7 @@ struct FileTail: Sendable {
             let piece = chunk[start..<min(start + Self.count, chunk.count)]
             // A slice would be copied byte by byte.
             bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: piece))
-            // A part is moved seldom.
+            // The kept bytes are moved rarely, because moving takes time.
             if bytes.count < 4 * Self.count { continue }
             let passed = bytes.count - Self.count
             hasPassedArchive = hasPassedArchive || holds(Self.archiveEnd, before: passed)
@@ -33,7 +33,7 @@ struct FileTail: Sendable {
         }
     }
 
-    /// The end of central directory record of a ZIP archive (APPNOTE §4.3.16).
+    /// The signature of a ZIP archive's end of central directory record (APPNOTE §4.3.16).
     private static let archiveEnd: [UInt8] = [0x50, 0x4B, 5, 6]
 
     func archive(of size: Int64) -> End {
@@ -42,7 +42,7 @@ struct FileTail: Sendable {
         let comment = Int(bytes[place + 20]) | Int(bytes[place + 21]) << 8
         guard bytes.count - place - 22 >= comment else { return .missing }
         let length = number(at: place + 12), offset = number(at: place + 16)
-        // The numbers of ZIP64 are elsewhere.
+        // The numbers of ZIP64 are in another record.
         guard length != 0xFFFF_FFFF, offset != 0xFFFF_FFFF else { return .unreadable }
         let start = size - Int64(bytes.count)
         return .shifted(start + Int64(place) - offset - length, lineFeeds: lineFeeds(from: place))
@@ -63,7 +63,7 @@ struct FileTail: Sendable {
         bytes[index..<(index + 4)].reversed().reduce(0) { $0 << 8 | Int64($1) }
     }
 
-    /// The table of a PDF, and where its trailer says that it is (ISO 32000-1 §7.5.5).
+    /// Compares the place of a PDF's cross-reference table with the offset in its trailer (ISO 32000-1 §7.5.5).
     func document(of size: Int64) -> End {
         guard let end = lastIndex(of: Array("%%EOF".utf8)) else { return .missing }
         let marker = Array("startxref".utf8)
@@ -78,7 +78,7 @@ struct FileTail: Sendable {
 
     private func lineFeeds(from place: Int) -> Int { bytes[place...].count { $0 == .lineFeed } }
 
-    /// The start of the last line that says `xref`.
+    /// The start of the last line with `xref`.
     private func tableStart(before end: Int) -> Int? {
         var end = end
         while let place = lastIndex(of: Array("xref".utf8), before: end) {
@@ -88,14 +88,14 @@ struct FileTail: Sendable {
         return nil
     }
 
-    /// The start of the last object, which is the table in newer files.
+    /// The start of the last object, which is the cross-reference table in newer PDF files.
     private func objectStart(before end: Int) -> Int? {
         guard let place = lastIndex(of: Array(" obj".utf8), before: end) else { return nil }
         let line = bytes[..<place].lastIndex { $0 == .lineFeed || $0 == .carriageReturn }
         return line.map { $0 + 1 }
     }
 
-    /// Whether a sequence begins before an index.
+    /// Whether a sequence of bytes begins before an index.
     private func holds(_ needle: [UInt8], before end: Int) -> Bool {
         bytes.withUnsafeBytes { buffer in
             var index = buffer.firstIndex(of: needle[0], from: 0)

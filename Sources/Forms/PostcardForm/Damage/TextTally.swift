@@ -1,15 +1,15 @@
 import PostcardPictureFormats
 
-/// Counts the characters of a file, as its bytes arrive in chunks of any size, as long as they are UTF-8.
+/// Counts characters of a file that may be UTF-8. The bytes arrive in chunks of any size.
 struct TextTally: Sendable {
     private(set) var isUTF8 = true
-    /// Characters that are not ASCII.
+    /// The numbers of characters that are not ASCII.
     private(set) var replacements = 0, latin = 0, others = 0
     /// The offset of the first character that is not ASCII.
     private(set) var firstCharacter: Int64?
-    /// Control characters that no text has.
+    /// The number of control characters that text does not have.
     private(set) var controls = 0
-    /// `>` and `@` are the neighbors of `?`.
+    /// The numbers of `?`, and of its neighbors in ASCII, `>` and `@`.
     private(set) var questionMarks = 0, neighbors = 0
     private(set) var firstQuestionMark: Int64?
 
@@ -49,40 +49,40 @@ struct TextTally: Sendable {
     }
 }
 
-/// Counts the line breaks of a file, as its bytes arrive in chunks of any size.
+/// Counts the line breaks of a file. The bytes arrive in chunks of any size.
 ///
-/// In compressed data all bytes are equally frequent, and so are all pairs of bytes. Soon there is a pair of CR and LF,
-/// and the rest of the file is not looked at.
+/// In compressed data all bytes are equally frequent, and so are all pairs of bytes. A pair of CR and LF therefore
+/// occurs soon, and the rest of the file is not read.
 struct LineBreakTally: Sendable {
-    /// Line feeds that no CR precedes. As long as there is no pair, all of them.
+    /// The number of line feeds without a CR before them. It is exact as long as there is no pair of CR and LF.
     private(set) var loneLineFeeds = 0
-    /// Pairs of CR and LF. As long as there is no lone line feed, all of them.
+    /// The number of pairs of CR and LF. It is exact as long as there is no lone line feed.
     private(set) var pairs = 0
     private(set) var firstPair: Int64?
     private(set) var carriageReturns = 0
-    /// LF CR in compressed data, where it is as frequent as CR LF.
+    /// The number of pairs of LF and CR in compressed data, where they are as frequent as CR and LF.
     private(set) var otherPairs = 0
 
-    /// Bytes of compressed data that are in ``controls``, and which of them there are.
+    /// The number of bytes of compressed data that are in ``controls``, and which of these bytes occurred.
     private var controlCount = 0
     private var kinds: UInt16 = 0
 
     private var position: Int64 = 0
     private var previous: UInt8 = 0
 
-    /// Bytes that texts do not have.
+    /// The control bytes that texts do not have.
     private static let controls: ClosedRange<UInt8> = 0x0E...0x1D
 
-    /// How many times each byte is in the compressed data, on average.
+    /// How often each byte value occurs in the compressed data, on average.
     var expected: Double { Double(controlCount) / Double(Self.controls.count) }
-    /// Whether many different bytes were seen: a pattern that is repeated has some only.
+    /// Whether many different bytes were seen. A repeated pattern has only a few.
     var isVaried: Bool { kinds == .max }
 
-    /// - Parameter isData: Whether the bytes are those of compressed data.
+    /// - Parameter isData: Whether the bytes are compressed data.
     mutating func read(_ bytes: UnsafeRawBufferPointer, isData: Bool) {
         var index = 0
         while index < bytes.count, loneLineFeeds == 0 || carriageReturns == 0 || pairs == 0 {
-            // What follows a CR is looked at too.
+            // The byte after a CR is examined too.
             if loneLineFeeds > 0, carriageReturns > 0, previous != .carriageReturn {
                 let next = bytes.firstIndex(of: .carriageReturn, from: index)
                 if next > index {
@@ -97,7 +97,7 @@ struct LineBreakTally: Sendable {
         if let last = bytes.last { previous = last }
     }
 
-    /// Bytes without CR.
+    /// Counts the bytes of a piece without CR.
     private mutating func pass(_ bytes: UnsafeRawBufferPointer, isData: Bool) {
         var lineFeeds = 0, found = 0
         for byte in bytes {
@@ -129,7 +129,7 @@ struct LineBreakTally: Sendable {
         position += 1
     }
 
-    /// Whether compressed data has so few pairs of CR and LF that they cannot be missing by chance.
+    /// Whether compressed data has too few pairs of CR and LF for that to be chance.
     var lacksPairs: Bool {
         guard pairs == 0 else { return false }
         if carriageReturns == 0 { return isVaried && expected >= 16 }
@@ -138,14 +138,14 @@ struct LineBreakTally: Sendable {
 
     /// Whether this many CRs before LFs may have been removed.
     ///
-    /// - Parameter lineFeeds: The number of lone line feeds where they were.
+    /// - Parameter lineFeeds: The number of lone line feeds in the bytes that lack the CRs.
     func mayLack(_ count: Int64, before lineFeeds: Int) -> Bool {
         guard pairs == 0, count <= lineFeeds else { return false }
         let count = Double(count)
-        // Those of compressed data alone.
+        // The number in compressed data alone.
         let ofData = expected / 256
         if abs(count - ofData) <= max(1, 3 * ofData.squareRoot() + 0.4) { return true }
-        // All lines of a text had CRLF.
+        // All lines of a text ended in CRLF.
         let spread = (expected + 1).squareRoot()
         return count > 2 * spread + 3 && abs(count - (Double(lineFeeds) - expected)) <= 3 * spread
     }

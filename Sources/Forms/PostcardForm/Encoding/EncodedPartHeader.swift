@@ -6,16 +6,16 @@ package import PostcardFoundation
 /// Order and spelling follow WHATWG's multipart/form-data encoding algorithm, which every receiver was tested with,
 /// except for backslashes in names.
 package struct EncodedPartHeader {
-    /// An array, because Data is slow for a few bytes.
+    /// The bytes so far. An array, because `Data` is slow for a few bytes.
     private var text: [UInt8] = []
 
     var bytes: Data { Data(text) }
 
     /// - Parameters:
     ///   - part: The part.
-    ///   - contentType: Its media type, if it has one.
+    ///   - contentType: The part's media type, if it has one.
     ///   - boundary: The form's boundary.
-    ///   - isFirst: Whether it is the form's first part, which has no line to end before it.
+    ///   - isFirst: Whether the part is the first of the form. Its delimiter has no line break before it.
     init(of part: FormPart, contentType: MediaType?, boundary: Boundary, isFirst: Bool) {
         // Enough for most headers, so that the array does not grow with each piece.
         text.reserveCapacity(256)
@@ -31,14 +31,14 @@ package struct EncodedPartHeader {
         append("\r\n")
     }
 
-    /// The lines of the header fields of a part that a browser's form cannot have.
+    /// The lines of the header fields of a part that no browser's form can have.
     ///
     /// - Parameters:
-    ///   - disposition: What `Content-Disposition` calls the part; `nil` if it has no such field.
-    ///   - name: The bytes of its name, in any encoding; `nil` if it has none.
-    ///   - filename: The bytes of its filename, in any encoding; `nil` if it has none.
-    ///   - contentType: Its media type, if it has one.
-    ///   - headerFields: Its other header fields.
+    ///   - disposition: The type in `Content-Disposition`; `nil` if the part has no such field.
+    ///   - name: The bytes of the part's name, in any encoding; `nil` if it has none.
+    ///   - filename: The bytes of the part's filename, in any encoding; `nil` if it has none.
+    ///   - contentType: The part's media type, if it has one.
+    ///   - headerFields: The part's other header fields.
     package static func lines(
         disposition: String?, name: [UInt8]?, filename: [UInt8]?, contentType: MediaType?, headerFields: HTTPFields
     ) -> Data {
@@ -86,9 +86,10 @@ package struct EncodedPartHeader {
         self.text.append(contentsOf: text.utf8)
     }
 
-    /// Escapes the three characters that WHATWG's algorithm escapes, as it does, and the backslash as a quoted string
-    /// has it (RFC 9110 §5.6.4). WHATWG leaves the backslash as it is, and so a name that ends in one swallows its
-    /// closing quote: Go, Werkzeug, busboy and PHP then lose the part or read another name. They undo `\\`.
+    /// Appends a name with escapes. Quotes and line breaks are escaped as in WHATWG's algorithm, and a backslash as in
+    /// a quoted string (RFC 9110 §5.6.4). WHATWG does not escape the backslash, so that a backslash at the end of a
+    /// name escapes the closing quote: Go, Werkzeug, busboy and PHP then lose the part or read another name. They
+    /// decode `\\` correctly.
     private mutating func appendEscaped(_ text: some Sequence<UInt8>) {
         for byte in text {
             switch byte {

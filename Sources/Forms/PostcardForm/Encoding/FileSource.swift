@@ -3,32 +3,32 @@ import PostcardCLibrary
 import PostcardFoundation
 import SystemPackage
 
-/// Some bytes of a file, usually all of them, and what the file was when the layout was made: enough to notice later
-/// that it has changed.
+/// Some bytes of a file, usually all of them, and the state of the file when the layout was made. The state shows later
+/// whether the file has changed.
 struct FileSource: Sendable {
     let path: String
     private(set) var partIndex: Int
     private let stamp: FormFileStamp
 
-    /// A file that stays open, for one that may only be reached once.
+    /// The open file, if the file can only be opened once.
     private let held: OpenFile?
 
-    /// Keeps a file that is removed with the last use of it.
+    /// Keeps a temporary file, which is removed after its last use.
     private var owner: OwnedFile?
 
     /// The offset in the file at which the bytes begin.
     let start: Int64
 
-    /// The number of bytes.
+    /// The number of bytes to send.
     let length: Int64
 
-    /// The first bytes, by which their type may be recognized.
+    /// The first bytes of the file, from which the media type may be detected.
     let firstBytes: [UInt8]
 
-    /// What is overwritten while the file is read.
+    /// The bytes that are overwritten while the file is read.
     let edits: FileEdits
 
-    /// Looks at the file without keeping it open.
+    /// Reads the file's size, state and first bytes, without keeping the file open.
     init(
         _ url: URL, ownedBy owner: OwnedFile? = nil, metadata: MetadataPolicy, declaredAs type: MediaType? = nil,
         partIndex: Int
@@ -43,13 +43,13 @@ struct FileSource: Sendable {
         }
         try self.init(file, isHeld: false, 0..<length, edits: edits, partIndex: partIndex)
         self.owner = owner
-        // What the system makes up while it is read, such as the files of /proc, has no size to lay out.
+        // Files that the system generates while they are read, such as those of /proc, have no size to lay out.
         if firstBytes.count > length {
             throw length == 0 ? .sizeUnknown(path, partIndex: partIndex) : .grew(path, partIndex: partIndex)
         }
     }
 
-    /// Some bytes of a file that stays open.
+    /// Makes a source from some bytes of a file that stays open.
     init(in file: OpenFile, _ range: Range<Int64>, partIndex: Int) throws(FormError) {
         try self.init(file, isHeld: true, range, edits: FileEdits(), partIndex: partIndex)
     }
@@ -68,7 +68,7 @@ struct FileSource: Sendable {
         firstBytes = try file.bytes(at: start, count: Int(clamping: count))
     }
 
-    /// Whether these are all bytes of the file, as it is on disk.
+    /// Whether the source is the whole file, unchanged.
     var isWholeFile: Bool { start == 0 && length == stamp.length && edits.isEmpty }
 
     /// The same bytes as the content of another part.
@@ -78,7 +78,7 @@ struct FileSource: Sendable {
         return source
     }
 
-    /// Opens the file for reading, provided it has not changed.
+    /// Opens the file for reading. Throws if the file has changed.
     func open() throws(FormError) -> OpenFile {
         guard let held else {
             let file = try OpenFile(path: path, partIndex: partIndex)
@@ -95,7 +95,7 @@ struct FileSource: Sendable {
     }
 }
 
-/// By which a file is known to be the one that it was: its size and the time of its last change.
+/// The state of a file that shows whether it has changed: its size and the time of its last change.
 struct FormFileStamp: Sendable, Hashable {
     /// The number of the file's bytes.
     let length: Int64
@@ -110,7 +110,7 @@ struct FormFileStamp: Sendable, Hashable {
         nanoseconds = Int64(time.tv_nsec)
     }
 
-    /// Throws where a status of the file says that it has changed.
+    /// Throws if a newer status of the file shows that it has changed.
     func check(_ file: OpenFile, _ status: Stat) throws(FormError) {
         let now = FormFileStamp(status)
         if now.length != length {
@@ -121,12 +121,12 @@ struct FormFileStamp: Sendable, Hashable {
     }
 }
 
-/// A regular file open for reading; closed with the object.
+/// A regular file that is open for reading. It is closed when this object is released.
 final class OpenFile: Sendable {
     let path: String
     let partIndex: Int
     private let descriptor: FileDescriptor
-    /// What the file was when it was opened.
+    /// The status of the file when it was opened.
     let openingStatus: Stat
 
     convenience init(path: String, partIndex: Int) throws(FormError) {
@@ -140,7 +140,7 @@ final class OpenFile: Sendable {
         try self.init(descriptor, path: path, partIndex: partIndex)
     }
 
-    /// Takes over an open file.
+    /// Takes ownership of an open file descriptor.
     init(_ descriptor: FileDescriptor, path: String, partIndex: Int) throws(FormError) {
         self.path = path
         self.partIndex = partIndex
@@ -162,7 +162,7 @@ final class OpenFile: Sendable {
 
     func withDescriptor<Result>(_ use: (FileDescriptor) throws -> Result) rethrows -> Result { try use(descriptor) }
 
-    /// What the file is now.
+    /// The current status of the file.
     func status() throws(FormError) -> Stat {
         do {
             return try descriptor.stat()
@@ -171,7 +171,7 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Reads from an offset of the file; 0 at its end.
+    /// Reads bytes from an offset of the file, and returns their number; 0 at the file's end.
     func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         do {
             return try descriptor.read(fromAbsoluteOffset: offset, into: buffer)
@@ -203,7 +203,7 @@ final class OpenFile: Sendable {
 }
 
 extension FormError {
-    /// The file cannot be opened or read, for the reason that the system reported.
+    /// The error for a file that cannot be opened or read, with the reason that the system reported.
     static func file(_ path: String, _ errno: Errno, partIndex: Int) -> FormError {
         switch errno {
         case .noSuchFileOrDirectory, .notDirectory:

@@ -2,15 +2,15 @@ public import PostcardFoundation
 public import SystemPackage
 
 extension FormLayout {
-    /// The whole body in memory, for small forms and for APIs that take nothing else.
+    /// The whole body in memory, for small forms and for APIs that need all bytes at once.
     ///
     /// ```swift
     /// request.httpBody = try await form.layout().data()
     /// ```
     ///
     /// - Parameter maximumBytes: The maximum size of the body, in bytes. Defaults to 16 MiB.
-    /// - Throws: ``FormError``, with the code ``FormError/Code/bodyTooLarge`` if it is larger; a stream's own
-    ///   error unchanged.
+    /// - Throws: ``FormError``, with the code ``FormError/Code/bodyTooLarge`` if the body is larger; a stream's own
+    ///   error, unchanged.
     @concurrent public func data(maximumBytes: Int = 16 << 20) async throws -> Data {
         if let contentLength, contentLength > maximumBytes { throw FormError.bodyTooLarge(maximumBytes: maximumBytes) }
         var data = Data(capacity: contentLength.map { Int(clamping: $0) } ?? 0)
@@ -23,26 +23,26 @@ extension FormLayout {
         return data
     }
 
-    /// The body in chunks, each read when it is requested, by the task that requests it: not for the main actor.
+    /// The body in chunks. The task that requests a chunk also reads it, so do not iterate on the main actor.
     ///
-    /// - Parameter size: The bytes of each chunk; the last one, and those of a stream, may have fewer.
+    /// - Parameter size: The number of bytes of each chunk. The last chunk, and chunks of a stream, may have fewer.
     public func chunks(of size: Int = 256 << 10) -> FormChunks {
         FormChunks(layout: self, size: max(size, 1))
     }
 
     /// Writes the body to a file, a pipe or a socket, from its beginning to its end.
     ///
-    /// The call blocks while the descriptor does, but not the caller's actor.
+    /// The call waits while the descriptor blocks, but does not block the caller's actor.
     ///
     /// - Returns: The number of bytes.
-    /// - Throws: ``FormError``; a stream's own error unchanged; `Errno` if the descriptor cannot be written to;
+    /// - Throws: ``FormError``; a stream's own error, unchanged; `Errno` if the descriptor cannot be written to;
     ///   `CancellationError` if the task is cancelled.
     @discardableResult
     public func write(to descriptor: FileDescriptor) async throws -> Int64 {
         try await writeBody(to: descriptor).length
     }
 
-    /// Writes the body, and returns where the content of each part is in it.
+    /// Writes the body, and returns its length and the range of each part's content in the body.
     @concurrent package func writeBody(
         to descriptor: FileDescriptor
     ) async throws -> (length: Int64, contentRanges: [Range<Int64>]) {
@@ -57,9 +57,9 @@ extension FormLayout {
 }
 
 extension FormReader {
-    /// Writes the next bytes, as many as fit in a buffer and are ready.
+    /// Writes the next bytes of the body: those that are ready and fit in a buffer.
     ///
-    /// - Returns: How many; 0 at the end of a body without streams.
+    /// - Returns: The number of bytes; 0 at the end of a body without streams.
     fileprivate func write(to descriptor: FileDescriptor, through buffer: inout [UInt8]) throws -> Int {
         try buffer.withUnsafeMutableBytes { buffer in
             let count = try read(into: buffer)
@@ -70,14 +70,14 @@ extension FormReader {
 }
 
 extension FormLayout {
-    /// A body that was written to a file before, with the same parts at the same offsets.
+    /// The layout of a body that was written to a file before.
     ///
     /// - Parameters:
     ///   - descriptor: The open file, which is closed with the layout.
-    ///   - path: The file's path, for messages alone.
+    ///   - path: The file's path, only for messages.
     ///   - contentType: The value of the request's `Content-Type` header field.
-    ///   - parts: The name, filename and type of each part, and where its content is in the file.
-    /// - Throws: ``FormError`` if the file cannot be read, or does not have the parts that it should have.
+    ///   - parts: The name, filename and type of each part, and the range of its content in the file.
+    /// - Throws: ``FormError`` if the file cannot be read, or does not have the expected parts.
     package init(
         written descriptor: FileDescriptor, path: String, contentType: String,
         parts: [(part: PartLayout, content: Range<Int64>)]
@@ -107,7 +107,7 @@ extension FormLayout {
         self.init(segments, parts: parts.map(\.part), contentType: contentType, contentLength: length)
     }
 
-    /// The maximum number of bytes between two parts' contents, which are held in memory.
+    /// The maximum number of bytes between the contents of two parts. These bytes are held in memory.
     private static let maximumFramingBytes: Int64 = 1 << 20
 }
 
@@ -120,7 +120,7 @@ public struct FormChunks: AsyncSequence, Sendable {
         Iterator(layout: layout, size: size)
     }
 
-    /// Iterates over the chunks. It belongs to one task.
+    /// An iterator over the chunks. It belongs to one task.
     public struct Iterator: AsyncIteratorProtocol {
         private let layout: FormLayout
         private let size: Int
@@ -131,7 +131,9 @@ public struct FormChunks: AsyncSequence, Sendable {
             self.size = size
         }
 
-        /// - Throws: ``FormError``; a stream's own error unchanged.
+        /// The next chunk; `nil` at the end of the body.
+        ///
+        /// - Throws: ``FormError``; a stream's own error, unchanged.
         public mutating func next() async throws -> Data? {
             let reader = try reader ?? layout.reader()
             self.reader = reader

@@ -2,16 +2,16 @@ import HTTPTypes
 import PostcardFoundation
 package import SystemPackage
 
-/// The exact bytes of a form's body: where each one comes from, and at which offset it is.
+/// The exact bytes of a form's body: the source and the offset of each byte.
 ///
 /// ```swift
 /// let layout = try form.layout()
 /// let reader = try layout.reader()
 /// ```
 ///
-/// Making a layout reads the size, modification time and first bytes of each file, and copies no file. The layout
-/// gives the exact length of the body and its bytes from any offset, any number of times. It holds texts and bytes in
-/// memory, and only the path of a file.
+/// Making a layout reads the size, modification time and first bytes of each file, and copies no file. The layout gives
+/// the exact length of the body and its bytes from any offset, any number of times. The layout holds texts and bytes in
+/// memory, and of files only their paths.
 public struct FormLayout: Sendable {
     /// The value of the request's `Content-Type` header field.
     public private(set) var contentType: String
@@ -19,18 +19,18 @@ public struct FormLayout: Sendable {
     /// The number of bytes of the body; `nil` if it has a stream of unknown length.
     public private(set) var contentLength: Int64?
 
-    /// What is known of each part, in order.
+    /// The name, type and length of each part, in order.
     public let parts: [PartLayout]
 
     /// Whether the bytes can be read more than once: `false` if a stream can be read only once.
     public let isReplayable: Bool
 
-    /// Whether a part is a stream, whose next bytes may have to be waited for.
+    /// Whether a part is a stream, whose next bytes may not be ready yet.
     package var hasStreams: Bool {
         segments.contains { if case .stream = $0.source { true } else { false } }
     }
 
-    /// Which bytes of the whole body these are; `nil` means all of them.
+    /// The range of the whole body that this layout is a slice of; `nil` for the whole body.
     private(set) var range: Range<Int64>?
 
     /// The segments of the whole body, even if this layout is a slice of it.
@@ -38,14 +38,14 @@ public struct FormLayout: Sendable {
 
     /// Consecutive bytes of the body that come from one source.
     struct Segment: Sendable {
-        /// The offset of its first byte in the body; `nil` after a stream of unknown length.
+        /// The offset of the segment's first byte in the body; `nil` after a stream of unknown length.
         let offset: Int64?
-        /// The number of its bytes; `nil` for a stream of unknown length.
+        /// The number of bytes in the segment; `nil` for a stream of unknown length.
         let length: Int64?
         let source: Source
 
-        /// The source of a segment's bytes. `framing` is the form's delimiters and headers; all others are the content
-        /// of the part with that index.
+        /// The source of a segment's bytes. `framing` is the form's delimiters and headers; all other sources are the
+        /// content of the part with that index.
         enum Source: Sendable {
             case framing(Data)
             case memory(Data, partIndex: Int)
@@ -53,7 +53,7 @@ public struct FormLayout: Sendable {
             case stream(FormStream, partIndex: Int)
         }
 
-        /// The part whose content it is.
+        /// The index of the part whose content the segment is; `nil` for delimiters and headers.
         var partIndex: Int? {
             switch source {
             case .framing: nil
@@ -100,13 +100,13 @@ public struct FormLayout: Sendable {
 // MARK: - Parts of the body
 
 extension FormLayout {
-    /// The offset of its first byte in the whole body: 0 except for a ``slice(_:contentType:)``.
+    /// The offset in the whole body of the layout's first byte: 0 except for a ``slice(_:contentType:)``.
     package var start: Int64 { range?.lowerBound ?? 0 }
 
     /// Whether the layout is a slice of the body.
     package var isSlice: Bool { range != nil }
 
-    /// Whether the layout's last byte is that of the whole body.
+    /// Whether the layout's last byte is also the last byte of the whole body.
     package var reachesEnd: Bool { range.map { $0.upperBound == wholeLength } ?? true }
 
     /// The length of the whole body; `nil` if it has a stream of unknown length.
@@ -124,13 +124,13 @@ extension FormLayout {
         return ranges
     }
 
-    /// Some bytes of the body as a separate body, such as those that a resumed upload still has to send. Offsets in
-    /// it count from its own first byte.
+    /// Some bytes of the body as a separate body, such as the bytes that a resumed upload still has to send. Offsets in
+    /// the slice count from its own first byte.
     ///
     /// - Parameters:
-    ///   - range: Which bytes, counted from the start of the body. The body's length must be known, and it must not be
-    ///     a slice itself.
-    ///   - contentType: The value of `Content-Type`. Defaults to that of the whole body.
+    ///   - range: The range of bytes, counted from the start of the body. The body must have a known length, and must
+    ///     not be a slice itself.
+    ///   - contentType: The value of `Content-Type`. Defaults to the value of the whole body.
     package func slice(_ range: Range<Int64>, contentType: String? = nil) -> FormLayout {
         var slice = self
         slice.range = range
@@ -139,7 +139,7 @@ extension FormLayout {
         return slice
     }
 
-    /// The same body with other content in its last part: that of another body's part.
+    /// The same body with the content of its last part replaced by the content of another body's part.
     ///
     /// - Returns: `nil` if there is no such part.
     package func withLastContent(from other: FormLayout, part index: Int) -> FormLayout? {
@@ -169,11 +169,11 @@ extension FormLayout {
             moved, parts: parts.dropLast() + [described], contentType: contentType, contentLength: length)
     }
 
-    /// Uses the file that has exactly the bytes of the body, if there is one: such as the object of a presigned PUT
-    /// from which nothing is removed. It may be cloned instead of copied.
+    /// Passes a file that has exactly the bytes of the body to a closure, if there is one. The file of a presigned PUT
+    /// from which nothing is removed is such a file. It may be cloned instead of copied.
     ///
-    /// - Parameter use: Is called with the file, open for reading.
-    /// - Returns: `nil` if there is no such file; else what `use` returns.
+    /// - Parameter use: Receives the file, open for reading.
+    /// - Returns: The result of `use`; `nil` if there is no such file.
     /// - Throws: ``FormError`` if the file has changed; errors of `use`.
     package func withWholeFile<Result>(_ use: (FileDescriptor) throws -> Result?) throws -> Result? {
         guard segments.count == 1, case .file(let source) = segments[0].source, source.isWholeFile, !isSlice else {
@@ -193,15 +193,15 @@ extension FormLayout {
     }
 }
 
-/// What is known of a part before it is sent.
+/// The name, type and length of a part before it is sent.
 public struct PartLayout: Sendable {
     /// The name of the form's field; empty for a part of a document.
     public let name: String
-    /// The name of the file; `nil` for a field without one.
+    /// The name of the file; `nil` for a part without a filename.
     public let filename: String?
-    /// The media type that its header names.
+    /// The media type in the part's header.
     public let contentType: MediaType?
-    /// The number of bytes of its content; `nil` for a stream of unknown length.
+    /// The number of bytes of the part's content; `nil` for a stream of unknown length.
     public let contentLength: Int64?
 
     package init(name: String, filename: String?, contentType: MediaType?, contentLength: Int64?) {
@@ -215,9 +215,9 @@ public struct PartLayout: Sendable {
 extension MultipartForm {
     /// Checks the form's files and lays out its body.
     ///
-    /// - Throws: ``FormError`` if a file is missing, unreadable or not a regular file, if its metadata cannot be
-    ///   removed, if a name contains a NUL, if a part's header fields are ones that the form determines, if the
-    ///   boundary's delimiter occurs in a part in memory, or if a part has to be prepared first, see
+    /// - Throws: ``FormError`` if a file is missing, unreadable or not a regular file, or its metadata cannot be
+    ///   removed; if a name contains a NUL; if a part has header fields that the form sets itself; if the boundary's
+    ///   delimiter occurs in a part in memory; or if a part has to be prepared first, see
     ///   ``withPreparedParts(within:_:)``.
     public func layout() throws(FormError) -> FormLayout {
         try FormLayout(self)
@@ -225,7 +225,7 @@ extension MultipartForm {
 }
 
 extension FormLayout {
-    /// The content of a part, after its file was checked.
+    /// The content of a part, whose file was checked.
     private struct Content {
         let source: Segment.Source
         let length: Int64?
@@ -277,7 +277,7 @@ extension FormLayout {
             self.lineBreaks = lineBreaks
         }
 
-        /// Makes room for parts, so that no array grows with each of them.
+        /// Reserves memory for the parts, so that the arrays do not grow with each part.
         mutating func reserve(_ count: Int) {
             segments.reserveCapacity(2 * count + 1)
             parts.reserveCapacity(count)
@@ -313,7 +313,7 @@ extension FormLayout {
             parts.append(layout)
         }
 
-        /// Appends the close delimiter. A form without parts is the close delimiter alone, as browsers send it.
+        /// Appends the close delimiter. A form without parts consists of only the close delimiter, as browsers send it.
         mutating func close() throws(FormError) {
             let bytes = Data("\(parts.isEmpty ? "" : "\r\n")--\(boundary.value)--\r\n".utf8)
             try append(.framing(bytes), length: Int64(bytes.count))
@@ -330,15 +330,15 @@ extension FormLayout {
             offset = end
         }
 
-        /// Whether content contains the delimiter, also with the line break of the blank line before the content.
+        /// Whether content contains the delimiter. The line break before the content may be a part of the delimiter.
         private func holdsDelimiter(_ bytes: Data) -> Bool {
             bytes.withUnsafeBytes { content in
                 delimiter.isPrefixedWithoutLineBreak(content) || delimiter.firstIndex(in: content) != nil
             }
         }
 
-        /// The media type of a part: the caller's, or that of the extension and the first bytes. A text has only the
-        /// caller's.
+        /// The media type of a part: the caller's choice, or the type of the filename extension and the first bytes. A
+        /// text has no type except the caller's choice.
         static func contentType(of part: FormPart, firstBytes: [UInt8]) -> MediaType? {
             if let contentType = part.contentType { return contentType }
             if case .text = part.content, part.filename == nil { return nil }
@@ -346,7 +346,7 @@ extension FormLayout {
         }
     }
 
-    /// A body that is the content of a part, without a form around it.
+    /// Lays out a body that is the content of a part, without a form around it.
     ///
     /// - Throws: ``FormError`` as ``MultipartForm/layout()``.
     package init(contentOf part: FormPart) throws(FormError) {

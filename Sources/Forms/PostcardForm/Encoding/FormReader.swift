@@ -1,6 +1,6 @@
 import PostcardFoundation
 
-/// Reads the bytes of a form's body in order, into buffers of the caller's.
+/// Reads the bytes of a form's body in order, into the caller's buffers.
 ///
 /// ```swift
 /// while try await reader.prepare() {
@@ -9,22 +9,22 @@ import PostcardFoundation
 /// }
 /// ```
 ///
-/// Only streams need waiting: while ``needsPreparation`` is `false`, ``read(into:)`` alone gives the next bytes, and a
+/// Only streams require waiting. While ``needsPreparation`` is `false`, ``read(into:)`` returns the next bytes, and a
 /// form without streams never needs ``prepare()``. The reader holds at most one open file and one chunk of a stream. It
 /// belongs to one task at a time.
 public final class FormReader {
     /// The offset of the next byte, counted from the start of the body.
     public var position: Int64 { place - start }
 
-    /// The range in the body of the content of each part that was begun so far. The last range may still grow.
+    /// The ranges in the body of the contents of all parts that were begun so far. The last range may still grow.
     ///
-    /// A reader that began at an offset includes the parts before it.
+    /// If reading began at an offset, the parts before the offset are included.
     public var contentRanges: [Range<Int64>] {
         start == 0 ? ranges : ranges.map { $0.lowerBound - start..<$0.upperBound - start }
     }
 
-    /// The values of ``position`` and ``contentRanges``, counted from the start of the whole body if the layout is a
-    /// slice.
+    /// The values of ``position`` and ``contentRanges``, counted from the start of the whole body even if the layout is
+    /// a slice.
     private var place: Int64
     private var ranges: [Range<Int64>] = []
 
@@ -43,18 +43,18 @@ public final class FormReader {
         case memory(Data)
         case file(OpenFile, FileSource, offset: Int64)
         case stream(Stream)
-        /// What could not be read; the reader must not go on to a body that looks whole.
+        /// A segment that could not be read. The reader must not continue, because the body would look complete.
         case failed(any Error)
     }
 
-    /// A stream in progress.
+    /// A stream that is being read.
     private struct Stream {
         let chunks: StreamChunks
         let partIndex: Int
         let length: Int64?
-        /// How many bytes of it have been read.
+        /// The number of bytes that were read from the stream.
         var given: Int64 = 0
-        /// How many bytes of it come before the reader's first and are passed over.
+        /// The number of bytes of the stream before the reader's first byte. They are skipped.
         var toSkip: Int64
         var pending = Data()
     }
@@ -84,7 +84,7 @@ public final class FormReader {
         }
     }
 
-    /// Whether the next bytes come from a stream that has none ready, so that ``read(into:)`` would give 0.
+    /// Whether the next bytes come from a stream that has no bytes ready. ``read(into:)`` would return 0.
     public var needsPreparation: Bool {
         if hasReachedEnd { return false }
         return switch current {
@@ -95,7 +95,7 @@ public final class FormReader {
         }
     }
 
-    /// Whether the last byte of the body has been read, as far as that is known: the end of a stream is known only
+    /// Whether the last byte of the body has been read, as far as that is known: the end of a stream is only known
     /// after waiting for it.
     package var isAtEnd: Bool {
         if hasReachedEnd { return true }
@@ -103,13 +103,13 @@ public final class FormReader {
         return false
     }
 
-    /// Whether the layout is a slice, and its last byte has been read before that of the whole body.
+    /// Whether the layout is a slice, and all its bytes have been read.
     private var hasReachedEnd: Bool { end.map { place >= $0 } ?? false }
 
     /// Waits until there are bytes to read.
     ///
     /// - Returns: `false` at the end of the body.
-    /// - Throws: ``FormError``, or the stream's own error unchanged; every later call throws the same error.
+    /// - Throws: ``FormError``, or the stream's own error, unchanged. Every later call throws the same error.
     public func prepare() async throws -> Bool {
         do {
             return try await advanceToBytes()
@@ -119,7 +119,7 @@ public final class FormReader {
         }
     }
 
-    /// Waits until bytes are ready; `false` at the end of the body.
+    /// Waits until bytes are ready. Returns `false` at the end of the body.
     private func advanceToBytes() async throws -> Bool {
         while !hasReachedEnd {
             switch current {
@@ -142,8 +142,8 @@ public final class FormReader {
     ///
     /// - Parameter buffer: The buffer that receives the bytes.
     /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
-    /// - Throws: ``FormError`` if a file is gone, cannot be read, or has changed since the layout was made; from then
-    ///   on the same at every call.
+    /// - Throws: ``FormError`` if a file is gone, cannot be read, or has changed since the layout was made; every later
+    ///   call throws the same error.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         do throws(FormError) {
             return try fill(buffer)
@@ -166,19 +166,19 @@ public final class FormReader {
             let count = try readCurrent(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
             filled += count
             advancePosition(by: count)
-            // What is left of the buffer would shift every later read off the file's pages.
+            // Filling the rest of the buffer would shift every later read off the file's pages.
             if case .file = current, buffer.count - filled < Self.pageLength { break }
         }
         return filled
     }
 
-    /// Reads from what is current, and leaves it where it has been read to its end.
+    /// Reads from the current source, and leaves the source when it has been read to its end.
     private func readCurrent(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         switch current {
         case .none:
             return 0
         case .failed(let error):
-            // An error of a stream's own is thrown by prepare(), which the reader then needs.
+            // An error of a stream is thrown by prepare(), which the caller has to call next.
             if let error = error as? FormError { throw error }
             return 0
         case .memory(let bytes):
@@ -215,20 +215,20 @@ public final class FormReader {
 
     private static let pageLength = 4096
 
-    /// Up to the end of a page of the file, where that is not far.
+    /// The number of bytes to read. If the end of a page of the file is near, the read ends there.
     private static func alignedCount(_ count: Int64, at offset: Int64) -> Int64 {
         let aligned = (offset + count) / Int64(pageLength) * Int64(pageLength) - offset
         return aligned > 0 ? aligned : count
     }
 
-    /// Copies the first bytes and returns the others.
+    /// Copies the first bytes into a buffer and returns the rest.
     private func take(from bytes: Data, into buffer: UnsafeMutableRawBufferPointer) -> Data {
         let count = min(bytes.count, buffer.count)
         bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
         return bytes.dropFirst(count)
     }
 
-    /// Counts bytes that were read, and moves the end of the content that they belong to.
+    /// Counts bytes that were read. In a stream of unknown length, it also moves the end of the content's range.
     private func advancePosition(by count: Int) {
         place += Int64(count)
         guard let partIndex = segments[nextSegment - 1].partIndex, segments[nextSegment - 1].length == nil else {
@@ -246,7 +246,7 @@ extension FormReader {
         try enter(segment, skipping: 0)
     }
 
-    /// Makes a segment the current one, from an offset within it.
+    /// Makes a segment the current source, from an offset within the segment.
     private func enter(_ segment: FormLayout.Segment, skipping skipped: Int64) throws(FormError) {
         beginContent(of: segment, at: place - skipped, length: segment.length ?? 0)
         nextSegment += 1
@@ -272,7 +272,7 @@ extension FormReader {
         return Stream(chunks: chunks, partIndex: partIndex, length: stream.length, toSkip: skipped)
     }
 
-    /// Takes the next chunk of a stream, and holds it to the length that it promised.
+    /// Waits for the next chunk of a stream. Throws if the stream does not keep to its promised length.
     private func advance(_ stream: Stream) async throws {
         var stream = stream
         guard let chunk = try await stream.chunks.next() else {

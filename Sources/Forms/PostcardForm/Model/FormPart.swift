@@ -6,43 +6,43 @@ import Synchronization
 public struct FormPart: Sendable {
     /// The name of the form's field, sent in UTF-8.
     ///
-    /// A quote and line breaks are sent as browsers do (`%22`, `%0D`, `%0A`), and a backslash as `\\`. Because browsers
-    /// do not escape the percent sign, receivers cannot distinguish a name that contains `%22`, `%0D` or `%0A` from an
-    /// escaped one: they read a quote or a line break. Every other name is read unchanged. A name with a NUL is an
-    /// error when the form is laid out, because receivers refuse it.
+    /// Quotes and line breaks are sent as browsers send them (`%22`, `%0D`, `%0A`), and a backslash as `\\`. Because
+    /// browsers do not escape the percent sign, receivers cannot distinguish a name that contains `%22`, `%0D` or `%0A`
+    /// from an escaped quote or line break. Every other name is read unchanged. A name with a NUL is an error when the
+    /// form is laid out, because receivers refuse it.
     public var name: String
 
-    /// The name of the file, sent as ``name``; `nil` if the part is not a file. Receivers drop everything up to the
-    /// last slash (RFC 7578 §4.2).
+    /// The name of the file, escaped like ``name``; `nil` if the part is not a file. Receivers drop everything up to
+    /// the last slash (RFC 7578 §4.2).
     public var filename: String?
 
-    /// The media type of the content. If it is `nil`, a text has none. For other content it is detected from the
-    /// filename's extension and the first bytes (``MediaType/forFile(named:firstBytes:)``), and otherwise
-    /// `application/octet-stream`.
+    /// The media type of the content. If it is `nil`, a text is sent without a media type. For other content the type
+    /// is detected from the filename's extension and the first bytes (``MediaType/forFile(named:firstBytes:)``); it is
+    /// `application/octet-stream` if they are unknown.
     public var contentType: MediaType?
 
-    /// Header fields other than `Content-Disposition` and `Content-Type`, which are an error when the form is laid out.
-    /// Receivers ignore them (RFC 7578 §4.8), so there is rarely a reason for one.
+    /// Further header fields. `Content-Disposition` and `Content-Type` among them are an error when the form is laid
+    /// out. Receivers ignore all others (RFC 7578 §4.8), so they are rarely useful.
     public var headerFields: HTTPFields
 
     /// The source of the part's bytes.
     public var content: Content
 
-    /// What is removed from the content while it is sent, if that is a file or bytes in memory. Defaults to
-    /// ``MetadataPolicy/picturesWithoutLocation``.
+    /// The metadata that is removed from the content while it is sent. It applies to files and to bytes in memory.
+    /// Defaults to ``MetadataPolicy/picturesWithoutLocation``.
     public var metadata: MetadataPolicy
 
-    /// What changes the part before the form is sent, such as `PictureFitting` of `PostcardPictures`. Defaults to
-    /// `nil`: nothing. Clients and queues prepare a form themselves; ``MultipartForm/withPreparedParts(within:_:)``
-    /// does it for all other uses, and ``MultipartForm/layout()`` throws until then.
+    /// The preparation that changes the part before the form is sent, such as `PictureFitting` of `PostcardPictures`.
+    /// Defaults to `nil`: the part is sent unchanged. Clients and queues prepare a form themselves. For all other uses,
+    /// call ``MultipartForm/withPreparedParts(within:_:)``: ``MultipartForm/layout()`` throws if a part is not
+    /// prepared.
     public var preparation: (any FormPreparation)?
 
-    /// The file of the content, if it is to be removed with the part's last copy.
+    /// The file with the content, if it must be removed with the part's last copy.
     package var ownedFile: OwnedFile?
 
-    /// The lines of the header in place of those that the other properties describe, each with its line break. For
-    /// parts that no form of a browser has: without a name, or with a name whose bytes are not UTF-8. Defaults to
-    /// `nil`.
+    /// Header lines that are sent instead of the other properties, each with its line break. For parts that no
+    /// browser's form can have: without a name, or with a name whose bytes are not UTF-8. Defaults to `nil`.
     package var headerLines: Data?
 
     /// A source of a part's bytes.
@@ -55,7 +55,7 @@ public struct FormPart: Sendable {
         case file(URL)
         /// Bytes that are produced while they are sent.
         case stream(FormStream)
-        /// An item that the user has picked, of which the form's client or queue makes a copy.
+        /// An item that the user has picked. The form's client or queue makes a copy of it.
         case picked(any PickedItem)
     }
 
@@ -63,13 +63,13 @@ public struct FormPart: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
-    ///   - filename: The name of the file; for a file on disk without one, the last component of its path.
+    ///   - filename: The name of the file; for a file on disk, it defaults to the last component of the path.
     ///   - contentType: The media type. Defaults to the detected one.
     ///   - headerFields: Further header fields.
     ///   - content: The bytes, or the file or stream that they are read from.
-    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to where it was taken and
-    ///     whose it is.
-    ///   - preparation: What changes the part before the form is sent. Defaults to nothing.
+    ///   - metadata: The metadata that is removed from a picture or a video while it is sent. Defaults to where it was
+    ///     taken and whose it is.
+    ///   - preparation: The preparation that changes the part before the form is sent. Defaults to none.
     public init(
         name: String, filename: String? = nil, contentType: MediaType? = nil, headerFields: HTTPFields = HTTPFields(),
         content: Content, metadata: MetadataPolicy = .picturesWithoutLocation,
@@ -96,19 +96,19 @@ public struct FormPart: Sendable {
 /// form.append(log, named: "log", filename: "build.log")
 /// ```
 ///
-/// If the length is known, the request has a Content-Length. A stream that then has more or fewer bytes fails the
-/// upload with ``FormError/Code/streamLength``; its body never looks complete.
+/// If the length is known, the request has a Content-Length. If the stream then has more or fewer bytes, the upload
+/// fails with ``FormError/Code/streamLength``; its body never looks complete.
 public struct FormStream: Sendable {
     /// The number of bytes, if it is known in advance. A negative length, such as an unknown
     /// `URLResponse.expectedContentLength`, becomes `nil`.
     public let length: Int64?
 
-    /// Whether the bytes can be produced again: for a retry, after a redirect, or from an offset.
+    /// Whether the stream can be opened again: for a retry, after a redirect, or to resume from an offset.
     public let isReplayable: Bool
 
     private let source: Source
 
-    /// A stream that can be opened again and again.
+    /// Makes a stream that can be opened any number of times.
     ///
     /// - Parameters:
     ///   - length: The number of bytes, if it is known.
@@ -121,7 +121,7 @@ public struct FormStream: Sendable {
         source = Source(isReplayable: true) { StreamChunks(open()) }
     }
 
-    /// A stream that can be read once. An upload of it is not retried.
+    /// Makes a stream that can be read only once. An upload with such a stream is not retried.
     ///
     /// - Parameters:
     ///   - chunks: The bytes, in chunks of any size.
@@ -134,12 +134,12 @@ public struct FormStream: Sendable {
         source = Source(isReplayable: false) { StreamChunks(chunks) }
     }
 
-    /// Opens the stream; `nil` if it can be read only once and was.
+    /// Opens the stream. `nil` if the stream can be read only once, and was opened before.
     func open() -> StreamChunks? {
         source.open()
     }
 
-    /// Remembers whether a stream that can be read once was read.
+    /// The source of a stream's bytes. It remembers whether a stream that can be read only once was opened.
     private final class Source: Sendable {
         private let isReplayable: Bool
         private let wasOpened = Atomic(false)
@@ -157,7 +157,7 @@ public struct FormStream: Sendable {
     }
 }
 
-/// The iterator of a stream that is being read, for a sequence of any type.
+/// The iterator over the chunks of a stream, for a sequence of any type.
 final class StreamChunks {
     private let advance: () async throws -> Data?
 
@@ -166,7 +166,7 @@ final class StreamChunks {
         advance = { try await iterator.next(isolation: #isolation) }
     }
 
-    /// The next bytes, never none; `nil` at the end.
+    /// The next chunk, which is never empty; `nil` at the end.
     func next() async throws -> Data? {
         while let chunk = try await advance() {
             if !chunk.isEmpty { return chunk }

@@ -3,28 +3,27 @@ public import PostcardFoundation
 /// Changes parts of a form before it is sent, such as photos that must fit the server's limit.
 ///
 /// Set it as ``FormPart/preparation``. Clients and queues prepare a form before they lay it out. `PostcardPictures` has
-/// the preparation for pictures, `PictureFitting`.
+/// `PictureFitting`, a preparation for pictures.
 ///
-/// All parts of a form whose preparations are equal are prepared in one call, so that they can share the bytes that the
-/// form may have.
+/// Parts of a form whose preparations are equal are prepared in one call, so that they can share the available bytes.
 public protocol FormPreparation: Sendable, Hashable {
-    /// Whether the result depends on the server's limits. If a server refuses the form and reports a smaller limit than
-    /// was known, the form is prepared and sent again.
+    /// Whether the result depends on the server's limits. If a server refuses the form and reports a limit that is
+    /// smaller than the known limit, the form is prepared and sent again.
     var followsServerLimit: Bool { get }
 
-    /// By what a ``PickedItemFinder`` makes the preparation again in a later run of the app, for a form with picked
-    /// items in a queue. Defaults to `nil`: such a form is not completed by a later run.
+    /// The data from which a ``PickedItemFinder`` makes the preparation again in a later run of the app, for a form
+    /// with picked items in a queue. Defaults to `nil`: a later run cannot complete such a form.
     var record: Data? { get }
 
     /// Prepares parts.
     ///
     /// - Parameters:
     ///   - parts: The parts, in the order of the form.
-    ///   - context: What is known of the rest of the form and of the server.
-    /// - Returns: As many parts, in the same order.
+    ///   - context: The facts about the rest of the form and about the server.
+    /// - Returns: The prepared parts, in the same number and order.
     /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled. If the form
-    ///   is prepared again because the server has refused it, the upload fails with the refusal instead, and this error
-    ///   is its underlying one.
+    ///   is prepared again after the server has refused it, the upload fails with the refusal instead, and the
+    ///   preparation's error becomes the underlying error.
     func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart]
 }
 
@@ -32,7 +31,7 @@ extension FormPreparation {
     public var record: Data? { nil }
 }
 
-/// What a preparation needs to know of the rest of the form, and of the server.
+/// The facts that a preparation needs: the size of the rest of the form, and the server's limits.
 public struct FormPreparationContext: Sendable {
     /// The number of bytes of the body without the contents of the parts to prepare: delimiters, headers and all other
     /// parts. `nil` if there is a stream of unknown length.
@@ -44,7 +43,7 @@ public struct FormPreparationContext: Sendable {
     /// on the body and on all files. `nil` if no such limit is known.
     public let maximumBytes: Int64?
 
-    /// The limits of the server, as far as they are known.
+    /// The known limits of the server.
     public let limits: FormSizeLimits
 
     /// The folder for new files. The folder is removed when the upload is over.
@@ -65,7 +64,7 @@ public struct FormPreparationContext: Sendable {
     }
 }
 
-/// How large a form and its files may be for a server, as far as a client knows.
+/// The size limits of a server on a form and its files, as far as a client knows them.
 public struct FormSizeLimits: Sendable, Hashable {
     /// The maximum size of the whole body, in bytes; `nil` if unknown.
     public var maximumBodyBytes: Int64?
@@ -79,7 +78,7 @@ public struct FormSizeLimits: Sendable, Hashable {
     /// The maximum size of each file, in bytes, by the name of its field.
     public var maximumBytesByName: [String: Int64]
 
-    /// Makes limits. By default none is known.
+    /// Makes limits. By default no limit is known.
     public init(
         maximumBodyBytes: Int64? = nil, maximumFileBytes: Int64? = nil, maximumBytesOfAllFiles: Int64? = nil,
         maximumBytesByName: [String: Int64] = [:]
@@ -95,7 +94,7 @@ public struct FormSizeLimits: Sendable, Hashable {
         Self.smaller(maximumBytesByName[name], maximumFileBytes)
     }
 
-    /// Both limits at once: the smaller of each.
+    /// The limits that satisfy both sets of limits: the smaller of each pair.
     package func lowered(by other: FormSizeLimits) -> FormSizeLimits {
         FormSizeLimits(
             maximumBodyBytes: Self.smaller(maximumBodyBytes, other.maximumBodyBytes),

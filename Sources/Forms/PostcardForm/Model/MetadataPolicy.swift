@@ -1,8 +1,8 @@
 public import PostcardFoundation
 import PostcardPictureFormats
 
-/// What metadata is removed from a picture or a video while it is sent: where it was taken, the people and devices that
-/// it names, or everything.
+/// The metadata that is removed from a picture or a video while it is sent: where it was taken, the people and devices
+/// that it names, or everything.
 ///
 /// Forms send pictures and videos without their position by default: ``picturesWithoutLocation``.
 ///
@@ -11,29 +11,29 @@ import PostcardPictureFormats
 /// form.append(fileAt: map, named: "map", metadata: .asIs)
 /// ```
 ///
-/// Pixels are never decoded. What is removed is overwritten in place while the bytes are read, so the length and the
-/// picture stay the same, the file on disk stays as it is, and no copy is made.
+/// Pixels are never decoded. Metadata is overwritten in place while the bytes are read, so the length and the picture
+/// stay the same. The file on disk is not changed, and no copy is made.
 ///
-/// JPEG, PNG, WebP, GIF, BMP, TIFF, DNG, HEIC, AVIF, MP4 and QuickTime files are understood, by their bytes and not
-/// their names. Apple ProRAW is DNG. Any other file, such as a PDF, a BigTIFF or a raw picture in a camera maker's own
-/// format, and one with a broken structure, is an error if ``ifUnreadable(_:)`` does not allow it.
+/// JPEG, PNG, WebP, GIF, BMP, TIFF, DNG, HEIC, AVIF, MP4 and QuickTime files are understood. They are recognized by
+/// their bytes, not their names. Apple ProRAW is DNG. Any other file, such as a PDF, a BigTIFF or a raw picture in a
+/// camera maker's own format, is an error unless ``ifUnreadable(_:)`` allows it. So is a file with a broken structure.
 ///
-/// Of a TIFF or DNG, the values that removed entries name are overwritten, and bytes that nothing names if they are at
-/// most 64 KiB in a row. A longer piece that nothing names is sent: it is not what an editor left, but pixels of a
-/// private format.
+/// In a TIFF or DNG, the values of removed entries are overwritten. Bytes that no entry names are overwritten if they
+/// are at most 64 KiB in a row. A longer piece is sent: it is not left over from an editor, but pixels in a private
+/// format.
 ///
-/// A JPEG is read as a whole, because only its pixels say where it ends, and whether something follows. Of other files
-/// the pixels are not read.
+/// A JPEG is read completely, because only its pixels show where it ends and whether other bytes follow. The pixels of
+/// other files are not read.
 public struct MetadataPolicy: Sendable, Hashable, Codable {
-    /// What happens to a file whose metadata cannot be read.
+    /// The choice for a file whose metadata cannot be read.
     public enum Unreadable: String, Sendable, Hashable, Codable {
-        /// The form cannot be laid out: ``FormError`` with code ``FormError/Code/metadataUnreadable``.
+        /// Laying out the form fails: ``FormError`` with code ``FormError/Code/metadataUnreadable``.
         case fail
         /// The file is sent as it is, with all its metadata.
         case sendAsIs
     }
 
-    /// What is removed; `nil` for nothing.
+    /// The metadata to remove; `nil` for none.
     private let removal: MetadataScan.Removal?
     /// Whether a file that is neither a picture nor a video is sent as it is.
     private let sparesOthers: Bool
@@ -44,40 +44,42 @@ public struct MetadataPolicy: Sendable, Hashable, Codable {
         self.sparesOthers = sparesOthers
     }
 
-    /// The file is sent byte for byte.
+    /// Removes nothing. Files are sent byte for byte.
     public static let asIs = MetadataPolicy(nil)
 
     /// Removes where a picture was taken and whose it is: positions and place names, names of owners, authors and
     /// persons, serial numbers, and camera makers' own data, which may contain any of these. The camera's model, its
     /// settings, the time, titles, descriptions and copyright notices stay.
     ///
-    /// JPEGs and videos behind the end of a JPEG or a HEIC stay, without their own positions: those of motion photos
-    /// (Google's MicroVideo and MotionPhoto, Samsung's trailer, the `mpvd` box), and any others. Of Apple's data, what
-    /// names the video of a Live Photo stays, and how bright the picture is to be shown. All other data after a
-    /// picture's end is overwritten.
+    /// JPEGs and videos behind the end of a JPEG or a HEIC stay, without their own positions. Motion photos have them
+    /// (Google's MicroVideo and MotionPhoto, Samsung's trailer, the `mpvd` box). Apple's data keeps the name of a Live
+    /// Photo's video, and how bright the picture is to be shown. All other data after a picture's end is overwritten.
     public static let withoutLocation = MetadataPolicy(.location)
 
     /// Sends pictures and videos ``withoutLocation``, and other files byte for byte. The default of forms.
     ///
     /// The first bytes decide what a file is, not its name. A picture or a video whose metadata cannot be read is an
-    /// error: damaged, in WebM, or a raw picture in a camera maker's own format. ``asIs`` sends it anyway. A recording of
-    /// sound in WebM begins as a video does, and is sent as it is if the part's content type is `audio/webm`, or its
-    /// filename ends in `.weba`. A stream cannot be read before it is sent, so it is sent as it is.
+    /// error: if it is damaged, in WebM, or a raw picture in a camera maker's own format. ``asIs`` sends such a file
+    /// anyway. An audio recording in WebM begins like a video. It is sent as it is if the part's content type is
+    /// `audio/webm`, or its filename ends in `.weba`. A stream cannot be read before it is sent, so it is sent as it
+    /// is.
     public static let picturesWithoutLocation = MetadataPolicy(.location, sparingOthers: true)
 
-    /// Removes everything but the pixels, the orientation and the color profile, and of a video everything but pictures
-    /// and sound, so also subtitles. What follows a picture's end is overwritten, even the video of a motion photo. A
-    /// DNG also keeps how its pixels are rendered, and its camera's model, without which no program opens it.
+    /// Removes everything from a picture but the pixels, the orientation and the color profile, and everything from a
+    /// video but pictures and sound: subtitles are removed too. Bytes behind a picture's end are overwritten, even the
+    /// video of a motion photo. A DNG also keeps how its pixels are rendered and the camera's model, because no program
+    /// opens it without them.
     public static let none = MetadataPolicy(.everything)
 
-    /// The same policy with another choice for files whose metadata cannot be read. Policies fail by default.
+    /// The same policy with another choice for files whose metadata cannot be read. By default, such a file is an
+    /// error.
     public func ifUnreadable(_ choice: Unreadable) -> MetadataPolicy {
         var policy = self
         policy.unreadable = choice
         return policy
     }
 
-    /// Finds what must be overwritten in a file, by reading its structure and not its pixels.
+    /// Finds the bytes that must be overwritten in a file. Reads the structure of the file, not its pixels.
     ///
     /// - Parameters:
     ///   - length: The number of the file's bytes.
@@ -103,7 +105,7 @@ public struct MetadataPolicy: Sendable, Hashable, Codable {
         }
     }
 
-    /// A picture in memory without its metadata, of the same length.
+    /// A copy of a picture in memory without its metadata, of the same length.
     ///
     /// - Throws: ``MetadataError`` if the structure is not understood. ``ifUnreadable(_:)`` does not apply here.
     public func applied(to picture: Data) throws(MetadataError) -> Data { try applied(to: picture, declaredAs: nil) }
@@ -128,7 +130,7 @@ extension MetadataPolicy {
     /// Whether the content's structure must be read before it is sent.
     var needsStructure: Bool { removal != nil && unreadable == .fail && !sparesOthers }
 
-    /// The edits of a file before it is sent.
+    /// The edits to a file that is part of a form, by the policy.
     func edits(
         ofLength length: Int64, declaredAs type: MediaType?, path: String, partIndex: Int,
         reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
@@ -142,7 +144,7 @@ extension MetadataPolicy {
         }
     }
 
-    /// The bytes to send.
+    /// The bytes to send for content in memory: the content without the metadata that the policy removes.
     func applied(to bytes: Data, declaredAs type: MediaType?, partIndex: Int) throws(FormError) -> Data {
         do {
             return try applied(to: bytes, declaredAs: type)
@@ -153,7 +155,7 @@ extension MetadataPolicy {
     }
 }
 
-/// Bytes of a file to be overwritten with others while it is read, in ascending order and without overlaps.
+/// The bytes of a file to overwrite while the file is read, in ascending order and without overlaps.
 public struct FileEdits: Sendable, Hashable {
     private let edits: PictureEdits
 
@@ -161,16 +163,16 @@ public struct FileEdits: Sendable, Hashable {
         self.edits = edits
     }
 
-    /// Whether nothing is overwritten.
+    /// Whether there are no edits.
     public var isEmpty: Bool { edits.isEmpty }
 
-    /// Which bytes are overwritten, counted from the start of the file.
+    /// The ranges of bytes that are overwritten, counted from the start of the file.
     public var ranges: [Range<Int64>] { edits.ranges }
 
-    /// What is removed, each as the end of "It is sent without …".
+    /// The kinds of removed content, each as the end of a sentence that begins with "It is sent without …".
     package var removed: [String] { edits.removed.phrases }
 
-    /// Those of ``removed`` that are no metadata: pictures, a video, and data after the end.
+    /// The phrases in ``removed`` that are not metadata: pictures, a video, and data after the end.
     package var removedContent: [String] { edits.removed.intersection(.content).phrases }
 
     /// Whether the place where a picture was taken is removed: its position, or names of places.
@@ -179,11 +181,11 @@ public struct FileEdits: Sendable, Hashable {
     /// Whether the file is a picture that has a video with it.
     package var hasVideo: Bool { edits.hasVideo }
 
-    /// Overwrites what a piece of the file has of these bytes. The pieces may be of any size and in any order.
+    /// Overwrites the bytes of a piece of the file. Pieces may be of any size and in any order.
     ///
     /// - Parameters:
     ///   - buffer: The piece, as it was read.
-    ///   - offset: Where it begins in the file.
+    ///   - offset: The offset of the piece in the file.
     public func apply(to buffer: UnsafeMutableRawBufferPointer, at offset: Int64) {
         edits.apply(to: buffer, at: offset)
     }
@@ -191,7 +193,7 @@ public struct FileEdits: Sendable, Hashable {
 
 /// Why metadata could not be removed from a file.
 public struct MetadataError: Error, Sendable, CustomStringConvertible {
-    /// What kind of error it is; stable across versions.
+    /// The kind of an error; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         public let rawValue: String
 
@@ -199,7 +201,7 @@ public struct MetadataError: Error, Sendable, CustomStringConvertible {
             self.rawValue = rawValue
         }
 
-        /// The structure of the file is damaged, or not known here.
+        /// The structure of the file is damaged or unknown.
         public static let notUnderstood = Code(rawValue: "not-understood")
         /// The file cannot be read.
         public static let fileUnreadable = Code(rawValue: "file-unreadable")
@@ -207,16 +209,16 @@ public struct MetadataError: Error, Sendable, CustomStringConvertible {
         public var description: String { rawValue }
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     public let code: Code
 
     /// The offset at which the error was found, in bytes from the start of the file.
     public let offset: Int64
 
-    /// The error of reading the file, if that failed.
+    /// The error of reading the file, if reading failed.
     public let underlyingError: (any Error)?
 
-    /// What was found, as the end of a sentence.
+    /// The error, as the end of a sentence.
     let reason: String
 
     init(_ fault: PictureFault) {
@@ -226,10 +228,10 @@ public struct MetadataError: Error, Sendable, CustomStringConvertible {
         underlyingError = fault.underlyingError
     }
 
-    /// What happened and where, in a sentence.
+    /// The error and where it was found, in a sentence.
     public var message: String { "The metadata cannot be removed: \(reason)." }
 
-    /// What to do, in a sentence.
+    /// The advice on what to do, in a sentence.
     public var advice: String {
         "Save the picture again with another program, or send it with all its metadata: `metadata: .asIs`, or "
             + "--metadata as-is in a command."

@@ -8,14 +8,14 @@ public import PostcardFoundation
 /// form.append(filesAt: photos, named: "petImage")
 /// ```
 ///
-/// The form is a value. Its ``contentType`` and its body (``layout()``) come from the same boundary, so they cannot
-/// disagree, and asking twice gives the same bytes. A field's name may repeat, and parts are sent in the order in which
-/// they were appended.
+/// The form is a value. Its ``contentType`` and its body (``layout()``) come from the same boundary, so they always
+/// match, and laying out the form twice gives the same bytes. A field's name may repeat, and parts are sent in the
+/// order in which they were appended.
 public struct MultipartForm: Sendable {
-    /// What separates the parts.
+    /// The boundary that separates the parts.
     public let boundary: Boundary
 
-    /// What happens to line breaks in texts and names.
+    /// The handling of line breaks in texts and names.
     public let lineBreaks: LineBreaks
 
     /// The parts, in the order in which they are sent.
@@ -25,7 +25,7 @@ public struct MultipartForm: Sendable {
     ///
     /// - Parameters:
     ///   - boundary: The boundary between the parts. Defaults to a random one.
-    ///   - lineBreaks: What happens to line breaks in texts and names. By default they are sent unchanged.
+    ///   - lineBreaks: The handling of line breaks in texts and names. By default they are sent unchanged.
     public init(boundary: Boundary = Boundary(), lineBreaks: LineBreaks = .asGiven) {
         self.boundary = boundary
         self.lineBreaks = lineBreaks
@@ -37,7 +37,7 @@ public struct MultipartForm: Sendable {
     }
 
     /// The same form with its fields before its files, so that a receiver can check all fields before the first byte of
-    /// a file arrives. The fields keep their order, and so do the files: the parts with a filename.
+    /// a file arrives. Files are the parts with a filename. The fields keep their order, and so do the files.
     public func fieldsFirst() -> MultipartForm {
         var form = self
         form.parts = parts.filter { $0.filename == nil } + parts.filter { $0.filename != nil }
@@ -65,10 +65,10 @@ public struct MultipartForm: Sendable {
     /// - Parameters:
     ///   - bytes: The content.
     ///   - name: The name of the field.
-    ///   - filename: The name of the file. Most receivers read a part without one as a text field.
-    ///   - contentType: The media type. Defaults to the one for the filename's extension or the first bytes.
-    ///   - metadata: What is removed from a picture or a video. Defaults to where it was taken and whose it is; other
-    ///     bytes are sent as they are.
+    ///   - filename: The name of the file. Most receivers read a part without a filename as a text field.
+    ///   - contentType: The media type. Defaults to the type of the filename's extension or the first bytes.
+    ///   - metadata: The metadata that is removed from a picture or a video. Defaults to where it was taken and whose
+    ///     it is; other bytes are sent as they are.
     public mutating func append(
         _ bytes: Data, named name: String, filename: String?, contentType: MediaType? = nil,
         metadata: MetadataPolicy = .picturesWithoutLocation
@@ -84,9 +84,9 @@ public struct MultipartForm: Sendable {
     ///   - url: The URL of the file. It is first accessed by ``layout()``.
     ///   - name: The name of the field.
     ///   - filename: The filename that is sent. Defaults to the last component of the path.
-    ///   - contentType: The media type. Defaults to the one for the extension or the first bytes.
-    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to where it was taken and
-    ///     whose it is; other files are sent as they are.
+    ///   - contentType: The media type. Defaults to the type of the extension or the first bytes.
+    ///   - metadata: The metadata that is removed from a picture or a video while it is sent. Defaults to where it was
+    ///     taken and whose it is; other files are sent as they are.
     public mutating func append(
         fileAt url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil,
         metadata: MetadataPolicy = .picturesWithoutLocation
@@ -95,13 +95,13 @@ public struct MultipartForm: Sendable {
             FormPart(name: name, filename: filename, contentType: contentType, content: .file(url), metadata: metadata))
     }
 
-    /// Appends several files under one name, which is how RFC 7578 §4.3 sends them.
+    /// Appends several files under one name, as in RFC 7578 §4.3.
     ///
     /// - Parameters:
     ///   - urls: The URLs of the files.
     ///   - name: The name of the field, the same for every file.
-    ///   - metadata: What is removed from pictures and videos while they are sent. Defaults to where they were taken
-    ///     and whose they are; other files are sent as they are.
+    ///   - metadata: The metadata that is removed from pictures and videos while they are sent. Defaults to where they
+    ///     were taken and whose they are; other files are sent as they are.
     public mutating func append(
         filesAt urls: [URL], named name: String, metadata: MetadataPolicy = .picturesWithoutLocation
     ) {
@@ -113,8 +113,8 @@ public struct MultipartForm: Sendable {
     /// - Parameters:
     ///   - stream: The content.
     ///   - name: The name of the field.
-    ///   - filename: The name of the file. Most receivers read a part without one as a text field.
-    ///   - contentType: The media type. Defaults to the one for the filename's extension.
+    ///   - filename: The name of the file. Most receivers read a part without a filename as a text field.
+    ///   - contentType: The media type. Defaults to the type of the filename's extension.
     public mutating func append(
         _ stream: FormStream, named name: String, filename: String?, contentType: MediaType? = nil
     ) {
@@ -122,12 +122,12 @@ public struct MultipartForm: Sendable {
     }
 }
 
-/// What happens to line breaks in a form's texts and names.
+/// The handling of line breaks in a form's texts and names.
 public enum LineBreaks: Sendable, Hashable {
     /// Line breaks are sent unchanged.
     case asGiven
-    /// A lone CR and a lone LF become CRLF, as browsers send what was typed into a `textarea` (HTML, "constructing
-    /// the entry list" and "multipart/form-data encoding algorithm"). Filenames and files stay as they are.
+    /// A lone CR and a lone LF become CRLF, as when browsers send the text of a `textarea` (HTML, "constructing the
+    /// entry list" and "multipart/form-data encoding algorithm"). Filenames and files stay as they are.
     case normalized
 
     package func applied(to text: String) -> String {
@@ -137,7 +137,7 @@ public enum LineBreaks: Sendable, Hashable {
         }
     }
 
-    /// The same for a text that need not be UTF-8.
+    /// The text with its line breaks handled, even if the text is not in UTF-8.
     package func applied(to text: [UInt8]) -> [UInt8] {
         switch self {
         case .asGiven: text

@@ -3,16 +3,18 @@ public import PostcardFoundation
 /// A file outside the app that the user has picked, such as a photo that may still be in iCloud. It is copied when its
 /// form is sent or enqueued, not when it is picked.
 ///
-/// `PostcardPictures` makes them of what Apple's pickers return:
+/// `PostcardPictures` makes such items from the results of Apple's pickers:
 ///
 /// ```swift
 /// for item in picked { form.append(FormPart(picked: item, named: "petImage")) }
 /// try await queue.enqueue(form, to: url)
 /// ```
 ///
-/// A queue records what was picked before it copies anything. If the app ends meanwhile, the next run goes on.
+/// A queue records the picked items before it copies the first. If the app ends before all are copied, its next run
+/// continues.
 public protocol PickedItem: Sendable {
-    /// By what a ``PickedItemFinder`` finds the item again in a later run of the app. `nil` if nothing finds it.
+    /// The data from which a ``PickedItemFinder`` finds the item again in a later run of the app. `nil` if the item
+    /// cannot be found again.
     var record: Data? { get }
 
     /// Copies the item, and downloads it first if it is not on the device.
@@ -23,15 +25,15 @@ public protocol PickedItem: Sendable {
     func copy(to folder: URL) async throws -> PickedCopy
 }
 
-/// The copy of an item that was picked.
+/// The copy of a picked item.
 public struct PickedCopy: Sendable {
-    /// The copy, directly in the folder that was given.
+    /// The file of the copy, directly in the given folder.
     public let file: URL
 
-    /// The filename that is sent, if the form's author gave none.
+    /// The filename that is sent, if the form does not set one.
     public let filename: String
 
-    /// The media type, if the form's author gave none. `nil` means that the first bytes decide.
+    /// The media type, if the form does not set one. `nil` means that the type is detected from the first bytes.
     public let contentType: MediaType?
 
     /// Describes a copy.
@@ -42,34 +44,34 @@ public struct PickedCopy: Sendable {
     }
 }
 
-/// Finds what was picked in an earlier run of the app, whose copy is still missing.
+/// Finds items that were picked in an earlier run of the app and have not been copied yet.
 ///
-/// `PostcardPictures` has one for photos and files, `PickedPhotosAndFiles`.
+/// `PostcardPictures` has a finder for photos and files, `PickedPhotosAndFiles`.
 public protocol PickedItemFinder: Sendable {
     /// Finds an item again.
     ///
-    /// - Parameter record: What was recorded of it: ``PickedItem/record``.
+    /// - Parameter record: The recorded data of the item: ``PickedItem/record``.
     /// - Returns: `nil` if the item no longer exists, or if the app may not read it.
     func item(recordedAs record: Data) async throws -> (any PickedItem)?
 
     /// Makes a part's preparation again.
     ///
-    /// - Parameter record: What was recorded of it: ``FormPreparation/record``.
-    /// - Returns: `nil` if no preparation is recorded so.
+    /// - Parameter record: The recorded data of the preparation: ``FormPreparation/record``.
+    /// - Returns: `nil` if the data is of no known preparation.
     func preparation(recordedAs record: Data) -> (any FormPreparation)?
 }
 
 extension FormPart {
-    /// Makes a part of an item that was picked.
+    /// Makes a part of a picked item.
     ///
     /// - Parameters:
     ///   - item: The item. It is copied when the form is sent or enqueued.
     ///   - name: The name of the form's field.
-    ///   - filename: The name of the file. Defaults to the item's own.
-    ///   - contentType: The media type. Defaults to the item's own, or to the detected one.
-    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to where it was taken and
-    ///     whose it is; other files are sent as they are.
-    ///   - preparation: What changes the part before the form is sent. Defaults to nothing.
+    ///   - filename: The name of the file. Defaults to the filename of the item.
+    ///   - contentType: The media type. Defaults to the type of the item, or to the detected type.
+    ///   - metadata: The metadata that is removed from a picture or a video while it is sent. Defaults to where it was
+    ///     taken and whose it is; other files are sent as they are.
+    ///   - preparation: The preparation that changes the part before the form is sent. Defaults to none.
     public init(
         picked item: any PickedItem, named name: String, filename: String? = nil, contentType: MediaType? = nil,
         metadata: MetadataPolicy = .picturesWithoutLocation, preparation: (any FormPreparation)? = nil
@@ -87,7 +89,7 @@ extension FormPart {
     }
 }
 
-/// A file that is removed with the last part, or layout of a body, that has it.
+/// A temporary file. It is removed when the last part or layout that uses it is released.
 package final class OwnedFile: Sendable {
     private let url: URL
 
@@ -96,7 +98,7 @@ package final class OwnedFile: Sendable {
     }
 
     deinit {
-        // Not on the actor that happens to release it last.
+        // The file is not removed on the actor that happens to release it last.
         Task.detached(priority: .utility) { [url] in try? FileManager.default.removeItem(at: url) }
     }
 }

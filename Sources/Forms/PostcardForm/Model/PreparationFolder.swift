@@ -5,16 +5,17 @@ import SystemPackage
 
 /// A folder for the files that preparations make. Only its owner can read it.
 ///
-/// The folder is locked as long as it is used. The system releases the lock of a process that crashes, and the next one
-/// removes its folder.
+/// The folder is locked while it is used. The system releases the lock of a process that crashes, and the next process
+/// removes the folder.
 package struct PreparationFolder: Sendable {
     package let url: URL
-    /// `nil` on a file system without locks, where nothing is removed after a crash.
+    /// The lock of the folder. `nil` on a file system without locks, where nothing is removed after a crash.
     private let lock: FolderLock?
 
     private static let prefix = "prepared-"
 
-    /// Creates it in ``FormPart/temporaryFolder``, and removes there what processes have left that are gone.
+    /// Creates the folder in ``FormPart/temporaryFolder``, and removes the folders that ended processes have left
+    /// there.
     package init() throws(FormError) {
         do {
             _ = try FormPart.makeFolder()
@@ -24,7 +25,7 @@ package struct PreparationFolder: Sendable {
                     component: Self.prefix + UUID().uuidString, directoryHint: .isDirectory)
                 try FileManager.default.createDirectory(
                     at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-                // Until it is locked, another process may take it for an abandoned one.
+                // Until the folder is locked, another process may consider it abandoned.
                 let lock: FolderLock?
                 do {
                     guard let held = try FolderLock(url) else { continue }
@@ -46,8 +47,8 @@ package struct PreparationFolder: Sendable {
     #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
     private static let ownedPrefix = "owned-"
 
-    /// Removes the folders of files that parts of other processes owned. No other process has this temporary folder, so
-    /// they are abandoned.
+    /// Removes the folders of files that parts of earlier processes owned. No other process has this temporary folder,
+    /// so these folders are abandoned.
     private static func removeOwnedFolders(but own: PreparationFolder?) {
         for url in folders(named: ownedPrefix) where url.lastPathComponent != own?.url.lastPathComponent {
             try? FileManager.default.removeItem(at: url)
@@ -65,10 +66,10 @@ package struct PreparationFolder: Sendable {
     }
     #endif
 
-    /// The folder of the files that parts own, as long as this process runs.
+    /// The folder for files that parts own. It exists while this process runs.
     private static let ofProcess = Mutex<PreparationFolder?>(nil)
 
-    /// A folder for files that parts own. What a process left there that was killed is removed by the next one.
+    /// The folder for files that parts own. Files of a process that was killed are removed by the next process.
     package static func forOwnedFiles() throws(FormError) -> URL {
         try ofProcess.withLock { (folder) throws(FormError) in
             // The system may have emptied the temporary folder.
@@ -90,13 +91,13 @@ package struct PreparationFolder: Sendable {
     /// Creates the folder without blocking the caller's actor.
     @concurrent package static func make() async throws(FormError) -> PreparationFolder { try PreparationFolder() }
 
-    /// Removes it with its files, and not on the caller's actor.
+    /// Removes the folder with its files, without blocking the caller's actor.
     @concurrent package func remove() async {
         try? FileManager.default.removeItem(at: url)
         lock?.release()
     }
 
-    /// Removes what processes have left that are gone.
+    /// Removes the folders that ended processes have left.
     package static func removeAbandoned() {
         for url in folders(named: prefix) {
             guard let lock = try? FolderLock(url) else { continue }
@@ -120,17 +121,19 @@ package struct PreparationFolder: Sendable {
 private final class FolderLock: Sendable {
     private let descriptor: FileDescriptor
 
-    /// Locks a folder; `nil` if it is locked already. Throws if there is no such folder, or no locks.
+    /// Locks a folder; `nil` if the folder is already locked. Throws if there is no such folder, or if its file system
+    /// has no locks.
     init?(_ folder: URL) throws {
         descriptor = try FileDescriptor.open(
             FilePath(folder.path), .readOnly, options: [.directory, .noFollow, .closeOnExec])
         guard flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 else { return }
-        // The descriptor is closed at the end of this object, which is now.
+        // The descriptor is closed by this object's deinit, which follows.
         guard Errno(rawValue: errno) == .wouldBlock else { throw Errno(rawValue: errno) }
         return nil
     }
 
-    /// Ends the lock. A child process that is being started shares the descriptor, and would keep the lock.
+    /// Releases the lock explicitly. A child process that is being started shares the descriptor, and would keep the
+    /// lock.
     func release() {
         _ = flock(descriptor.rawValue, LOCK_UN)
     }
@@ -141,13 +144,14 @@ private final class FolderLock: Sendable {
 }
 
 extension FormPart {
-    /// The folder of the files that are made for parts, if the caller passes no folder: "Postcard" in the temporary
-    /// folder, followed by the number of the user where users share that, such as "Postcard-1000" on Linux. Only its
-    /// owner can use it. The files are copies of loaded files, and pictures that were made to fit.
+    /// The folder for the files that are made for parts, if the caller passes no folder: "Postcard" in the temporary
+    /// folder. Where users share the temporary folder, the number of the user follows, such as "Postcard-1000" on
+    /// Linux. Only its owner can use the folder. The files are copies of loaded files, and pictures that were made to
+    /// fit.
     ///
-    /// A copy that was made for a part is removed with the last copy of the part, and what is prepared for an upload
-    /// when the upload is over. What a run has left that was killed is removed by the next one that loads or prepares
-    /// something, or opens a queue.
+    /// A file that was made for a part is removed with the last copy of the part, and a file that was prepared for an
+    /// upload after the upload. Files of a run that was killed are removed by the next run that loads or prepares a
+    /// file, or opens a queue.
     public static var temporaryFolder: URL {
         #if canImport(Darwin)
         let name = "Postcard"
@@ -159,7 +163,7 @@ extension FormPart {
 
     /// Makes the folder for files of parts if it does not exist.
     ///
-    /// - Parameter folder: The folder that the caller chose. Its permissions stay as they are if it exists. Defaults to
+    /// - Parameter folder: The folder that the caller chose. If it exists, its permissions are not changed. Defaults to
     ///   ``temporaryFolder``, which must belong to this user.
     /// - Returns: The folder.
     package static func makeFolder(_ folder: URL? = nil) throws -> URL {
@@ -172,7 +176,7 @@ extension FormPart {
         return made
     }
 
-    /// Makes sure that only this user can use a folder whose name other users know, and may have taken.
+    /// Makes sure that only this user can use a folder. Other users know its name, and may have created it first.
     private static func closeToOthers(_ folder: URL) throws {
         let descriptor = try FileDescriptor.open(
             FilePath(folder.path), .readOnly, options: [.directory, .noFollow, .closeOnExec])
@@ -184,13 +188,12 @@ extension FormPart {
     }
 }
 
-/// How many bytes a copy may have. It is looked at before a copy begins: a full disk is what the user of a phone
-/// notices in all apps.
+/// Checks the free space before a copy begins: a full disk would affect all apps of a device.
 package enum FreeSpace {
     /// The bytes that this program can write to a folder's volume; `nil` if that is not known.
     package static func bytes(at folder: URL) -> Int64? {
         #if os(iOS) || os(macOS) || os(visionOS)
-        // With what the system frees on demand, because an upload is what a person asked for:
+        // Includes space that the system can free on demand, because a person asked for the upload:
         // developer.apple.com/forums/thread/826582. A volume that frees nothing may report 0.
         let values = try? folder.resourceValues(forKeys: [.volumeAvailableCapacityForImportantUsageKey])
         if let bytes = values?.volumeAvailableCapacityForImportantUsage, bytes > 0 { return bytes }
@@ -201,11 +204,11 @@ package enum FreeSpace {
         return isOver ? .max : Int64(clamping: bytes)
     }
 
-    /// Whether there are too few bytes for a copy of a file.
+    /// Whether a folder has too little space for a copy of a file.
     ///
-    /// - Parameter freeBytes: The bytes that are free in a folder.
-    /// - Returns: How many bytes the copy needs, and how many are free; `nil` if they are enough or not known, and for
-    ///   a folder, whose own size says nothing of its files.
+    /// - Parameter freeBytes: Returns the free bytes in a folder.
+    /// - Returns: The bytes that the copy needs, and the free bytes; `nil` if there is enough space, if the space is
+    ///   unknown, or if `file` is a folder, whose own size does not include its files.
     package static func shortage(
         ofCopying file: URL, to folder: URL, freeBytes: (URL) -> Int64? = bytes
     ) -> (needed: Int64, free: Int64)? {
@@ -215,7 +218,7 @@ package enum FreeSpace {
         return (Int64(status.size), free)
     }
 
-    /// Whether a copy takes no space, because the system makes a clone.
+    /// Whether a copy takes no space, because the system clones the file.
     private static func isCloned(_ file: Stat, to folder: URL) -> Bool {
         #if os(iOS) || os(macOS) || os(visionOS)
         let values = try? folder.resourceValues(forKeys: [.volumeSupportsFileCloningKey])

@@ -1,9 +1,9 @@
 /// The text that separates the parts of a multipart body (RFC 2046 §5.1.1).
 ///
-/// A boundary must not occur in the data that it separates. ``init()`` makes one that cannot be guessed and that needs
-/// no quotes in a header; choose your own only if a test needs the same bytes every time.
+/// A boundary must not occur in the data that it separates. ``init()`` makes a boundary that cannot be guessed and
+/// needs no quotes in a header. Choose your own boundary only if a test needs the same bytes every time.
 public struct Boundary: Sendable, Hashable, CustomStringConvertible {
-    /// The boundary's characters, without the dashes before it in the body.
+    /// The boundary's characters, without the dashes that come before them in the body.
     public let value: String
 
     /// The maximum number of characters that RFC 2046 §5.1.1 allows.
@@ -14,7 +14,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
 
     /// Makes a random boundary: 126 bits from the system's generator, in letters, digits, `-` and `_`.
     public init() {
-        // Six bits a character. The system's generator costs a call for each 64 bits.
+        // Each character takes six bits. The system's generator costs a call for each 64 bits.
         var bits = UInt128.random(in: 0 ... .max)
         let length = Self.prefix.utf8.count + 21
         value = String(unsafeUninitializedCapacity: length) { characters in
@@ -29,7 +29,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
     /// Makes a boundary from the caller's own text.
     ///
     /// - Parameter value: 1 to 70 of the characters that RFC 2046 §5.1.1 allows: letters, digits, space and
-    ///   `'()+_,-./:=?`, the last of them not a space.
+    ///   `'()+_,-./:=?`. The last character must not be a space.
     /// - Throws: ``FormError`` with the code ``FormError/Code/invalidBoundary``.
     public init(_ value: String) throws(FormError) {
         if let reason = Boundary.fault(in: value.utf8) {
@@ -38,13 +38,13 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         self.value = value
     }
 
-    /// Why RFC 2046 §5.1.1 does not allow these characters as a boundary; `nil` if it does.
+    /// Why RFC 2046 §5.1.1 does not allow these characters as a boundary; `nil` if they are allowed.
     static func fault(in characters: some BidirectionalCollection<UInt8>) -> String? {
         fault(in: characters, where: { $0.isBoundaryCharacter })
     }
 
-    /// What keeps a receiver from reading a body with these characters as its boundary. It reads more than the
-    /// RFC allows a sender, as all receivers in the field do: any visible ASCII.
+    /// Why a receiver cannot read a body with these characters as its boundary; `nil` if it can. A receiver accepts
+    /// more than the RFC allows a sender: any visible ASCII, like all other receivers.
     static func faultForReceiving(in characters: some BidirectionalCollection<UInt8>) -> String? {
         fault(in: characters) { (0x20..<0x7F).contains($0) }
     }
@@ -72,10 +72,10 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
 
 /// The bytes between two parts: CRLF, two dashes and the boundary (RFC 2046 §5.1.1).
 ///
-/// A boundary holds no CR, so a CR can only be the delimiter's first byte. So a search never has to go back: if a match
-/// fails, no other can have begun inside it.
+/// A boundary contains no CR, so a CR can only be the delimiter's first byte. A search therefore never has to go back:
+/// if a match fails, no other match can have begun inside it.
 struct Delimiter: Sendable {
-    /// The delimiter and one more dash: what may have been read before it turns out to be content.
+    /// The delimiter and one more dash: the maximum that may have been read before the bytes turn out to be content.
     let heldBytes: [UInt8]
 
     let boundary: String
@@ -89,14 +89,14 @@ struct Delimiter: Sendable {
 
     var count: Int { heldBytes.count - 1 }
 
-    /// Whether the content begins with the delimiter without its line break, which the blank line before the content
-    /// would replace.
+    /// Whether the content begins with the two dashes and the boundary. Together with the line break that ends the header
+    /// before the content, these bytes would be a delimiter.
     func isPrefixedWithoutLineBreak(_ content: UnsafeRawBufferPointer) -> Bool {
         content.starts(with: bytes.dropFirst(2))
     }
 
-    /// How many of the delimiter's bytes from `matched` on are at `start`; fewer than the rest if the content ends or
-    /// differs.
+    /// The number of bytes at `start` that match the delimiter from its byte `matched` on. Fewer than the rest of the
+    /// delimiter if the content ends or differs.
     func matchLength(from matched: Int, in content: UnsafeRawBufferPointer, at start: Int, end: Int) -> Int {
         let most = min(count - matched, end - start)
         var length = 0
@@ -104,7 +104,7 @@ struct Delimiter: Sendable {
         return length
     }
 
-    /// How many bytes at the end of a region might begin the delimiter.
+    /// The number of bytes at the end of a region that may begin the delimiter.
     func prefixLength(atEndOf content: UnsafeRawBufferPointer, from start: Int, end: Int) -> Int {
         var index = end
         while index > start, end - index < count - 1 {
@@ -116,15 +116,15 @@ struct Delimiter: Sendable {
         return 0
     }
 
-    /// The first index of the whole delimiter.
+    /// The first index of the whole delimiter; `nil` if there is none.
     func firstIndex(in content: UnsafeRawBufferPointer) -> Int? {
         firstIndex(in: content, from: 0, end: content.count)
     }
 
-    /// The first index of the whole delimiter between two indices.
+    /// The first index of the whole delimiter between two indices; `nil` if there is none.
     ///
-    /// Sixty-four places are compared at once with the delimiter's first and last byte. Random data matches both once
-    /// in 65,536 places, and near-delimiters differ in the last byte.
+    /// Sixty-four positions are compared at once with the delimiter's first and last byte. In random data, both match
+    /// once in 65,536 positions, and text that is almost a delimiter differs in the last byte.
     func firstIndex(in content: UnsafeRawBufferPointer, from start: Int, end: Int) -> Int? {
         guard let base = content.baseAddress, end - start >= count else { return nil }
         let beyond = end - count + 1
@@ -159,7 +159,7 @@ struct Delimiter: Sendable {
         return true
     }
 
-    /// Compares the remaining places one by one.
+    /// The first index of the whole delimiter. Compares positions one by one, for the remaining positions.
     private func firstIndex(_ base: UnsafeRawPointer, from start: Int, beyond: Int) -> Int? {
         heldBytes.withUnsafeBytes { bytes in
             guard let wanted = bytes.baseAddress else { return nil }
@@ -181,9 +181,9 @@ struct Delimiter: Sendable {
     }
 }
 
-/// Checks whether a delimiter may begin in a run of places, by its first and its last byte.
+/// Checks by the first and the last byte whether a delimiter may begin at one of several positions.
 private struct Probe {
-    /// The number of places that are compared at once.
+    /// The number of positions that are compared at once.
     static let width = 64
 
     private let firstBytes = SIMD16<UInt8>(repeating: .carriageReturn)
@@ -201,8 +201,8 @@ private struct Probe {
         return found.x | found.y != 0
     }
 
-    /// A byte for each of sixteen places, zero if no delimiter begins there. They are returned as words, because the
-    /// standard library reads a mask lane by lane.
+    /// One byte for each of sixteen positions, which is zero if no delimiter begins there. The bytes are returned as
+    /// words, because the standard library reads a mask lane by lane.
     @inline(__always)
     private func fits(at place: UnsafeRawPointer) -> SIMD2<UInt64> {
         let isFirst = place.loadUnaligned(as: SIMD16<UInt8>.self) .== firstBytes

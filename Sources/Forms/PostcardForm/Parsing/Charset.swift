@@ -3,7 +3,7 @@ package import PostcardFoundation
 
 /// A charset that a part or a form names for its texts, by a label of the WHATWG Encoding Standard §4.2.
 package struct Charset: Sendable, Hashable {
-    /// The place in ``labels``.
+    /// The index of the charset in ``labels``.
     private let row: Int
 
     private init(row: Int) {
@@ -12,7 +12,7 @@ package struct Charset: Sendable, Hashable {
 
     package static let utf8 = Charset(row: 0)
 
-    /// The charset with a label, ignoring case and blanks around it; `nil` if it is unknown.
+    /// The charset with a label, ignoring case and blanks around it; `nil` if the label is unknown.
     package init?(_ label: some Collection<UInt8>) {
         let blanks: Set<UInt8> = [.space, .tab, .carriageReturn, .lineFeed]
         let trimmed = label.drop { blanks.contains($0) }.prefix { !blanks.contains($0) }
@@ -22,22 +22,22 @@ package struct Charset: Sendable, Hashable {
         self.row = row
     }
 
-    /// The charset that the form's field `_charset_` names; `nil` if it is unknown. No form is sent in UTF-16: browsers
-    /// send UTF-8 then (WHATWG Encoding Standard §4.3).
+    /// The charset that the form's field `_charset_` names; `nil` if the charset is unknown. UTF-16 counts as UTF-8,
+    /// because browsers then send UTF-8 (WHATWG Encoding Standard §4.3).
     package init?(ofForm label: some Collection<UInt8>) {
         guard let charset = Charset(label) else { return nil }
         self = charset.isUTF16 ? .utf8 : charset
     }
 
-    /// The name by which the platform's converter knows the charset.
+    /// The charset's name in the platform's converter.
     fileprivate var converter: String { Self.labels[row].converter }
 
     fileprivate var isUTF16: Bool { converter.hasPrefix("UTF-16") }
 
-    /// Whether texts in this charset have bytes that other texts have in UTF-8.
+    /// Whether texts in this charset can have the same bytes as other texts in UTF-8.
     package var hidesInASCII: Bool { isUTF16 || converter == "ISO-2022-JP" }
 
-    /// The text; `nil` if the bytes are not text in this charset, or the platform does not know it.
+    /// The text of the bytes; `nil` if they are not text in this charset, or the platform does not know the charset.
     package func decode(_ bytes: Data) -> String? {
         var decoder = CharsetDecoder()
         return decoder.decode(bytes, from: self, repairing: false)
@@ -48,19 +48,19 @@ package struct Charset: Sendable, Hashable {
 /// Foundation on Apple's systems. Elsewhere only UTF-8 and windows-1252 are known.
 package struct CharsetDecoder: ~Copyable {
     #if canImport(Glibc)
-    /// By the names of the charsets for iconv.
+    /// The open converters of iconv, by the names of their charsets.
     private var conversions: [String: Conversion] = [:]
     #endif
 
     package init() {}
 
-    /// The text of a field, as a record and a decoder show it: in UTF-8 if its bytes are that, because senders name
-    /// other charsets for UTF-8 too; else in the charset that was named.
+    /// The text of a field for a record and a decoder. Bytes in UTF-8 are read as UTF-8, because senders name other
+    /// charsets for UTF-8 too. Other bytes are read in the named charset.
     ///
     /// - Parameters:
-    ///   - charset: What the part, else the form, names; `nil` if that is unknown.
+    ///   - charset: The charset that the part names, or else the form; `nil` if it is unknown.
     ///   - repairing: Whether faulty bytes become U+FFFD.
-    /// - Returns: `nil` if the bytes are text in neither.
+    /// - Returns: `nil` if the bytes are text in neither charset.
     package mutating func text(of bytes: Data, in charset: Charset?, repairing: Bool) -> String? {
         if let charset, charset.hidesInASCII, let text = decode(bytes, from: charset, repairing: repairing) {
             return text
@@ -69,7 +69,8 @@ package struct CharsetDecoder: ~Copyable {
             ?? charset.flatMap { decode(bytes, from: $0, repairing: repairing) }
     }
 
-    /// - Returns: `nil` if the platform does not know the charset or, unless faulty bytes are repaired, if there are any.
+    /// - Returns: `nil` if the platform does not know the charset, or if there are faulty bytes and they are not
+    ///   repaired.
     fileprivate mutating func decode(_ bytes: Data, from charset: Charset, repairing: Bool) -> String? {
         switch charset.converter {
         case "UTF-8":
@@ -77,7 +78,7 @@ package struct CharsetDecoder: ~Copyable {
                 ?? (repairing ? String(decoding: bytes, as: UTF8.self) : nil)
         case "WINDOWS-1252": return Self.windows1252(bytes)
         case _ where charset.isUTF16:
-            // The mark of the byte order counts more than the label.
+            // A byte order mark takes precedence over the label.
             if bytes.starts(with: [0xFF, 0xFE]) {
                 return converted(Data(bytes.dropFirst(2)), "UTF-16LE", repairing)
             }
@@ -89,7 +90,7 @@ package struct CharsetDecoder: ~Copyable {
         }
     }
 
-    /// The charset that RFC 8187 §3.2.1 requires, for which no converter needs to be installed.
+    /// The text of bytes in windows-1252, which RFC 8187 §3.2.1 requires. It needs no installed converter.
     private static func windows1252(_ bytes: Data) -> String {
         var scalars = String.UnicodeScalarView()
         for byte in bytes {
@@ -99,7 +100,7 @@ package struct CharsetDecoder: ~Copyable {
         return String(scalars)
     }
 
-    /// What stands for the bytes from 0x80 to 0x9F.
+    /// The characters of the bytes from 0x80 to 0x9F in windows-1252.
     private static let windows1252Scalars = Array(
         "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8D}Ž\u{8F}\u{90}‘’“”•–—˜™š›œ\u{9D}žŸ".unicodeScalars)
 }
@@ -144,7 +145,7 @@ extension CharsetDecoder {
                     default: return false
                     }
                 }
-                // What a charset with states has left.
+                // Writes the remaining bytes of a charset with states.
                 var none: UnsafeMutablePointer<CChar>?
                 return step(&none, &left, appendingTo: &text) == nil
             }
@@ -154,9 +155,9 @@ extension CharsetDecoder {
         private static let replacement: [UInt8] = [0xEF, 0xBF, 0xBD]
         private static let pieceBytes = 16 << 10
 
-        /// Converts what fits into a piece.
+        /// Converts as many bytes as fit into a piece of output.
         ///
-        /// - Returns: Why it ended before the last byte; `nil` if it did not.
+        /// - Returns: The error that stopped the conversion before the last byte; `nil` if there was none.
         private func step(
             _ next: inout UnsafeMutablePointer<CChar>?, _ left: inout Int, appendingTo text: inout [UInt8]
         ) -> Int32? {
@@ -201,7 +202,7 @@ extension Charset {
         return rows
     }()
 
-    /// The name of each charset for the platform's converter, and the labels that mean it.
+    /// The name of each charset in the platform's converter, and the labels that mean the charset.
     private static let labels: [(converter: String, labels: String)] = [
         ("UTF-8", "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8"),
         ("CP866", "866 cp866 csibm866 ibm866"),
@@ -279,12 +280,12 @@ package struct UTF8Decoder: Sendable {
         case malformed(start: Int)
     }
 
-    /// How many bytes of an incomplete character have been read.
+    /// The number of bytes that were read of an incomplete character.
     package private(set) var pending = 0
-    /// How many bytes an incomplete character still needs.
+    /// The number of bytes that an incomplete character still needs.
     package private(set) var missing = 0
     private var value: UInt32 = 0
-    /// What the next byte may be, which is how overlong forms, surrogates and too large values are kept out.
+    /// The range of the next byte. It excludes overlong forms, surrogates and values that are too large.
     private var next: ClosedRange<UInt8> = 0x80...0xBF
 
     package init() {}

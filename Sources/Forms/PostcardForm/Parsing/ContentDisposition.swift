@@ -3,11 +3,11 @@ import PostcardFoundation
 /// The `Content-Disposition` of a part (RFC 7578 §4.2).
 package struct ContentDisposition {
     let name: String
-    /// Without any path before it.
+    /// The filename without the path before it.
     let filename: String?
     private(set) var warnings: [FormProblem] = []
 
-    /// - Parameter fieldName: The name that the part has from the one that it is nested in.
+    /// - Parameter fieldName: The name of the outer part, if this part is nested in a `multipart/mixed`.
     init(
         _ field: HeaderField, in header: Span<UInt8>, headerOffset: Int64, partIndex: Int, fieldName: String?
     ) throws(FormProblem) {
@@ -21,7 +21,7 @@ package struct ContentDisposition {
             }
             (disposition, endingInBackslash) = raw
         }
-        // Most fields have nothing but a name without escapes.
+        // Most fields have only a name, without escapes.
         if fieldName == nil, disposition.others.isEmpty, let only = disposition.first, only.escapes == .none,
             header.holds("name", in: only.name), header.holds("form-data", in: disposition.value), !only.value.isEmpty,
             endingInBackslash == nil, !header.holdsPercent(in: only.value), let text = header.text(in: only.value)
@@ -31,7 +31,7 @@ package struct ContentDisposition {
             return
         }
         let fieldOffset = headerOffset + Int64(field.start)
-        // The others are what RFC 2388 §4.2 and old clients write for the files of one field.
+        // RFC 2388 §4.2 and old clients use other types for the files of one field.
         guard
             header.holds("form-data", in: disposition.value)
                 || fieldName != nil
@@ -66,7 +66,7 @@ package struct ContentDisposition {
         }
         let filename = try decoder.filename(plain: found.filename, extended: found.extended, in: header)
         self.filename = fieldName == nil ? filename : filename ?? ""
-        // The pieces of RFC 2231. Receivers that join them would read this text field as a file.
+        // The pieces of a value by RFC 2231. Receivers that join the pieces would read this text field as a file.
         if filename == nil, let piece = found.piece {
             let fault = HeaderParameters.Fault(index: piece, reason: "A filename is written in pieces.")
             throw .malformedParameter(fault, headerOffset: headerOffset, part: partIndex)
@@ -78,7 +78,7 @@ package struct ContentDisposition {
 }
 
 extension ContentDisposition {
-    /// The filename with the path that was sent before it; `nil` if there can be none.
+    /// The filename with the path before it, as it was sent; `nil` if the field can have no path.
     static func sentFilename(in field: HeaderField, of header: Span<UInt8>) -> String? {
         guard header.holdsPath(in: field.value),
             let disposition = (try? HeaderParameters(header, in: field.value))
@@ -94,8 +94,8 @@ extension ContentDisposition {
 }
 
 extension ContentDisposition {
-    /// The parameters that name a file, as they are written, each after a semicolon; all parameters if they are malformed,
-    /// so that the form with them is refused.
+    /// The parameters that name a file, unchanged, each after a semicolon. All parameters if they are malformed, so
+    /// that a form with them is refused.
     package static func fileParameters(of value: String) -> String {
         let bytes = ContiguousArray(value.utf8)
         let (header, range) = (bytes.span, 0..<bytes.count)
@@ -112,7 +112,7 @@ extension ContentDisposition {
 }
 
 extension FormProblem {
-    /// Not inlined, like the warnings below: without what is rare, the initializer above is 5 % faster.
+    /// Not inlined, like the warnings below: the initializer above is 5 % faster without code for rare cases.
     @inline(never)
     fileprivate static func malformedParameter(
         _ fault: HeaderParameters.Fault, headerOffset: Int64, part partIndex: Int
@@ -121,14 +121,14 @@ extension FormProblem {
     }
 }
 
-/// The parameters that count.
+/// The parameters of the field that are used.
 private struct Found {
     var name: HeaderParameters.Parameter?
     var filename: HeaderParameters.Parameter?
     var extended: HeaderParameters.Parameter?
-    /// The first that is not read.
+    /// The first parameter that is not read.
     var unknown: HeaderParameters.Parameter?
-    /// The index of the first piece of a filename.
+    /// The index of the first piece of a filename by RFC 2231.
     var piece: Int?
 
     mutating func take(_ parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
@@ -145,7 +145,7 @@ private struct Found {
     }
 }
 
-/// Makes texts of the parameters of a Content-Disposition, and collects what is odd about them.
+/// Decodes the parameters of a Content-Disposition to texts, and collects warnings about them.
 private struct NameDecoder {
     let headerOffset: Int64
     let partIndex: Int
@@ -156,7 +156,7 @@ private struct NameDecoder {
         self.partIndex = partIndex
     }
 
-    /// Warns of a parameter that is not read; of several, the first.
+    /// Adds a warning about a parameter that is not read. Only the first such parameter gets a warning.
     @inline(never)
     mutating func warn(about parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
         warnings.append(
@@ -165,7 +165,7 @@ private struct NameDecoder {
                 "The parameter \(header.repairedText(in: parameter.name).lowercased()) was ignored."))
     }
 
-    /// Warns of a value that ends in a backslash which is not escaped.
+    /// Adds a warning about a value that ends in an unescaped backslash.
     @inline(never)
     mutating func warn(ofBackslashAtEndOf parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
         let name = header.repairedText(in: parameter.name).lowercased()
@@ -175,7 +175,7 @@ private struct NameDecoder {
                 "The \(name) ends in a backslash that is not escaped."))
     }
 
-    /// A name as its sender meant it.
+    /// The name as its sender meant it, with escapes decoded.
     mutating func decode(_ parameter: HeaderParameters.Parameter, in header: Span<UInt8>) -> String {
         let isPlain = parameter.escapes == .none && !(parameter.isQuoted && header.holdsPercent(in: parameter.value))
         if isPlain, let text = header.text(in: parameter.value) { return text }
@@ -188,10 +188,10 @@ private struct NameDecoder {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The one file that `filename` and `filename*` name.
+    /// The file that `filename` and `filename*` name.
     ///
-    /// RFC 7578 §4.2 forbids `filename*`, but senders write it. A receiver uses one or the other, so two different
-    /// names could get a file past a filter that checks the other.
+    /// RFC 7578 §4.2 forbids `filename*`, but some senders write it. Receivers differ in which parameter they use, so
+    /// two different names could get a file past a filter that checks the other name.
     mutating func filename(
         plain: HeaderParameters.Parameter?, extended: HeaderParameters.Parameter?, in header: Span<UInt8>
     ) throws(FormProblem) -> String? {
@@ -217,7 +217,7 @@ private struct NameDecoder {
                 "A file is named by filename*, which some receivers ignore."))
         guard let plain, let plainName else { return extendedName }
         if Self.lastComponent(of: plainName) == extendedName { return extendedName }
-        // What .NET sends: the same name, once as an encoded word of RFC 2047.
+        // .NET sends the same name twice, once as an encoded word of RFC 2047.
         if EncodedWord.decode(plain.bytes(in: header)).map({ $0.streamSafe }).map(Self.lastComponent(of:))
             == extendedName
         {
@@ -232,7 +232,8 @@ private struct NameDecoder {
         headerOffset + Int64(parameter.start)
     }
 
-    /// Undoes what WHATWG's encoding escapes, and no other percent sign: `100%25` is a name like any other.
+    /// The bytes with the escapes of WHATWG's encoding decoded. Other percent signs are kept: `100%25` is an ordinary
+    /// name.
     private static func undoingEscapes(in bytes: [UInt8]) -> [UInt8] {
         guard bytes.contains(.percent) else { return bytes }
         var result: [UInt8] = []
@@ -257,7 +258,8 @@ private struct NameDecoder {
         Array("22".utf8): .quote, Array("0d".utf8): .carriageReturn, Array("0a".utf8): .lineFeed,
     ]
 
-    /// What follows the last slash or backslash, except a backslash at the end: old browsers sent whole paths.
+    /// The filename behind the last slash or backslash, because old browsers sent whole paths. A backslash at the end
+    /// is part of the filename.
     private static func lastComponent(of filename: String) -> String {
         let bytes = filename.utf8
         let path = bytes.last == .backslash ? bytes.dropLast() : bytes[...]
@@ -267,7 +269,7 @@ private struct NameDecoder {
 }
 
 extension Span<UInt8> {
-    /// Whether a range has what a path may be written with: a slash, a backslash or an escaped byte.
+    /// Whether a range may contain a path: it has a slash, a backslash or an escaped byte.
     fileprivate func holdsPath(in range: Range<Int>) -> Bool {
         for index in range where [.slash, .backslash, .percent].contains(self[index]) { return true }
         return false
@@ -281,7 +283,8 @@ extension Span<UInt8> {
 
 /// A parameter's value in the encoding of RFC 8187 §3.2, such as `UTF-8''caf%C3%A9.jpg`.
 enum ExtendedValue {
-    /// The text; `nil` if the grammar is broken, the charset unknown, or the bytes are not text in it.
+    /// The decoded text; `nil` if the value is malformed, its charset is unknown, or the bytes are not text in the
+    /// charset.
     static func decode(_ value: [UInt8]) -> String? {
         let pieces = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard pieces.count == 3 else { return nil }
@@ -290,10 +293,10 @@ enum ExtendedValue {
     }
 }
 
-/// A name in an encoded word of RFC 2047 §2, such as `=?utf-8?B?Y2Fmw6kuanBn?=`, as .NET writes them into
+/// A name in an encoded word of RFC 2047 §2, such as `=?utf-8?B?Y2Fmw6kuanBn?=`. .NET writes such words into
 /// `filename`.
 enum EncodedWord {
-    /// The text; `nil` if the value is not an encoded word.
+    /// The decoded text; `nil` if the value is not an encoded word.
     static func decode(_ value: [UInt8]) -> String? {
         guard value.starts(with: "=?".utf8), value.reversed().starts(with: "=?".utf8), value.count > 4 else {
             return nil

@@ -4,12 +4,13 @@ struct FormContentType {
 
     /// - Parameters:
     ///   - value: The header field's value.
-    ///   - mediaType: The type that it must name.
-    /// - Throws: ``FormProblem`` if the value has another media type, no boundary, two that differ, or an invalid one.
+    ///   - mediaType: The media type that the value must have.
+    /// - Throws: ``FormProblem`` if the value has another media type, no boundary, two different boundaries, or an
+    ///   invalid boundary.
     init(_ value: String, mediaType: StaticString = "multipart/form-data") throws(FormProblem) {
         let bytes = ContiguousArray(value.utf8)
         let header = bytes.span
-        /// What is wrong in place of another problem, if the boundary has no semicolon before it.
+        /// The problem of a missing semicolon before the boundary. Without such a mistake, the other problem.
         func problem(_ other: FormProblem) -> FormProblem {
             guard let found = Self.separator(in: bytes) else { return other }
             let shown = bytes.count <= 200 ? " \(value.debugDescription)" : ""
@@ -33,7 +34,7 @@ struct FormContentType {
         var isInPieces = false
         let duplicate = FormProblem(.duplicateBoundary, at: 0, "The Content-Type names two boundaries that differ.")
         for parameter in content.parameters {
-            // Names of RFC 2231, which some receivers join and others ignore.
+            // A name by RFC 2231, which some receivers join and others ignore.
             if header.begins("boundary*", in: parameter.name) { isInPieces = true }
             guard header.holds("boundary", in: parameter.name) else { continue }
             let found = parameter.bytes(in: header)
@@ -53,7 +54,7 @@ struct FormContentType {
         self.boundary = String(decoding: boundary, as: UTF8.self)
     }
 
-    /// What is before the boundary in place of a semicolon; `nil` if there is one, or no boundary.
+    /// The text in place of the semicolon before the boundary; `nil` if there is a semicolon, or no boundary.
     private static func separator(in bytes: ContiguousArray<UInt8>) -> String? {
         let name = Array("boundary".utf8)
         let found = bytes.indices.first { index in

@@ -1,30 +1,30 @@
 import PostcardFoundation
 
-/// What the parser found next.
+/// An event that the parser found in the body.
 public enum FormEvent: Sendable {
-    /// A part begins; its header is complete.
+    /// A part begins. Its header is complete.
     case partBegan(PartHeader)
-    /// Bytes of the part's content, never none.
+    /// Bytes of the part's content, at least one.
     case bytes(FormBytes)
-    /// The part's content is complete: its delimiter has been seen.
+    /// The content of the part is complete: the delimiter behind it was read.
     case partEnded
 }
 
-/// Borrowed bytes of a part's content: the value is only their range.
+/// Borrowed bytes of a part's content. The value is only the range of the bytes.
 public enum FormBytes: Sendable, Hashable {
     /// A range of the current chunk.
     case chunk(Range<Int>)
     /// A range of ``FormParser/heldBytes``: bytes of earlier chunks that might have begun a delimiter, but did not.
     case held(Range<Int>)
 
-    /// How many bytes there are.
+    /// The number of bytes.
     public var count: Int {
         switch self {
         case .chunk(let range), .held(let range): range.count
         }
     }
 
-    /// The first bytes.
+    /// The first bytes, as a range.
     func prefix(_ length: Int) -> FormBytes {
         switch self {
         case .chunk(let range): .chunk(range.prefix(length))
@@ -33,42 +33,42 @@ public enum FormBytes: Sendable, Hashable {
     }
 }
 
-/// The header of a part that was received.
+/// The header of a received part.
 public struct PartHeader: Sendable {
-    /// The part's place in the form, from 0.
+    /// The index of the part in the form, from 0.
     public let index: Int
 
     /// The offset of the header's first byte, counted from the start of the body.
     public let offset: Int64
 
-    /// The name of the form's field, as its sender meant it: `%22`, `%0D` and `%0A` undone, as browsers write them,
-    /// and `\"` and `\\` as RFC 9110 §5.6.4 has them. A backslash at the name's end is a character, as in a browser's
-    /// `name="a\"`. Bytes that are not UTF-8 are U+FFFD.
+    /// The name of the form's field, as its sender meant it. `%22`, `%0D` and `%0A`, which browsers write, are decoded,
+    /// and so are `\"` and `\\` (RFC 9110 §5.6.4). A backslash at the end of the name is a character, as in a browser's
+    /// `name="a\"`. Bytes that are not UTF-8 become U+FFFD.
     public let name: String
 
     /// The name of the file without its path, otherwise decoded like ``name``; `nil` if the part is a text field. A
-    /// path ends at the last slash or backslash, except a backslash that is escaped as `\\` or is the last character.
-    /// It is data from a stranger: never use it as a path.
+    /// path ends at the last slash or backslash. A backslash that is escaped as `\\` or is the last character does not
+    /// end a path. The name is data from a stranger: never use it as a path.
     public let filename: String?
 
     /// The media type, as written in the header; `nil` if there is none.
     public let contentType: String?
 
-    /// What other receivers may read differently.
+    /// Warnings about details that other receivers may read differently.
     public let warnings: [FormProblem]
 
-    /// The header's lines, unfolded; complete and well-formed.
+    /// The lines of the header, complete, well-formed and unfolded.
     private let bytes: ContiguousArray<UInt8>
 
-    /// The name of the file as it was sent, with its path, such as `trip/day1/a.jpg` from an input for folders,
-    /// otherwise decoded like ``filename``; `nil` if it has no path. Never use it as a path.
+    /// The name of the file with its path, as it was sent, such as `trip/day1/a.jpg` from an input for folders. It is
+    /// otherwise decoded like ``filename``; `nil` if there is no path. Never use it as a path.
     public var sentFilename: String? {
         guard let filename, let field = field("content-disposition") else { return nil }
         let sent = ContentDisposition.sentFilename(in: field, of: bytes.span)
         return sent.flatMap { $0.utf8.elementsEqual(filename.utf8) ? nil : $0 }
     }
 
-    /// The label of the charset that the Content-Type names, as bytes.
+    /// The label of the charset in the Content-Type, as bytes.
     package var charset: [UInt8]? {
         guard contentType != nil, let field = field("content-type"),
             let parameters = try? HeaderParameters(bytes.span, in: field.value).parameters
@@ -108,8 +108,8 @@ public struct PartHeader: Sendable {
 
     /// Reads a complete header.
     ///
-    /// - Parameter fieldName: The name that the part has from the one that it is nested in.
-    /// - Throws: ``FormProblem`` if it is malformed, or if two receivers could read it differently.
+    /// - Parameter fieldName: The name of the outer part, if this part is nested in a `multipart/mixed`.
+    /// - Throws: ``FormProblem`` if the header is malformed, or if two receivers could read it differently.
     init(_ block: inout HeaderBlock, index: Int, fieldName: String? = nil) throws(FormProblem) {
         self.index = index
         offset = block.offset

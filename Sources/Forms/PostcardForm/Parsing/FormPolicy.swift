@@ -1,14 +1,14 @@
 package import PostcardFoundation
 
 /// The policy that a server has signed for a form which is posted to an object store ("POST Policy" in the reference of
-/// Amazon S3): until when the store accepts the form, and what its fields must be.
+/// Amazon S3): the time until which the store accepts the form, and conditions for its fields.
 package struct FormPolicy: Sendable, Hashable {
-    /// When the policy ends.
+    /// The time at which the policy ends.
     package let expires: Date
-    /// What the form must be, in the order of the policy.
+    /// The conditions for the form, in the order of the policy.
     package let conditions: [Condition]
 
-    /// One thing that the policy demands of the form. Names of fields are without the dollar sign.
+    /// A condition for the form. Names of fields have no dollar sign.
     package enum Condition: Sendable, Hashable {
         /// The field has this value.
         case equals(field: String, value: String)
@@ -16,10 +16,10 @@ package struct FormPolicy: Sendable, Hashable {
         case begins(field: String, text: String)
         /// The file has at least and at most this many bytes.
         case contentLength(minimum: Int64, maximum: Int64)
-        /// A condition of a kind that is not known, about a field.
+        /// A condition of an unknown kind, about a field.
         case other(field: String?)
 
-        /// The field that the condition is about.
+        /// The name of the field that the condition is about.
         package var field: String? {
             switch self {
             case .equals(let field, _), .begins(let field, _): field
@@ -29,12 +29,12 @@ package struct FormPolicy: Sendable, Hashable {
         }
     }
 
-    /// More than fit into the 20 KB of fields that Amazon S3 reads before the file.
+    /// The maximum number of conditions: more than fit in the 20 KB of fields that Amazon S3 reads before the file.
     private static let maximumConditions = 3000
 
     /// Reads the value of the field `policy`: JSON in Base64.
     ///
-    /// - Throws: ``FormPolicyError`` if it is not a policy.
+    /// - Throws: ``FormPolicyError`` if the value is not a policy.
     package init(base64 text: String) throws(FormPolicyError) {
         guard let json = Data(base64Encoded: text, options: .ignoreUnknownCharacters), !json.isEmpty else {
             throw FormPolicyError("it is not Base64")
@@ -58,14 +58,14 @@ package struct FormPolicy: Sendable, Hashable {
         }
     }
 
-    /// The number of bytes that the file may have.
+    /// The minimum and maximum number of bytes of the file; `nil` if no condition limits them.
     package var contentLengths: (minimum: Int64, maximum: Int64)? {
         conditions.lazy.compactMap { condition in
             if case .contentLength(let minimum, let maximum) = condition { (minimum, maximum) } else { nil }
         }.first
     }
 
-    /// Whether a condition names the field, in upper or lower case.
+    /// Whether a condition is about a field, ignoring the case of its name.
     package func names(_ field: String) -> Bool {
         conditions.contains { $0.field?.utf8.isEqualIgnoringCase(field.utf8) == true }
     }
@@ -95,7 +95,7 @@ package struct FormPolicyError: Error, Sendable, Hashable, CustomStringConvertib
 extension FormPolicy {
     /// The conditions of an element of the list: `{"acl": "private"}` or `["starts-with", "$key", "photos/"]`.
     ///
-    /// - Returns: `nil` if it is neither.
+    /// - Returns: `nil` if the element is neither.
     private static func conditions(_ entry: JSON) -> [Condition]? {
         if case .object(let members) = entry {
             let values = members.compactMap { member in scalar(member.value).map { (name: member.name, value: $0) } }
@@ -119,7 +119,7 @@ extension FormPolicy {
         }
     }
 
-    /// A value, which some programs write as a number.
+    /// The text of a JSON value, which some programs write as a number.
     private static func scalar(_ json: JSON) -> String? {
         switch json {
         case .string: json.text
@@ -131,13 +131,13 @@ extension FormPolicy {
 }
 
 extension FormPolicy {
-    /// A form that is posted to an object store, as far as the policy is about it.
+    /// The parts of a form that the policy is about. The form is posted to an object store.
     package struct Form: Sendable {
         /// The fields before the file, in their order.
         package var fields: [(name: String, value: String)]
-        /// The name of the file, which takes the place of `${filename}` in the key; `nil` if it has none.
+        /// The name of the file, which replaces `${filename}` in the key; `nil` if the file has no name.
         package var filename: String?
-        /// The number of bytes of the file; `nil` if it is not known.
+        /// The number of bytes of the file; `nil` if unknown.
         package var fileBytes: Int64?
 
         package init(fields: [(name: String, value: String)], filename: String?, fileBytes: Int64?) {
@@ -146,12 +146,12 @@ extension FormPolicy {
             self.fileBytes = fileBytes
         }
 
-        /// The value of the field with the name, in upper or lower case.
+        /// The value of the field with a name, ignoring case.
         package subscript(name: String) -> String? {
             fields.first { $0.name.utf8.isEqualIgnoringCase(name.utf8) }?.value
         }
 
-        /// The key of the object, with the name of the file.
+        /// The key of the object, with `${filename}` replaced by the name of the file.
         package var key: String? {
             let name = filename.map(Self.lastComponent) ?? []
             return self["key"].map {
@@ -164,7 +164,7 @@ extension FormPolicy {
         }
     }
 
-    /// Why the store would refuse a form.
+    /// A reason for which the store would refuse a form.
     package enum Violation: Sendable, Hashable {
         /// The policy has ended.
         case expired(at: Date)
@@ -172,21 +172,21 @@ extension FormPolicy {
         case missingField(Condition)
         /// The field of a condition has another value.
         case differentField(name: String, value: String, Condition)
-        /// No condition is about the field.
+        /// The field is in no condition.
         case extraField(name: String)
         /// The file is too small or too large.
         case size(Int64, minimum: Int64, maximum: Int64)
     }
 
-    /// Finds out why the store would refuse a form, in the order in which it should be fixed.
+    /// The reasons for which the store would refuse a form, in the order in which they should be fixed.
     ///
     /// - Parameters:
     ///   - form: The form.
-    ///   - now: The time; `nil` to leave the expiration out.
+    ///   - now: The current time; `nil` to ignore the expiration.
     package func violations(by form: Form, at now: Date?) -> [Violation] {
         var violations: [Violation] = []
         if let now, now >= expires { violations.append(.expired(at: expires)) }
-        // Both may be many, so they are not searched for each other.
+        // Conditions and fields may both be many, so a dictionary replaces a search.
         var values: [[UInt8]: String] = [:]
         for field in form.fields.reversed() { values[Self.lowercased(field.name)] = field.value }
         values[Self.lowercased("key")] = form.key
@@ -200,10 +200,10 @@ extension FormPolicy {
         return violations
     }
 
-    /// Whether a form may have the field.
+    /// Whether the policy allows a field in the form.
     package func allows(_ field: String) -> Bool { Self.isExempt(field) || names(field) }
 
-    /// A name to compare, in which the case of letters does not matter.
+    /// A name in lower case, for comparisons that ignore case.
     private static func lowercased(_ name: String) -> [UInt8] { name.utf8.map { $0.asciiLowercased } }
 
     private func violation(of condition: Condition, by form: Form, _ values: [[UInt8]: String]) -> Violation? {
@@ -211,7 +211,7 @@ extension FormPolicy {
             guard let bytes = form.fileBytes, bytes < minimum || bytes > maximum else { return nil }
             return .size(bytes, minimum: minimum, maximum: maximum)
         }
-        // The store knows its bucket by the address.
+        // The store knows the bucket from the address.
         guard let field = condition.field, let value = values[Self.lowercased(field)] else {
             if case .other = condition { return nil }
             return condition.field?.utf8.isEqualIgnoringCase("bucket") == true ? nil : .missingField(condition)
@@ -225,7 +225,8 @@ extension FormPolicy {
         return isMet ? nil : .differentField(name: field, value: value, condition)
     }
 
-    /// A `Content-Type` with commas is a list, each element of which must begin with the text.
+    /// The values of a field to compare. A `Content-Type` with commas is a list, and each of its elements must begin
+    /// with the text.
     private static func values(of field: String, _ value: String) -> [Substring.UTF8View] {
         guard field.utf8.isEqualIgnoringCase("content-type"), value.utf8.contains(UInt8(ascii: ",")) else {
             return [value.utf8[...]]
@@ -233,7 +234,8 @@ extension FormPolicy {
         return value.utf8.split(separator: UInt8(ascii: ",")).map { $0.drop { $0 == .space } }
     }
 
-    /// Whether a policy need not name the field: what signs the policy, the policy itself, and what the store ignores.
+    /// Whether a field may be missing in the policy: the fields of the signature, the policy itself, and fields that
+    /// the store ignores.
     private static func isExempt(_ field: String) -> Bool {
         let names = ["policy", "x-amz-signature", "signature", "awsaccesskeyid", "file"]
         return names.contains(where: field.utf8.isEqualIgnoringCase)
@@ -244,7 +246,7 @@ extension FormPolicy {
 // MARK: - For people
 
 extension FormPolicy.Violation {
-    /// Which condition the form breaks, in a sentence.
+    /// The broken condition, in a sentence.
     package var message: String {
         switch self {
         case .expired(let time): "The policy of the form ended at \(time.formatted(.iso8601))."
@@ -258,7 +260,7 @@ extension FormPolicy.Violation {
         }
     }
 
-    /// What to do, in a sentence.
+    /// The advice on what to do, in a sentence.
     package var fix: String {
         switch self {
         case .expired: "Get a new form from the server that signed this one."
@@ -278,7 +280,7 @@ extension FormPolicy.Violation {
 }
 
 extension FormPolicy.Condition {
-    /// What the condition demands, as the object of a sentence.
+    /// The demand of the condition, as the object of a sentence.
     fileprivate var demand: String {
         switch self {
         case .equals(let field, let value): "that \(field.quoted) be \(value.quoted)"

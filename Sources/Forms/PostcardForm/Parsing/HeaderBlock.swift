@@ -1,26 +1,27 @@
-/// The header of a part while it is received: every line up to the blank one.
+/// The header of a part while it is received: all lines up to the blank line.
 ///
-/// A line ends only in CRLF. If one parser accepts CR or LF alone and another does not, a header means two things, and
+/// A line ends only in CRLF. If one parser accepts CR or LF alone and another does not, a header has two meanings, and
 /// filters can be bypassed.
 struct HeaderBlock: Sendable {
     /// The offset of the header's first byte, counted from the start of the body.
     let offset: Int64
 
-    /// The lines, each with its CRLF; at the end the blank line too.
+    /// The lines of the header, each with its CRLF, and finally the blank line.
     ///
-    /// The `span` of a `ContiguousArray` is there on all of our platforms; that of an `Array` needs iOS 26.
+    /// The array is a `ContiguousArray` because its `span` exists on all our platforms; the `span` of an `Array` needs
+    /// iOS 26.
     private(set) var bytes: ContiguousArray<UInt8> = []
 
     /// Whether the blank line after the header has been read.
     private(set) var isComplete = false
 
-    /// Whether a line continues a field.
+    /// Whether a line of the header continues a field.
     private(set) var hasFoldedLines = false
     private var lineLength = 0
     private var fieldCount = 0
     private var sawCarriageReturn = false
 
-    /// How many bytes padded the delimiter before the header; they count for its limit.
+    /// The number of padding bytes behind the delimiter before the header. They count toward the header's limit.
     private let padding: Int
 
     init(offset: Int64, padding: Int) {
@@ -28,9 +29,9 @@ struct HeaderBlock: Sendable {
         self.padding = padding
     }
 
-    /// Appends up to the blank line.
+    /// Appends bytes up to the blank line.
     ///
-    /// - Returns: How many of the bytes belong to the header.
+    /// - Returns: The number of bytes that belong to the header.
     mutating func append(
         _ new: Slice<UnsafeRawBufferPointer>, limits: FormLimits, partIndex: Int
     ) throws(FormProblem) -> Int {
@@ -89,15 +90,15 @@ struct HeaderBlock: Sendable {
 /// The position of a field in the header's bytes.
 struct HeaderField: Sendable {
     let name: Range<Int>
-    /// The value without the blanks around it.
+    /// The range of the value without the blanks around it.
     let value: Range<Int>
 
     /// The index in the header at which the field begins.
     var start: Int { name.lowerBound }
 
-    /// The field that begins at an index of a complete header whose lines are not folded; `nil` at the blank line.
+    /// The field at an index of a complete header without folded lines; `nil` at the blank line.
     ///
-    /// - Parameter start: The index of the field; afterwards, the index of the next one.
+    /// - Parameter start: The index of the field; changed to the index of the next field.
     /// - Throws: ``FormProblem`` if the line is not a field.
     static func next(
         in bytes: Span<UInt8>, at start: inout Int, offset: Int64, partIndex: Int
@@ -122,7 +123,7 @@ struct HeaderField: Sendable {
 }
 
 extension HeaderBlock {
-    /// The warning of lines that continue a field, at the first of them.
+    /// The warning about folded lines, at the first of them.
     func foldedLineWarning(partIndex: Int) -> FormProblem {
         let lineBreak = bytes.indices.dropLast().first { bytes[$0] == .lineFeed && bytes[$0 + 1].isBlank } ?? 0
         return FormProblem(
@@ -130,8 +131,8 @@ extension HeaderBlock {
             "A header field of a part continues on another line.")
     }
 
-    /// The lines, with spaces instead of line breaks within fields (RFC 9112 §5.2), so that all other bytes keep their
-    /// place.
+    /// The lines with spaces instead of line breaks within fields (RFC 9112 §5.2). All other bytes keep their index.
+    /// The header loses its bytes.
     mutating func takeUnfoldedBytes() -> ContiguousArray<UInt8> {
         var unfolded: ContiguousArray<UInt8> = []
         swap(&unfolded, &bytes)

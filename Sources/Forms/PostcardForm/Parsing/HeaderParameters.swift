@@ -1,31 +1,32 @@
 /// A header field's value of the form `value; name=value; name="value"` (RFC 9110 §5.6.6), such as Content-Type and
-/// Content-Disposition. It is read once, and keeps the positions in the header.
+/// Content-Disposition. The value is read once, and the positions in the header are kept.
 struct HeaderParameters {
-    /// The range before the first semicolon.
+    /// The range of the text before the first semicolon.
     let value: Range<Int>
-    /// The first parameter apart from the others, because most fields have one, and need no array for it.
+    /// The first parameter. It is not in the array of others, because most fields have one parameter and then need no
+    /// array.
     let first: Parameter?
     let others: [Parameter]
 
     var parameters: [Parameter] { first.map { [$0] + others } ?? [] }
 
-    /// The maximum number of parameters, so that looking one up stays cheap. No field in use has more than four.
+    /// The maximum number of parameters, which keeps lookups cheap. No field in use has more than four.
     private static let maximumCount = 16
 
     struct Parameter {
         let name: Range<Int>
-        /// The value; if it is a quoted string, the bytes between the quotes.
+        /// The range of the value. In a quoted string, it excludes the quotes.
         let value: Range<Int>
         let isQuoted: Bool
-        /// The backslashes in the quoted string that escape what follows them.
+        /// The kind of backslashes in the quoted string that escape the next character.
         let escapes: Escapes
 
         /// The index of the parameter's name.
         var start: Int { name.lowerBound }
 
-        /// The same parameter with what follows the last slash of either kind in its value: old browsers sent whole
-        /// paths. A backslash that is escaped, as `\\`, is a character of the name, and so is one at the value's end,
-        /// because no path of a file ends in one.
+        /// The same parameter with its value shortened to the text behind the last slash or backslash, because old
+        /// browsers sent whole paths. A backslash that is escaped as `\\` is a character of the name. So is a backslash
+        /// at the value's end, because no path of a file ends in a backslash.
         func lastComponent(in header: Span<UInt8>) -> Parameter {
             var start = value.lowerBound
             var index = start
@@ -41,8 +42,8 @@ struct HeaderParameters {
             return Parameter(name: name, value: start..<value.upperBound, isQuoted: isQuoted, escapes: escapes)
         }
 
-        /// The value with its ``escapes`` undone. Other backslashes stay, because old browsers sent
-        /// `C:\photos\cat.jpg` as it is.
+        /// The value with its ``escapes`` decoded. Other backslashes are kept, because old browsers sent
+        /// `C:\photos\cat.jpg` without escapes.
         func bytes(in header: Span<UInt8>) -> [UInt8] {
             var bytes: [UInt8] = []
             var index = value.lowerBound
@@ -61,13 +62,13 @@ struct HeaderParameters {
         }
     }
 
-    /// What backslashes escape in a quoted string.
+    /// The characters that backslashes escape in a quoted string.
     enum Escapes: Sendable {
         /// The string has no backslash that escapes anything.
         case none
-        /// `\"` and `\\`, as RFC 9110 §5.6.4 has them and curl writes them.
+        /// Quotes and backslashes: `\"` and `\\`, as in RFC 9110 §5.6.4 and as curl writes them.
         case quotesAndBackslashes
-        /// `\"` alone, inside a field that is read as browsers write it.
+        /// Only quotes: `\"`, in a field that is read as browsers write it.
         case quotes
     }
 
@@ -77,7 +78,7 @@ struct HeaderParameters {
         let reason: String
     }
 
-    /// The first parameter whose name appeared before.
+    /// The first parameter whose name has appeared before.
     func duplicate(in header: Span<UInt8>) -> Parameter? {
         if others.isEmpty { return nil }
         let parameters = parameters
@@ -88,7 +89,8 @@ struct HeaderParameters {
         return nil
     }
 
-    /// - Parameter backslashesAreRaw: Whether backslashes are read as browsers write them: see ``asBrowsersWrite(_:in:)``.
+    /// - Parameter backslashesAreRaw: Whether backslashes are not escaped, as browsers write them: see
+    ///   ``asBrowsersWrite(_:in:)``.
     init(_ header: Span<UInt8>, in range: Range<Int>, backslashesAreRaw: Bool = false) throws(Fault) {
         var scanner = Scanner(index: range.lowerBound, end: range.upperBound, backslashesAreRaw: backslashesAreRaw)
         value = scanner.text(upTo: .semicolon, in: header)
@@ -103,15 +105,15 @@ struct HeaderParameters {
         others = parameters
     }
 
-    /// Reads a value that is malformed by the RFC as browsers write it.
+    /// Reads a value as browsers write it, if it is malformed by the RFC.
     ///
-    /// Browsers never escape a backslash: for a field named `a\` they write `name="a\"`, and a quoted string of RFC 9110
-    /// §5.6.4 does not end there. So `\"` ends a quoted string here if nothing or another parameter follows. What is
-    /// well-formed by the RFC, such as curl's `name="a\"; b=\"c"`, must be read first and is never read this way. Each
-    /// byte is looked at no more than twice.
+    /// Browsers never escape a backslash: for a field named `a\` they write `name="a\"`, where a quoted string of RFC
+    /// 9110 §5.6.4 does not end. Here, `\"` ends a quoted string if another parameter or nothing follows. A value that
+    /// is well-formed by the RFC, such as curl's `name="a\"; b=\"c"`, must be read by the RFC and never in this way.
+    /// Each byte is read at most twice.
     ///
-    /// - Returns: The parameters, and the first that ends in a backslash; `nil` if the value is malformed this way too,
-    ///   or if no parameter ends so.
+    /// - Returns: The parameters, and the first parameter that ends in a backslash; `nil` if the value is malformed in
+    ///   this way too, or if no parameter ends in a backslash.
     @inline(never)
     static func asBrowsersWrite(
         _ header: Span<UInt8>, in range: Range<Int>
@@ -129,10 +131,10 @@ extension HeaderParameters {
     private struct Scanner {
         var index: Int
         let end: Int
-        /// Whether the field is read as browsers write it, with backslashes that are not escaped.
+        /// Whether backslashes are not escaped, because the field is read as browsers write it.
         let backslashesAreRaw: Bool
 
-        /// The text up to a byte, without the blanks before it.
+        /// The text up to a byte, without blanks at its end.
         mutating func text(upTo stop: UInt8, in bytes: Span<UInt8>) -> Range<Int> {
             let start = index
             skip(in: bytes) { $0 != stop }
@@ -163,7 +165,7 @@ extension HeaderParameters {
             return Parameter(name: name, value: value, isQuoted: isQuoted, escapes: escapes)
         }
 
-        /// What is wrong with a name that no equals sign follows. Not inlined: few forms have one.
+        /// The fault of a name without an equals sign. Not inlined, because few forms have the fault.
         @inline(never)
         private func fault(in bytes: Span<UInt8>, afterName: Bool) -> Fault {
             var rest = self
@@ -185,7 +187,7 @@ extension HeaderParameters {
             while index < end, belongs(bytes[index]) { index += 1 }
         }
 
-        /// A value without quotes: more than a token, because clients write names in UTF-8 without quotes.
+        /// A value without quotes. It may be more than a token, because clients write names in UTF-8 without quotes.
         private mutating func unquoted(in bytes: Span<UInt8>) throws(Fault) -> Range<Int> {
             let start = index
             skip(in: bytes) { $0 != .semicolon && $0 != .quote && !$0.isBlank }
@@ -206,7 +208,7 @@ extension HeaderParameters {
             return try rest(ofStringAt: start, in: bytes, &escapes)
         }
 
-        /// The rest of a quoted string, from its first backslash on. Not inlined: few strings have one.
+        /// The rest of a quoted string, from its first backslash on. Not inlined, because few strings have a backslash.
         @inline(never)
         private mutating func rest(
             ofStringAt start: Int, in bytes: Span<UInt8>, _ escapes: inout Escapes
@@ -232,7 +234,7 @@ extension HeaderParameters {
             throw Fault(index: start, reason: "A quoted string is not closed.")
         }
 
-        /// Whether a value may end before an index: nothing follows, or another parameter.
+        /// Whether a value may end before an index, because nothing or another parameter follows.
         private func endsValue(in bytes: Span<UInt8>, before index: Int) -> Bool {
             var rest = Scanner(index: index, end: end, backslashesAreRaw: true)
             rest.skip(in: bytes) { $0.isBlank }
@@ -280,12 +282,12 @@ extension Span<UInt8> {
     func text(in range: Range<Int>) -> String? {
         let part = extracting(range)
         return part.withUnsafeBufferPointer { bytes in
-            // Validating goes through the unspecialised standard library, and names are mostly ASCII.
+            // Validating calls unspecialized code of the standard library, and names are mostly ASCII.
             part.isASCII ? String(decoding: bytes, as: UTF8.self) : String(validating: bytes, as: UTF8.self)
         }
     }
 
-    /// Whether all bytes are ASCII. Each is looked at, because that takes vectors of them at once.
+    /// Whether all bytes are ASCII. Every byte is read, because the compiler then reads many bytes at once.
     var isASCII: Bool {
         withUnsafeBufferPointer { bytes in
             var all: UInt8 = 0
@@ -294,7 +296,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// The text of a range, with U+FFFD for what is not UTF-8.
+    /// The text of a range, with U+FFFD for bytes that are not UTF-8.
     func repairedText(in range: Range<Int>) -> String {
         extracting(range).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
     }

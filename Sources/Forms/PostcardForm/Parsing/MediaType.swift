@@ -6,13 +6,13 @@ import PostcardPictureFormats
 /// form.append(data, named: "model", filename: "bear.usdz", contentType: "model/vnd.usdz+zip")
 /// ```
 public struct MediaType: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
-    /// The type as written in a header field, including parameters.
+    /// The type as it is written in a header field, including parameters.
     public let value: String
 
     /// Makes a media type from text, with or without parameters.
     ///
-    /// - Parameter value: Such as `image/jpeg` or `text/plain; charset=utf-8`.
-    /// - Throws: ``FormError`` with the code ``FormError/Code/invalidMediaType`` if it is not `type/subtype`, or
+    /// - Parameter value: A text such as `image/jpeg` or `text/plain; charset=utf-8`.
+    /// - Throws: ``FormError`` with the code ``FormError/Code/invalidMediaType`` if the text is not `type/subtype`, or
     ///   contains characters that are not allowed in header fields.
     public init(_ value: String) throws(FormError) {
         guard MediaType.isWellFormed(value) else { throw .invalidMediaType(value) }
@@ -21,8 +21,8 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible, Expressibl
 
     /// Makes a media type from a literal, such as `"image/jpeg"`.
     ///
-    /// A literal that is not a media type stops the program with a message, in a release build too. A text that is not
-    /// a literal is checked by ``init(_:)``, which throws.
+    /// A literal that is not a media type stops the program with a message, in a release build too. For other texts,
+    /// use ``init(_:)``, which throws.
     public init(stringLiteral value: String) {
         guard MediaType.isWellFormed(value) else {
             let error = FormError.invalidMediaType(value)
@@ -36,7 +36,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible, Expressibl
         self.value = value
     }
 
-    /// Whether the text is `type "/" subtype`. Parameters after it are only searched for forbidden characters.
+    /// Whether a text is `type "/" subtype`. Parameters after the type are only searched for forbidden characters.
     static func isWellFormed(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard !bytes.contains(where: { $0.isForbiddenInValue }) else { return false }
@@ -51,15 +51,15 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible, Expressibl
 }
 
 extension MediaType {
-    /// A photo as most cameras and phones write it.
+    /// A JPEG picture: a photo as most cameras and phones write it.
     public static let jpeg = MediaType(known: "image/jpeg")
-    /// A picture without loss, with transparency.
+    /// A PNG picture, which is lossless and may have transparency.
     public static let png = MediaType(known: "image/png")
     /// A GIF picture or animation.
     public static let gif = MediaType(known: "image/gif")
     /// A WebP picture.
     public static let webP = MediaType(known: "image/webp")
-    /// A photo as iPhones write it.
+    /// An HEIC picture: a photo as iPhones write it.
     public static let heic = MediaType(known: "image/heic")
     /// An HEIF picture that is not HEVC-coded.
     public static let heif = MediaType(known: "image/heif")
@@ -67,11 +67,11 @@ extension MediaType {
     public static let avif = MediaType(known: "image/avif")
     /// A TIFF picture.
     public static let tiff = MediaType(known: "image/tiff")
-    /// A camera's raw picture in Adobe's format, such as Apple ProRAW. Its first bytes are those of a TIFF.
+    /// A camera's raw picture in Adobe's DNG format, such as Apple ProRAW. It begins like a TIFF.
     public static let dng = MediaType(known: "image/x-adobe-dng")
-    /// A bitmap.
+    /// A BMP picture.
     public static let bmp = MediaType(known: "image/bmp")
-    /// A drawing in SVG.
+    /// An SVG drawing.
     public static let svg = MediaType(known: "image/svg+xml")
     /// A PDF document.
     public static let pdf = MediaType(known: "application/pdf")
@@ -115,15 +115,15 @@ extension MediaType {
     public static let html = MediaType(known: "text/html")
     /// Markdown.
     public static let markdown = MediaType(known: "text/markdown")
-    /// Bytes of an unknown type.
+    /// Bytes of an unknown kind.
     public static let octetStream = MediaType(known: "application/octet-stream")
 }
 
 extension MediaType {
     /// The media type for a file's extension.
     ///
-    /// - Parameter filename: A name or a path; the case of its extension does not matter.
-    /// - Returns: `nil` if there is no extension or an unknown one.
+    /// - Parameter filename: A name or a path. The case of its extension is ignored.
+    /// - Returns: `nil` if the name has no extension, or an unknown extension.
     public static func forExtension(of filename: String) -> MediaType? {
         let lastComponent = filename.utf8.split(whereSeparator: { $0 == .slash || $0 == .backslash }).last
         guard let lastComponent, let dot = lastComponent.lastIndex(of: UInt8(ascii: ".")) else { return nil }
@@ -144,27 +144,27 @@ extension MediaType {
         "md": .markdown,
     ]
 
-    /// How many first bytes ``forFirstBytes(_:)`` looks at.
+    /// The number of first bytes that ``forFirstBytes(_:)`` examines.
     public static let firstBytesCount = FileSignature.bytesCount
 
     /// The media type that a file's first bytes show.
     ///
-    /// - Parameter bytes: The content's beginning, of which the first ``firstBytesCount`` matter.
-    /// - Returns: `nil` if they match no known format.
+    /// - Parameter bytes: The beginning of the content. Only the first ``firstBytesCount`` bytes matter.
+    /// - Returns: `nil` if the bytes match no known format.
     public static func forFirstBytes(_ bytes: some Collection<UInt8>) -> MediaType? {
         FileSignature.mediaType(of: Array(bytes.prefix(firstBytesCount))).map { MediaType(known: $0) }
     }
 
     /// The media type that a file's name and its first bytes show together.
     ///
-    /// The extension decides between formats that begin in the same way, such as DNG and TIFF, and of texts. If it
-    /// promises a format that begins otherwise, the first bytes decide: a HEIC picture called `photo.jpg` is
+    /// The extension decides between formats that begin in the same way, such as DNG and TIFF, and between kinds of
+    /// text. If the first bytes contradict the extension, they decide: a HEIC picture called `photo.jpg` is
     /// `image/heic`.
     ///
     /// - Parameters:
     ///   - filename: A name or a path; `nil` if the file has none.
-    ///   - bytes: The content's beginning, of which the first ``firstBytesCount`` matter.
-    /// - Returns: `nil` if neither is known.
+    ///   - bytes: The beginning of the content. Only the first ``firstBytesCount`` bytes matter.
+    /// - Returns: `nil` if neither the name nor the bytes show a known type.
     public static func forFile(named filename: String?, firstBytes bytes: some Collection<UInt8>) -> MediaType? {
         let promised = filename.flatMap(forExtension(of:))
         guard let found = forFirstBytes(bytes) else { return promised }
@@ -172,21 +172,24 @@ extension MediaType {
         return promised.beginsUnlike(found) ? found : promised
     }
 
-    /// Whether files of this type begin with other bytes than those of a type that a file's first bytes show.
+    /// Whether the first bytes of a file contradict this type: they show another type, whose files begin differently.
     package func isContradicted(by found: MediaType) -> Bool {
         (try? MediaType(essence))?.beginsUnlike(found) ?? false
     }
 
-    /// Whether files of this type begin with known bytes, and those of the other type begin with others.
+    /// Whether ``forFirstBytes(_:)`` knows how every file of this type begins.
+    package var isAlwaysRecognised: Bool { MediaFormat.isAlwaysRecognised(essence) }
+
+    /// Whether files of both types begin with known bytes, and these bytes differ.
     private func beginsUnlike(_ other: MediaType) -> Bool {
-        // An unknown brand of the container that pictures and films share is read as a film.
+        // Pictures and films share a container. A file with an unknown brand is read as a film.
         if other == .mp4, [.heic, .heif, .avif].contains(self) { return false }
         guard let beginning = Self.beginnings[self], let otherBeginning = Self.beginnings[other] else { return false }
         return beginning != otherBeginning
     }
 
-    /// What files of a type begin with: a number for each kind of beginning. Texts are left out, because they may begin
-    /// with anything, and so are types without a signature.
+    /// By type: a number for the way in which its files begin. Texts are not included, because they may begin with
+    /// anything, and neither are types without a signature.
     private static let beginnings: [MediaType: Int] = {
         let kinds: [[MediaType]] = [
             [.jpeg], [.png], [.gif], [.webP], [.tiff, .dng], [.heic, .heif, .avif], [.mp4, .quickTime, .m4a],
@@ -204,7 +207,7 @@ extension MediaType {
     }
 }
 
-/// What the first bytes of a file can say about the type that its sender claims.
+/// Compares the type that the first bytes of a file show with the type that its sender claims.
 enum MediaFormat {
     /// The canonical spelling of a type: `image/jpeg` for `image/jpg`.
     static func canonical(_ essence: String) -> String { aliases[essence] ?? essence }
@@ -212,7 +215,7 @@ enum MediaFormat {
     private static let aliases: [String: String] = [
         "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png",
         "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp",
-        // One container, whose brand says little of how the picture in it is coded.
+        // All use one container, whose brand does not say how the picture in it is coded.
         "image/heif": "image/heic", "image/heic-sequence": "image/heic", "image/heif-sequence": "image/heic",
         "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav",
         "audio/vnd.wave": "audio/wav", "audio/x-m4a": "audio/mp4", "audio/m4a": "audio/mp4",
@@ -222,7 +225,7 @@ enum MediaFormat {
         "text/xml": "application/xml", "application/x-pdf": "application/pdf",
     ]
 
-    /// Types whose every file begins in a way that ``MediaType/forFirstBytes(_:)`` knows.
+    /// Whether ``MediaType/forFirstBytes(_:)`` recognizes every file of a type.
     static func isAlwaysRecognised(_ essence: String) -> Bool { recognised.contains(canonical(essence)) }
 
     private static let recognised: Set<String> = [
@@ -230,8 +233,9 @@ enum MediaFormat {
         "application/pdf", "application/gzip", "audio/wav", "video/webm", "application/ogg", "audio/ogg", "video/ogg",
     ]
 
-    /// Whether a file of the claimed type may begin as one of the found type does: because it is the same, or
-    /// because the format is built on the other (a word processor's file is a ZIP archive).
+    /// Whether a file of the claimed type may begin like the found type. The types are the same, or the
+    /// claimed format is built on the found one, as a word processor's file is a ZIP archive, or the first bytes of the two
+    /// formats may be alike, as those of MP3, AAC and FLAC behind a tag are.
     static func mayBegin(_ claimed: String, as found: MediaType) -> Bool {
         if canonical(claimed) == canonical(found.value) { return true }
         switch found {

@@ -1,32 +1,32 @@
 import PostcardFoundation
 
-/// What the fields of a request's head may consist of, as bytes.
+/// The bytes that the fields of a request's head may contain.
 ///
-/// All of them must be stream-safe: see ``CombiningMarks``. Some may only contain the bytes of their grammar, up to a
+/// All fields must be stream-safe: see ``CombiningMarks``. Some may only contain the bytes of their grammar, up to a
 /// maximum length.
 package enum RequestFieldGrammar {
     /// Why a field is refused.
     package enum Fault: Sendable, Hashable {
-        /// More combining marks are in a row than any text needs.
+        /// The field has more combining marks in a row than any text needs.
         case tooManyMarks(offset: Int)
-        /// A byte is not one of the field's grammar.
+        /// The field has a byte that its grammar does not allow.
         case wrongByte(UInt8, offset: Int, advice: String)
         case tooLong(maximumBytes: Int, advice: String)
     }
 
-    /// A field of requests, and what its value consists of.
+    /// The rule for a request's field: the bytes that its value may contain.
     private struct Rule: Sendable {
         /// The field's name in lower case.
         let name: String
         let maximumBytes: Int
         let bytes: Bytes
-        /// What to send, as the object of a sentence.
+        /// The advice on what to send, as the object of a sentence.
         let advice: String
     }
 
-    /// The bytes of a value.
+    /// The bytes that a value may contain.
     private enum Bytes: Sendable {
-        /// Letters, digits and other characters of tokens (RFC 9110 §5.6.2), blanks, and the given ones.
+        /// Letters, digits and other characters of tokens (RFC 9110 §5.6.2), blanks, and the given characters.
         case tokens(and: StaticString)
         /// All visible ASCII characters, and blanks.
         case visible
@@ -63,12 +63,12 @@ package enum RequestFieldGrammar {
             advice: "multipart/form-data; boundary= and the boundary, in ASCII"),
     ]
 
-    /// Why a field is refused; `nil` if it is not.
+    /// Why a field is refused; `nil` if the field is accepted.
     package static func fault(ofField name: String, _ value: some Collection<UInt8>) -> Fault? {
         check(value, ofField: name)
     }
 
-    /// The same for a value of a receiver, for which the compiler makes code of its own.
+    /// The same check for a receiver's type of value. The compiler generates specialized code for it.
     package static func fault(ofField name: String, _ value: String.UTF8View) -> Fault? { check(value, ofField: name) }
 
     private static func check(_ value: some Collection<UInt8>, ofField name: String) -> Fault? {
@@ -84,11 +84,11 @@ package enum RequestFieldGrammar {
         return nil
     }
 
-    /// Why a request's target is refused; `nil` if it is not. Routes and queries are compared once their escapes are
-    /// undone.
+    /// Why a request's target is refused; `nil` if the target is accepted. The decoded target is checked, because
+    /// routes and queries are compared after decoding.
     package static func fault(ofTarget target: some Collection<UInt8>) -> Fault? { check(target: target) }
 
-    /// The same for a target of a receiver, for which the compiler makes code of its own.
+    /// The same check for a receiver's type of target. The compiler generates specialized code for it.
     package static func fault(ofTarget target: String.UTF8View) -> Fault? { check(target: target) }
 
     private static func tooManyMarks(in text: some Collection<UInt8>) -> Fault? {
@@ -107,7 +107,7 @@ package enum RequestFieldGrammar {
 }
 
 extension RequestFieldGrammar.Fault {
-    /// What kind of problem it is.
+    /// The kind of problem.
     package var code: FormProblem.Code {
         switch self {
         case .tooManyMarks: .tooManyCombiningMarks
@@ -116,7 +116,7 @@ extension RequestFieldGrammar.Fault {
         }
     }
 
-    /// What is wrong, in a sentence.
+    /// The problem, in a sentence.
     ///
     /// - Parameter field: The name of the header field, or `target`.
     package func message(of field: String) -> String {
@@ -130,7 +130,7 @@ extension RequestFieldGrammar.Fault {
         }
     }
 
-    /// What to send, in a sentence.
+    /// The advice on what to send, in a sentence.
     package var advice: String {
         switch self {
         case .tooManyMarks: "Send it without them: no text in any language has so many (UAX #15 §13)."

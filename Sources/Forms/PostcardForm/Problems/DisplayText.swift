@@ -1,5 +1,5 @@
 extension String {
-    /// The beginning of a text that is longer than what a message repeats of it; `nil` if it is not.
+    /// The beginning of a text that is too long for a message; `nil` if the whole text fits.
     ///
     /// Scalars are counted, because a character may have any number of combining marks.
     var clipped: Substring? {
@@ -7,14 +7,14 @@ extension String {
         return end < endIndex ? self[..<end] : nil
     }
 
-    /// The text in quotes, cut to what fits in a message.
+    /// The text in quotes, cut to a length that fits in a message.
     package var quoted: String { clipped.map { "\($0)…" }?.debugDescription ?? debugDescription }
 }
 
-/// Texts from strangers, as they may be shown.
+/// Makes texts from strangers safe to show.
 package enum DisplayText {
-    /// Whether a character controls a terminal, or changes how the characters around it are shown: U+202E turns the reading
-    /// direction around. Joiners do not count, because emoji use them.
+    /// Whether a character controls a terminal, or changes how the characters around it are shown: U+202E reverses the
+    /// reading direction. Joiners do not count, because emoji use them.
     package static func isSteering(_ scalar: Unicode.Scalar) -> Bool {
         if isPlain(scalar) { return false }
         return switch scalar.properties.generalCategory {
@@ -24,8 +24,8 @@ package enum DisplayText {
         }
     }
 
-    /// Whether a character is surely a visible one or a mark: one of ASCII, the Latin blocks or the common marks, or a
-    /// Korean syllable. Looking up the others takes longer.
+    /// Whether a character is certainly visible or a mark: in ASCII, the Latin blocks or the common marks, or a Korean
+    /// syllable. Looking up other characters takes longer.
     package static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x20..<0x7F, 0xAE..<0x370, 0xAC00...0xD7A3: true
@@ -33,7 +33,7 @@ package enum DisplayText {
         }
     }
 
-    /// The text with another in the place of each such character. Line breaks stay if they are said to.
+    /// The text with each steering character replaced. Line breaks are kept if `keepsLines` is `true`.
     package static func replacingSteering(
         in text: String, with replacement: Unicode.Scalar, keepsLines: Bool = false
     ) -> String {
@@ -42,7 +42,8 @@ package enum DisplayText {
                 text.unicodeScalars.map { isSteering($0) && !(keepsLines && $0 == "\n") ? replacement : $0 }))
     }
 
-    /// JSON with these characters escaped, which means the same. Line breaks between its values stay.
+    /// The JSON with all steering characters escaped, which does not change its meaning. Line breaks between its values
+    /// are kept.
     package static func escapingSteering(inJSON json: some Collection<UInt8>) -> String {
         var text = String.UnicodeScalarView()
         for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {

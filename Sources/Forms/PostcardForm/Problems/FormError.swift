@@ -2,10 +2,10 @@ public import PostcardFoundation
 
 /// Why a form cannot be made, sent or read: a mistake or a failure on this side.
 ///
-/// It is thrown before a receiver could take the body for a complete one. What is wrong with a form that was received
-/// is a ``FormProblem``.
+/// The error is thrown before a receiver could mistake the body for a complete one. A problem of a received form is a
+/// ``FormProblem``.
 public struct FormError: Error, Sendable, CustomStringConvertible {
-    /// What kind of error it is; stable across versions.
+    /// The kind of an error; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         public let rawValue: String
 
@@ -43,32 +43,32 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
         public static let boundaryInContent = Code(rawValue: "boundary-in-content")
         /// The body has more bytes than the caller allowed in memory.
         public static let bodyTooLarge = Code(rawValue: "body-too-large")
-        /// A part has a preparation, and the form was laid out without it.
+        /// A part has a preparation, but the form was laid out before the part was prepared.
         public static let notPrepared = Code(rawValue: "not-prepared")
         /// The parts could not be prepared: there is no folder for new files, or a preparation lost a part.
         public static let preparationFailed = Code(rawValue: "preparation-failed")
-        /// A received part was read after the loop over the parts had moved on to a later one.
+        /// A received part was read after the loop over the parts had moved on.
         public static let partPassed = Code(rawValue: "part-passed")
 
         public var description: String { rawValue }
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     public let code: Code
 
-    /// What happened and where, in a sentence.
+    /// The error and where it happened, in a sentence.
     public let message: String
 
-    /// What to do, in a sentence or two.
+    /// The advice on what to do, in a sentence or two.
     public let advice: String
 
-    /// The path of the file, if the error is about one.
+    /// The path of the file, if the error is about a file.
     public let path: String?
 
-    /// The index of the part that the error is about, from 0.
+    /// The index of the part that the error is about, from 0; `nil` if it is about no part.
     public let partIndex: Int?
 
-    /// The error of the operating system, if there is one.
+    /// The underlying error of the operating system; `nil` if there is none.
     public let underlyingError: (any Error)?
 
     init(
@@ -87,7 +87,7 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
 }
 
 extension FormError: PassingError {
-    /// Whether a file may be readable later, or there may be room for prepared files.
+    /// Whether the same call may succeed later: the file may become readable, or there may be room for prepared files.
     package var mayPass: Bool { code == .fileUnreadable || code == .preparationFailed && path != nil }
 }
 

@@ -1,20 +1,20 @@
 public import PostcardFoundation
 
-/// What is wrong with a form that was received: which byte, why, and what to write instead.
+/// A problem of a received form: which byte is wrong, why, and what to write instead.
 ///
-/// The parser throws it, `explain` lists it, and a receiver responds with it.
+/// The parser throws problems, `explain` lists them, and a receiver responds with them.
 public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The severity of a problem.
     public enum Severity: String, Sendable, Hashable {
         /// The form is refused.
         case error
-        /// The form is read, and other receivers may read it otherwise.
+        /// The form is read, but other receivers may read it differently.
         case warning
     }
 
-    /// A limit that the form went over.
+    /// A limit that the form exceeded.
     public struct Limit: Sendable, Hashable {
-        /// The limit's name, as ``FormLimits`` has it, or its place in the rules.
+        /// The name of the limit in ``FormLimits``, or its place in the rules.
         public let name: String
         /// The limit that was exceeded, in bytes or as a count.
         public let value: Int64
@@ -23,23 +23,22 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of problem.
     public let code: Code
 
-    /// The byte at which the form goes wrong, counted from the start of the body. For a fault in the request's
-    /// own head it is 0.
+    /// The offset of the first wrong byte, counted from the start of the body. 0 for a fault in the request's head.
     public let offset: Int64
 
-    /// The index of the part in which it goes wrong, from 0; `nil` if it is outside all parts.
+    /// The index of the part with the problem, from 0; `nil` if the problem is outside of all parts.
     public let partIndex: Int?
 
-    /// What is wrong, in a sentence, without values or bytes of the form's content.
+    /// The problem, in a sentence without values or bytes of the form's content.
     public let message: String
 
-    /// What to write instead, in a sentence.
+    /// The advice on what to write instead, in a sentence.
     public let advice: String
 
-    /// The limit that the form went over, for the codes that are about one.
+    /// The limit that the form exceeded; `nil` if the problem is not about a limit.
     public let limit: Limit?
 
-    /// - Parameter advice: What to write instead. Defaults to what the code says.
+    /// - Parameter advice: The advice on what to write instead. Defaults to the advice of the code.
     package init(
         _ code: Code, at offset: Int64, part partIndex: Int? = nil, _ message: String, advice: String? = nil,
         limit: Limit? = nil
@@ -55,7 +54,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// Whether receivers refuse the form because of the problem, or read it anyway.
     public var severity: Severity { code.status == 200 ? .warning : .error }
 
-    /// The status that a receiver refuses the request with (RFC 9110 §15.5).
+    /// The HTTP status with which a receiver refuses the request (RFC 9110 §15.5).
     public var status: Int { code.status }
 
     public var description: String {
@@ -98,13 +97,13 @@ extension FormProblem: LocalizedError {
 }
 
 extension FormProblem {
-    /// What kind of problem it is, with everything that is known about the kind.
+    /// The kind of a problem, with its severity, status and documentation.
     ///
-    /// Each code is one entry: ``rawValue``, which is stable and may be matched by scripts, how much it weighs, and
-    /// what the documentation's page and `postcard explain` say of it. The parser's own codes are in this module, those
-    /// that only an explanation finds in `PostcardDoctor`.
+    /// Each code has a ``rawValue``, which is stable and may be matched by scripts, and the texts of the
+    /// documentation's page and of `postcard explain`. This module has the codes of the parser. `PostcardDoctor` has
+    /// the codes that only an explanation finds.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// What a problem is about.
+        /// The area that a problem is about.
         public enum Topic: String, Sendable, Hashable, CaseIterable {
             /// The request's header fields.
             case head
@@ -114,24 +113,26 @@ extension FormProblem {
             case parts
             /// The form as a whole.
             case whole
-            /// A limit or a rule of one receiver, which no explanation knows.
+            /// A limit or a rule of one receiver. Explanations do not have such problems.
             case receiver
         }
 
         /// The stable text of the code, such as `missing-boundary`.
         public let rawValue: String
 
-        /// How much the problem weighs in an explanation.
+        /// The severity of the problem in an explanation.
         ///
-        /// An error: most receivers refuse the form, or accept it and lose or alter a part, bytes of the content or a
-        /// name. A warning: the parser accepts the form and keeps all of its bytes, but some other receivers refuse it,
-        /// replace bytes that are not UTF-8, or read something else than was meant.
+        /// An error means that most receivers refuse the form, or accept it and lose or alter a part, bytes of the
+        /// content or a name. A warning means that the parser accepts the form and keeps all of its bytes, but some
+        /// other receivers refuse the form, replace bytes that are not UTF-8, or read something other than the sender
+        /// meant.
         public let severity: Severity
 
-        /// The status with which a receiver refuses the request (RFC 9110 §15.5); 200 if it does not.
+        /// The HTTP status with which a receiver refuses the request (RFC 9110 §15.5); 200 if the request is not
+        /// refused.
         public let status: Int
 
-        /// What the problem is about.
+        /// The area that the problem is about.
         public let topic: Topic
 
         /// The problem in a few words.
@@ -140,13 +141,13 @@ extension FormProblem {
         /// The usual cause and why servers care, in a sentence or two.
         public let cause: String
 
-        /// Bytes that have the problem. `\r`, `\n` and non-ASCII bytes are written as Swift writes them.
+        /// An example of bytes with the problem. `\r`, `\n` and non-ASCII bytes are escaped as in Swift.
         public let example: String
 
-        /// What to write instead, in a sentence.
+        /// The advice on what to write instead, in a sentence.
         public let fix: String
 
-        /// The Swift code that gets it right, if that helps.
+        /// The Swift code that avoids the problem, if that helps.
         public let swift: String?
 
         package init(
@@ -164,14 +165,14 @@ extension FormProblem {
             self.swift = swift
         }
 
-        /// A limit or a rule of one receiver, refused with a status.
+        /// Makes the code of a limit or rule of one receiver, with its status.
         private init(_ rawValue: String, ofReceiver status: Int, fix: String) {
             self.init(
                 rawValue, status: status, .receiver, rawValue, cause: "A limit or a rule of this receiver.",
                 example: "", fix: fix)
         }
 
-        /// The parser's or a receiver's code with a raw value; `nil` for any other text.
+        /// The code of the parser or of a receiver with a raw value; `nil` for any other text.
         package init?(rawValue: String) {
             guard let code = (Self.ofParser + Self.ofReceivers).first(where: { $0.rawValue == rawValue }) else {
                 return nil
@@ -190,7 +191,7 @@ extension FormProblem {
 // MARK: - Limits and rules of a receiver
 
 extension FormProblem.Code {
-    /// The codes of the limits and rules that one receiver has.
+    /// The codes for the limits and rules of receivers.
     package static let ofReceivers: [Self] = [
         .bodyTooLarge, .fileTooLarge, .fieldTooLarge, .preambleTooLarge, .epilogueTooLarge, .unexpectedField,
         .nestedFiles, .unexpectedFile, .fieldInsteadOfFile, .fileInsteadOfField, .tooManyFields, .tooManyFiles,
@@ -210,7 +211,7 @@ extension FormProblem.Code {
     public static let fieldTooLarge = Self(
         "field-too-large", ofReceiver: 413, fix: "Shorten it, or send it as a file, with a filename.")
 
-    /// More bytes than allowed come before the first delimiter: usually the body uses another boundary.
+    /// More bytes than allowed come before the first delimiter. The usual cause is a body with another boundary.
     public static let preambleTooLarge = Self(
         "preamble-too-large", ofReceiver: 400, fix: "Begin the body with two dashes and exactly that boundary.")
 
@@ -218,7 +219,7 @@ extension FormProblem.Code {
     public static let epilogueTooLarge = Self(
         "epilogue-too-large", ofReceiver: 413, fix: "End the body with the close delimiter.")
 
-    /// A text field is not in the rules.
+    /// A text field's name is not in the rules.
     public static let unexpectedField = Self(
         "unexpected-field", ofReceiver: 422,
         fix: "Leave it out, spell its name as in the rules, or set otherParts there.")
@@ -227,16 +228,16 @@ extension FormProblem.Code {
     public static let nestedFiles = Self(
         "nested-files", ofReceiver: 422, fix: "Send each file as a part of that name (RFC 7578 §4.3).")
 
-    /// A file is not in the rules.
+    /// A file's name is not in the rules.
     public static let unexpectedFile = Self(
         "unexpected-file", ofReceiver: 422,
         fix: "Leave it out, spell its name as in the rules, or set otherParts there.")
 
-    /// A text field was sent where the rules have a file: its Content-Disposition has no filename.
+    /// A text field was sent for a file in the rules: its Content-Disposition has no filename.
     public static let fieldInsteadOfFile = Self(
         "field-instead-of-file", ofReceiver: 422, fix: "Add filename=\"…\" to its Content-Disposition.")
 
-    /// A file was sent where the rules have a text field.
+    /// A file was sent for a text field in the rules.
     public static let fileInsteadOfField = Self(
         "file-instead-of-field", ofReceiver: 422, fix: "Leave filename out of its Content-Disposition.")
 
@@ -267,7 +268,7 @@ extension FormProblem.Code {
     public static let patternMismatch = Self(
         "pattern-mismatch", ofReceiver: 422, fix: "Send a value that matches the whole pattern.")
 
-    /// A text field has none of the values that the rules allow.
+    /// A text field has a value that the rules do not allow.
     public static let valueNotAllowed = Self(
         "value-not-allowed", ofReceiver: 422, fix: "Send one of the allowed values.")
 
@@ -277,12 +278,12 @@ extension FormProblem.Code {
     /// All files together have more bytes than the rules allow.
     public static let filesTooLarge = Self("files-too-large", ofReceiver: 413, fix: "Send fewer or smaller files.")
 
-    /// The Content-Type of a file names no accepted type.
+    /// The Content-Type of a file is not an accepted type.
     public static let fileTypeNotAccepted = Self(
         "file-type-not-accepted", ofReceiver: 415, fix: "Send an accepted type, and name it in the part's Content-Type."
     )
 
-    /// The first bytes of a file are not those of an accepted type.
+    /// The first bytes of a file do not show an accepted type.
     public static let fileContentNotAccepted = Self(
         "file-content-not-accepted", ofReceiver: 415, fix: "Send the file's own bytes, in an accepted format.")
 }

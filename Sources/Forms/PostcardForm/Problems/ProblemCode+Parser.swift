@@ -1,5 +1,5 @@
 extension FormProblem.Code {
-    /// The codes of what the parser refuses or warns of, in the order of the documentation's page.
+    /// The codes of the parser's errors and warnings, in the order of the documentation's page.
     package static let ofParser: [Self] = [
         .malformedRequest, .bodyNotSent, .contentLengthMismatch, .missingLength, .malformedChunk, .missingContentType,
         .notFormData,
@@ -24,7 +24,7 @@ extension FormProblem.Code {
         example: #"POST /uploads HTTP/1.1\r\nContent-Length : 3\r\n\r\n"#,
         fix: "Let an HTTP library write the head; each line is Name: value.")
 
-    /// The head announces a body, and none follows.
+    /// The head announces a body, but no body follows.
     public static let bodyNotSent = Self(
         "body-not-sent", status: 400, .head, "The body was not sent",
         cause:
@@ -35,20 +35,20 @@ extension FormProblem.Code {
         fix: "Open the file or the stream again for each attempt.",
         swift: "request.httpBodyStream = InputStream(url: file)  // a new one for each attempt")
 
-    /// A field of the head has a byte that its grammar does not have.
+    /// A field of the head has a byte that its grammar does not allow.
     public static let malformedRequestField = Self(
         "malformed-request-field", status: 400, .head, "A header field has a byte that it cannot have",
         cause: "Host, Origin, Authorization, Content-Type and other fields that servers compare are written in ASCII, "
             + "each by a grammar of its own. Servers read other bytes differently, or refuse the request.",
         example: "Host: \u{c4}rzte.example", fix: "Write the field in ASCII, by its grammar.")
 
-    /// A field of the head is longer than any honest one.
+    /// A field of the head is longer than any ordinary client sends.
     public static let requestFieldTooLong = Self(
         "request-field-too-long", status: 431, .head, "A header field is too long",
         cause: "Servers compare such fields for each request, and limit their length.",
         example: "a Host of 301 bytes", fix: "Shorten the field.")
 
-    /// The Content-Length is not the number of the body's bytes.
+    /// The Content-Length differs from the number of bytes in the body.
     public static let contentLengthMismatch = Self(
         "content-length-mismatch", status: 400, .head, "The Content-Length is not the body's length",
         cause: "If it is too large, the server waits for bytes that are never sent. If it is too small, the form is "
@@ -96,7 +96,7 @@ extension FormProblem.Code {
         example: #"Content-Type: multipart/form-data; boundary="XX"#,
         fix: "Write multipart/form-data; boundary=… and nothing more.")
 
-    /// The Content-Type names no boundary.
+    /// The Content-Type has no boundary.
     public static let missingBoundary = Self(
         "missing-boundary", status: 400, .head, "The Content-Type names no boundary",
         cause: "The header was set by hand, replacing the one that the library would have written. Without the "
@@ -105,7 +105,7 @@ extension FormProblem.Code {
         fix: "Add boundary=… with the body's boundary, or let the library that makes the body set the header.",
         swift: #""multipart/form-data; boundary=\(boundary)""#)
 
-    /// The Content-Type names two boundaries that differ.
+    /// The Content-Type has two different boundaries.
     public static let duplicateBoundary = Self(
         "duplicate-boundary", status: 400, .head, "The Content-Type names two boundaries",
         cause: "One server uses the first and another the last, which lets attackers bypass filters, so strict ones "
@@ -131,7 +131,7 @@ extension FormProblem.Code {
         example: #"Content-Type: multipart/form-data; boundary=XX\r\n\r\nhello"#,
         fix: "Write two dashes, the boundary of the Content-Type and CRLF before each part.")
 
-    /// A line begins as a delimiter does and does not end as one.
+    /// A line begins like a delimiter, but does not end like one.
     public static let malformedDelimiter = Self(
         "malformed-delimiter", status: 400, .delimiters, "Text follows a delimiter on the same line",
         cause: "Only blanks may follow a boundary on the same line (RFC 2046 §5.1.1).",
@@ -144,7 +144,7 @@ extension FormProblem.Code {
         cause: "The close delimiter is a whole line. If text follows it on the line, servers disagree what it is.",
         example: "--XX--end", fix: "End the body with the close delimiter and CRLF.")
 
-    /// The body is whole but for its close delimiter.
+    /// The body is complete except for its close delimiter.
     public static let missingCloseDelimiter = Self(
         "missing-close-delimiter", status: 400, .delimiters, "The close delimiter is missing",
         cause: "Only the close delimiter shows that a form is complete, so servers refuse a form without it, or "
@@ -203,7 +203,7 @@ extension FormProblem.Code {
         example: "Content-Disposition: form-data; name=\"a\"\\r\\nContent-Disposition: form-data; name=\"b\"",
         fix: "Write one, with all its parameters.")
 
-    /// The part has more than one Content-Type, even if they are the same.
+    /// The part has more than one Content-Type. This is an error even if the values are equal.
     public static let duplicatePartContentType = Self(
         "duplicate-part-content-type", status: 400, .parts, "A part has two Content-Types",
         cause: "One server uses the first and another the last, so a filter may check one type and the receiver store "
@@ -239,14 +239,14 @@ extension FormProblem.Code {
         example: #"filename="safe.txt"; filename*=UTF-8''evil.php"#,
         fix: "Write only filename, in UTF-8 (RFC 7578 §4.2).")
 
-    /// The Content-Disposition has no name.
+    /// The Content-Disposition has no `name`.
     public static let missingName = Self(
         "missing-name", status: 400, .parts, "A part has no name",
         cause: "Servers look fields up by name, so the part is refused or lost.",
         example: #"Content-Disposition: form-data; filename="a.jpg""#,
         fix: #"Write Content-Disposition: form-data; name="…"."#)
 
-    /// The name is empty.
+    /// The `name` of the Content-Disposition is empty.
     public static let emptyName = Self(
         "empty-name", status: 400, .parts, "A part's name is empty",
         cause: "Servers look fields up by name, so the part is refused or lost.",
@@ -267,14 +267,14 @@ extension FormProblem.Code {
         cause: "Only Content-Disposition and Content-Type are used (RFC 7578 §4.8), and servers limit the rest.",
         example: "65 header fields", fix: "Write only Content-Disposition and Content-Type.")
 
-    /// A header field continues on a line that begins with a blank, which HTTP has retired (RFC 9112 §5.2).
+    /// A header field continues on a line that begins with a blank. HTTP has deprecated such lines (RFC 9112 §5.2).
     public static let foldedHeaderLine = Self(
         "folded-header-line", severity: .warning, .parts, "A header field is folded over several lines",
         cause: "A line that begins with a blank continues the field before it, as in mail. HTTP has retired that "
             + "(RFC 9112 §5.2): most servers join the lines, but browsers and some servers refuse the form.",
         example: #"Content-Disposition: form-data;\r\n name="a""#, fix: "Write each header field on one line.")
 
-    /// A Content-Transfer-Encoding, which RFC 7578 §4.7 retired, was not undone.
+    /// A part has a Content-Transfer-Encoding, which RFC 7578 §4.7 deprecates. The content was not decoded.
     public static let contentTransferEncoding = Self(
         "content-transfer-encoding", severity: .warning, .parts, "A Content-Transfer-Encoding is announced",
         cause: "RFC 7578 §4.7 retired it: hardly any server decodes it, and one that does stores other bytes.",
@@ -309,7 +309,7 @@ extension FormProblem.Code {
         cause: "RFC 7578 §4.2 forbids it in forms, and many servers do not read it: the part is then no file.",
         example: "filename*=UTF-8''caf%C3%A9.jpg", fix: "Write filename, in UTF-8.")
 
-    /// Parameters are there that RFC 7578 does not allow, and they were not read.
+    /// A Content-Disposition has parameters that RFC 7578 does not allow. They were not read.
     public static let ignoredParameter = Self(
         "ignored-parameter", severity: .warning, .parts, "A parameter is not read",
         cause: "A Content-Disposition in a form has name and filename (RFC 7578 §4.2); others are ignored.",

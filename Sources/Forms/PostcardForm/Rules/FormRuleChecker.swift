@@ -1,9 +1,9 @@
 /// Checks a form against its rules while it is received.
 ///
-/// It receives the parser's events, and throws at the earliest byte at which a broken rule is certain: an unknown name,
-/// one file too many and a claimed type at the part's header; a size at the first byte above it; a file's first bytes
-/// as soon as 32 were received, and damage that they show as soon as 256 were; a text at its first character that is
-/// not allowed; a missing part at the form's end.
+/// The checker receives the parser's events. It throws at the earliest byte at which a broken rule is certain: at the
+/// part's header for an unknown name, a file too many or a type that is not accepted; at the first byte above a maximum
+/// size; after 32 bytes of a file for its format, and after 256 bytes for damage; at the first character of a text that
+/// is not allowed; at the form's end for a missing part.
 ///
 /// ```swift
 /// var checker = FormRuleChecker(rules)
@@ -15,8 +15,8 @@
 /// try checker.formEnded(at: parser.offset)
 /// ```
 ///
-/// The problem and its offset do not depend on the chunks. After an error, every further call throws it again. It keeps
-/// no values, and at most the first 256 bytes of a file.
+/// The problem and its offset do not depend on the chunks. After an error, every further call throws the same error.
+/// The checker keeps no values, and at most the first 256 bytes of a file.
 public struct FormRuleChecker: Sendable {
     private var check: RuleCheck
     private var failure: FormProblem?
@@ -26,11 +26,11 @@ public struct FormRuleChecker: Sendable {
         check = RuleCheck(rules)
     }
 
-    /// Checks what the parser found.
+    /// Checks an event of the parser.
     ///
     /// - Parameters:
     ///   - event: The parser's event.
-    ///   - chunk: The chunk that it was found in.
+    ///   - chunk: The chunk in which the parser found the event.
     ///   - parser: The parser, after the event.
     /// - Throws: ``FormProblem`` if a rule is broken.
     public mutating func check(
@@ -48,37 +48,37 @@ public struct FormRuleChecker: Sendable {
         }
     }
 
-    /// A part begins.
+    /// Checks the header of a part that begins.
     ///
     /// - Parameters:
     ///   - header: The part's header.
     ///   - contentOffset: The offset of the part's content, counted from the start of the body.
-    /// - Throws: ``FormProblem`` if its name, number or claimed type breaks a rule.
+    /// - Throws: ``FormProblem`` if the part's name, number or claimed type breaks a rule.
     public mutating func partBegan(_ header: PartHeader, contentOffset: Int64) throws(FormProblem) {
         try hold { check throws(FormProblem) in try check.partBegan(header, contentOffset: contentOffset) }
     }
 
-    /// More bytes of the part's content are there.
+    /// Checks the next bytes of the part's content.
     ///
-    /// - Throws: ``FormProblem`` if they break a rule for the part or for all files together.
+    /// - Throws: ``FormProblem`` if the bytes break a rule for the part or for all files together.
     public mutating func bytes(_ bytes: RawSpan) throws(FormProblem) {
         try bytes.withUnsafeBytes { buffer throws(FormProblem) in
             try hold { check throws(FormProblem) in try check.bytes(buffer) }
         }
     }
 
-    /// The part's content is complete.
+    /// Checks the part after its content is complete.
     ///
-    /// - Throws: ``FormProblem`` if it is too short, or is not an allowed value.
+    /// - Throws: ``FormProblem`` if the content is too short, or is not an allowed value.
     public mutating func partEnded() throws(FormProblem) {
         try hold { check throws(FormProblem) in try check.partEnded() }
     }
 
-    /// The form is complete.
+    /// Checks the complete form for missing parts.
     ///
     /// - Parameter offset: The number of the body's bytes.
-    /// - Throws: ``FormProblem`` if a part is missing; if there are several, the first field by name, otherwise the
-    ///   first file.
+    /// - Throws: ``FormProblem`` if a part is missing. If several are missing, the first field by name is reported, or
+    ///   else the first file.
     public mutating func formEnded(at offset: Int64) throws(FormProblem) {
         try hold { check throws(FormProblem) in
             if let problem = check.missing(at: offset).first { throw problem }

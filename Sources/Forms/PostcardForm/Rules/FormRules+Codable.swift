@@ -1,9 +1,9 @@
 public import PostcardFoundation
 
 extension FormRules {
-    /// Reads rules from JSON, such as a file's content.
+    /// Reads rules from JSON, such as the content of a file.
     ///
-    /// - Throws: ``FormRulesError``, which says where in the JSON what is wrong.
+    /// - Throws: ``FormRulesError``, which has the fault and its place in the JSON.
     public init(json: Data) throws(FormRulesError) {
         do {
             self = try JSONDecoder().decode(FormRules.self, from: json)
@@ -14,7 +14,7 @@ extension FormRules {
 }
 
 extension FormRules: Codable {
-    /// Reads rules.
+    /// Decodes rules.
     ///
     /// - Throws: `DecodingError`, whose underlying error is a ``FormRulesError`` if no form can meet the rules.
     public init(from decoder: any Decoder) throws {
@@ -118,7 +118,7 @@ extension MediaRange: Codable {
     }
 }
 
-/// An object of the rules, all of whose keys are known.
+/// A JSON object in the rules. Unknown keys are an error.
 struct RuleValues<Key: CodingKey & CaseIterable> {
     private let container: KeyedDecodingContainer<Key>
 
@@ -134,7 +134,7 @@ struct RuleValues<Key: CodingKey & CaseIterable> {
         container = try decoder.container(keyedBy: Key.self)
     }
 
-    /// The value of a key; `nil` if the key is missing. `null` is a value of the wrong type.
+    /// The value of a key; `nil` if the key is missing. `null` is an error, because it has the wrong type.
     func decode<Value: Decodable>(_ type: Value.Type, _ key: Key) throws -> Value? {
         container.contains(key) ? try container.decode(type, forKey: key) : nil
     }
@@ -148,7 +148,7 @@ struct RuleValues<Key: CodingKey & CaseIterable> {
     }
 }
 
-/// A number of bytes, as a number or as a person writes it: `1500`, `"100MB"`, `"4 GiB"`.
+/// A number of bytes, as a JSON number or as text: `1500`, `"100MB"`, `"4 GiB"`.
 struct RuleBytes: Decodable {
     let count: Int64
 
@@ -175,7 +175,7 @@ extension DecodingError {
 }
 
 extension FormRulesError {
-    /// What a decoder said, in the words of the rules.
+    /// Makes the error for a decoder's error, with the names that rules use.
     init(decoding error: any Error) {
         switch error {
         case DecodingError.dataCorrupted(let context):

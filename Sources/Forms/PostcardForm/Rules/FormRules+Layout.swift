@@ -1,16 +1,15 @@
 import PostcardFoundation
 
 extension FormRules {
-    /// Says how a form breaks the rules, before it is sent.
+    /// The problems that a receiver with these rules would find in a form, before the form is sent.
     ///
-    /// The parts' headers are read as a receiver will read them, so offsets are those of the body to send, and the
-    /// first problem is the one that a receiver with these rules would report. An offset after a stream of unknown
-    /// length is 0.
+    /// The headers of the parts are read as a receiver reads them: offsets count in the body to send, and the first
+    /// problem is the one that a receiver would report. An offset after a stream of unknown length is 0.
     ///
-    /// The first bytes and the size of a file are those of the layout. A stream is checked by its header and its
-    /// length, if that is known, but not by its bytes.
+    /// The first bytes and the size of a file are taken from the layout. A stream is checked by its header and by its
+    /// length, if the length is known, but not by its bytes.
     ///
-    /// - Returns: Every breach in the order of the parts, at most one for each, and then what is missing.
+    /// - Returns: All problems in the order of the parts, at most one for each part, and then the missing parts.
     /// - Throws: ``FormError`` if a text field's value is in a file that cannot be read.
     public func problems(in layout: FormLayout) throws(FormError) -> [FormProblem] {
         var check = RuleCheck(self)
@@ -21,21 +20,21 @@ extension FormRules {
         return problems + check.missing(at: layout.contentLength ?? 0)
     }
 
-    /// Says how a form breaks the rules, before it is sent.
+    /// The problems that a receiver with these rules would find in a form, before the form is sent.
     ///
     /// - Throws: ``FormError`` if the form cannot be laid out, and as ``problems(in:)-(FormLayout)`` does.
     public func problems(in form: MultipartForm) throws(FormError) -> [FormProblem] {
         try problems(in: form.layout())
     }
 
-    /// Holds a form to the rules before it is sent.
+    /// Checks a form against the rules before it is sent.
     ///
     /// - Throws: The first ``FormProblem``, or ``FormError`` as ``problems(in:)-(FormLayout)`` does.
     public func check(_ layout: FormLayout) throws {
         if let problem = try problems(in: layout).first { throw problem }
     }
 
-    /// Holds a form to the rules before it is sent.
+    /// Checks a form against the rules before it is sent.
     ///
     /// - Throws: The first ``FormProblem``, or ``FormError`` if the form cannot be laid out.
     public func check(_ form: MultipartForm) throws {
@@ -44,9 +43,9 @@ extension FormRules {
 }
 
 extension RuleCheck {
-    /// Finds what breaks a rule in a part to send.
+    /// The first problem of a part to send; `nil` if the part breaks no rule.
     fileprivate mutating func problem(ofPart index: Int, in layout: FormLayout) throws(FormError) -> FormProblem? {
-        // A layout is the framing and the content of each part in turn.
+        // The segments of a layout are, for each part, the bytes before its content and the content.
         let framing = layout.segments[2 * index]
         let content = layout.segments[2 * index + 1]
         var found: FormProblem?
@@ -90,7 +89,7 @@ extension RuleCheck {
         }
     }
 
-    /// Reads a text from a file, as far as it keeps to the rules.
+    /// Checks a text in a file. Reads the file only up to the first broken rule.
     private mutating func text(of source: FileSource) throws {
         let file = try source.open()
         var chunk = [UInt8](repeating: 0, count: 16 << 10)
@@ -116,7 +115,8 @@ extension PartHeader {
                 .missingContentDisposition, at: framing.offset ?? 0, part: index, "The part has no header.")
         }
         let bytes = ContiguousArray(data)
-        // After the delimiter's line, which follows a line break in all parts but the first.
+        // The header follows the line of the delimiter. In all parts but the first, a line break comes before that
+        // line.
         let line = bytes.starts(with: [.carriageReturn, .lineFeed]) ? 2 : 0
         let start = (bytes[line...].firstIndex(of: .lineFeed) ?? bytes.endIndex - 1) + 1
         var limits = FormLimits()

@@ -1,6 +1,6 @@
-/// What a form must contain: which fields and files, how many, how large, with which types and texts.
+/// Rules for a form: the names of its fields and files, their number and size, and the allowed types and texts.
 ///
-/// One value serves both sides. The sender calls ``check(_:)-(FormLayout)`` before sending, and the receiver uses a
+/// Both sides use the same rules. The sender calls ``check(_:)-(FormLayout)`` before sending, and the receiver uses a
 /// ``FormRuleChecker`` while receiving. Both report the same ``FormProblem``.
 ///
 /// ```swift
@@ -29,18 +29,19 @@
 /// }
 /// ```
 ///
-/// Rules for the files alone refuse the text beside them, and the other way round, unless ``otherParts`` allows it:
+/// Rules that only have files refuse all text fields, and rules that only have fields refuse all files. ``otherParts``
+/// can allow them:
 ///
 /// ```swift
 /// let photos = FormRules.File(atMost: 5, types: [.anyImage])
 /// let rules = try FormRules(files: ["petImage": photos], otherParts: .allowed)
 /// ```
 ///
-/// Every key may be left out, and an unknown one is an error. A number of bytes is a number, or a text such as
-/// `"10MB"` (10,000,000) or `"10MiB"` (10,485,760).
+/// Every key may be left out, and an unknown key is an error. A number of bytes is a number, or a text such as `"10MB"`
+/// (10,000,000) or `"10MiB"` (10,485,760).
 ///
-/// A file input that the user left empty is sent by browsers as a file without name and content. Such a part
-/// counts as not sent.
+/// Browsers send an empty file without a name for a file input that the user left empty. Such a part counts as not
+/// sent.
 public struct FormRules: Sendable, Hashable {
     /// The allowed text fields, by name.
     public let fields: [String: Field]
@@ -48,24 +49,24 @@ public struct FormRules: Sendable, Hashable {
     /// The allowed files, by the name of their field.
     public let files: [String: File]
 
-    /// The maximum number of bytes that all files together may have; `nil` for no limit but the receiver's.
+    /// The maximum number of bytes of all files together; `nil` if only the receiver's limits apply.
     public let maximumBytesOfAllFiles: Int64?
 
-    /// Whether parts with other names are allowed.
+    /// The rule for parts with other names. Defaults to refusing them.
     public let otherParts: OtherParts
 
-    /// Whether parts with other names are allowed.
+    /// The rule for parts whose names are not in the rules.
     public enum OtherParts: String, Sendable, Hashable, Codable, CaseIterable {
         /// Other parts break the rules. This is the default.
         case refused
-        /// Other parts have no rule except the one for all files together. A file's name in the rules is still refused
-        /// for a text, and the other way round.
+        /// Other parts are allowed. Only the limit for all files together applies to them. A text field with the name
+        /// of a file in the rules is still refused, and a file with the name of a text field.
         case allowed
     }
 
     /// Makes rules.
     ///
-    /// - Throws: ``FormRulesError`` if no form can meet them.
+    /// - Throws: ``FormRulesError`` if no form can meet the rules.
     public init(
         fields: [String: Field] = [:], files: [String: File] = [:], maximumBytesOfAllFiles: Int64? = nil,
         otherParts: OtherParts = .refused
@@ -79,33 +80,33 @@ public struct FormRules: Sendable, Hashable {
 }
 
 extension FormRules {
-    /// What a text field must be.
+    /// The rule for a text field.
     public struct Field: Sendable, Hashable {
-        /// The minimum number.
+        /// The minimum number of fields with the name.
         public var atLeast: Int
 
-        /// The maximum number. Defaults to 1, because a repeated field is usually a mistake, or to `atLeast` if that is
-        /// more.
+        /// The maximum number of fields with the name. Defaults to 1, because a repeated field is usually a mistake, or
+        /// to `atLeast` if that is more.
         public var atMost: Int
 
-        /// The minimum number of characters of the value. A character is a Unicode scalar, as in JSON Schema: what a
-        /// reader sees as one may be several, and a byte count would depend on the language.
+        /// The minimum number of characters of the value. A character is a Unicode scalar, as in JSON Schema. What a
+        /// person sees as one character may be several scalars; a number of bytes would depend on the language.
         public var minimumCharacters: Int
 
-        /// The maximum number of characters; `nil` for the receiver's own limit. With a pattern it defaults to
-        /// ``defaultMaximumWithPattern``, because matching costs time.
+        /// The maximum number of characters of the value; `nil` if only the receiver's limit applies. With a pattern it
+        /// defaults to ``defaultMaximumWithPattern``, because matching takes time.
         public var maximumCharacters: Int?
 
-        /// What the whole value must match.
+        /// The pattern that the whole value must match.
         public var pattern: TextPattern?
 
-        /// The values that are allowed, compared byte by byte in UTF-8.
+        /// The allowed values, which are compared byte by byte in UTF-8.
         public var oneOf: [String]?
 
         /// The default maximum number of characters of a value with a pattern: 1,000.
         public static let defaultMaximumWithPattern = 1000
 
-        /// Makes a rule. A value that any rule on its text is for must be in UTF-8.
+        /// Makes a rule for a text field. If a rule applies to its text, the value must be in UTF-8.
         public init(
             atLeast: Int = 0, atMost: Int? = nil, minimumCharacters: Int = 0, maximumCharacters: Int? = nil,
             pattern: TextPattern? = nil, oneOf: [String]? = nil
@@ -120,30 +121,30 @@ extension FormRules {
         }
     }
 
-    /// What a file must be.
+    /// The rule for a file.
     public struct File: Sendable, Hashable {
-        /// The minimum number.
+        /// The minimum number of files with the name.
         public var atLeast: Int
 
-        /// The maximum number. Defaults to 1, or to `atLeast` if that is more.
+        /// The maximum number of files with the name. Defaults to 1, or to `atLeast` if that is more.
         public var atMost: Int
 
-        /// The minimum size of each, in bytes.
+        /// The minimum size of each file, in bytes.
         public var minimumBytes: Int64
 
-        /// The maximum size of each, in bytes; `nil` for no limit but the receiver's.
+        /// The maximum size of each file, in bytes; `nil` if only the receiver's limit applies.
         public var maximumBytes: Int64?
 
-        /// The types that are accepted, such as `["image/jpeg", "video/*"]`; `nil` for all.
+        /// The accepted media types, such as `["image/jpeg", "video/*"]`; `nil` for all.
         ///
-        /// Two things are checked. The part's Content-Type must be an accepted type. And the first 32 bytes must not
-        /// contradict it: if their format is known, it is an accepted type, or the container of the claimed one; if it
-        /// is unknown, the claimed type is one that cannot be recognised. A picture that only a wildcard accepts must
-        /// be recognised; this excludes SVG, which can run scripts, if it is not listed. Later bytes are not checked:
-        /// the rest may not be a picture.
+        /// Two checks are made. The part's Content-Type must be an accepted type. The first 32 bytes must not
+        /// contradict that type. If the format of the bytes is known, it must be an accepted type, or the container of
+        /// the claimed type. If the format is unknown, the claimed type must be one that cannot be recognized. A
+        /// picture that only a wildcard accepts must be recognized: this excludes SVG, which can run scripts, unless
+        /// SVG is listed. Later bytes are not checked: the rest may not be a picture.
         public var types: [MediaRange]?
 
-        /// Makes a rule.
+        /// Makes a rule for a file.
         public init(
             atLeast: Int = 0, atMost: Int? = nil, minimumBytes: Int64 = 0, maximumBytes: Int64? = nil,
             types: [MediaRange]? = nil

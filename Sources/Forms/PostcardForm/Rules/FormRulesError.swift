@@ -2,9 +2,9 @@ public import PostcardFoundation
 
 /// Why rules cannot be used: an unknown key, a value of another type, a rule that no form can meet.
 ///
-/// It is about the rules themselves. What breaks a rule is a ``FormProblem``.
+/// The error is about the rules themselves. A form that breaks a rule has a ``FormProblem``.
 public struct FormRulesError: Error, Sendable, CustomStringConvertible {
-    /// What kind of error it is; stable across versions.
+    /// The kind of an error; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         public let rawValue: String
 
@@ -12,28 +12,28 @@ public struct FormRulesError: Error, Sendable, CustomStringConvertible {
             self.rawValue = rawValue
         }
 
-        /// The text is not JSON, or a value has another type than the rule.
+        /// The text is not JSON, or a value has the wrong type.
         public static let malformed = Code(rawValue: "malformed")
         /// There is no rule with the name.
         public static let unknownRule = Code(rawValue: "unknown-rule")
-        /// A value has the right type, but is not allowed: a negative length, a pattern that cannot be read.
+        /// A value has the right type but is not allowed, such as a negative length or a pattern that cannot be read.
         public static let invalidValue = Code(rawValue: "invalid-value")
-        /// No form can meet the rules: two of them contradict each other, or a list of what is allowed is empty.
+        /// No form can meet the rules: two rules contradict each other, or a list of allowed values is empty.
         public static let contradiction = Code(rawValue: "contradiction")
 
         public var description: String { rawValue }
     }
 
-    /// What kind of error it is.
+    /// The kind of the error.
     public let code: Code
 
-    /// The place in the rules, from the outside in: `["files", "petImage", "types"]`.
+    /// The path of the fault in the rules, from the outside in: `["files", "petImage", "types"]`.
     public let path: [String]
 
-    /// What is wrong, in a sentence.
+    /// The fault, in a sentence.
     public let message: String
 
-    /// What to write instead, in a sentence.
+    /// The advice on what to write instead, in a sentence.
     public let advice: String
 
     /// The decoder's error, if the rules are not JSON.
@@ -49,7 +49,7 @@ public struct FormRulesError: Error, Sendable, CustomStringConvertible {
         self.underlyingError = underlyingError
     }
 
-    /// The same error with its path prefixed, as the enclosing value reports it.
+    /// The same error with a longer path, as the enclosing value reports it.
     func within(_ path: [String]) -> FormRulesError {
         FormRulesError(code, message, at: path + self.path, advice: advice, underlyingError: underlyingError)
     }

@@ -1,6 +1,6 @@
-/// Media types that are accepted: one of them, all of a kind, or any (RFC 9110 §12.5.1).
+/// A range of accepted media types: one type, all subtypes of a type, or any type (RFC 9110 §12.5.1).
 ///
-/// Written `image/jpeg`, `image/*` or `*/*`, without parameters; case does not matter.
+/// Ranges are written `image/jpeg`, `image/*` or `*/*`, without parameters. Case is ignored.
 public struct MediaRange: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
     /// The range in lower case.
     public let value: String
@@ -10,7 +10,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
 
     /// Makes a range from text.
     ///
-    /// - Throws: ``FormRulesError`` if it is not a media range.
+    /// - Throws: ``FormRulesError`` if the text is not a media range.
     public init(_ value: String) throws(FormRulesError) {
         let isRange =
             MediaType.isWellFormed(value) && !value.utf8.contains { $0 == .semicolon || $0.isBlank }
@@ -24,8 +24,8 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
 
     /// Makes a range from a literal, such as `"image/jpeg"` or `"image/*"`.
     ///
-    /// A literal that is not a media range stops the program with a message, in a release build too. A text that is not
-    /// a literal is checked by ``init(_:)-(String)``, which throws.
+    /// A literal that is not a media range stops the program with a message, in a release build too. For other texts,
+    /// use ``init(_:)-(String)``, which throws.
     public init(stringLiteral value: String) {
         do {
             self = try MediaRange(value)
@@ -42,7 +42,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
 
     private init?(known value: String) {
         let pieces = value.split(separator: "/", maxSplits: 1)
-        // A star is only special on its own. Elsewhere it is an ordinary character.
+        // A star is special only as a whole type or subtype. Elsewhere it is an ordinary character.
         guard pieces.count == 2, pieces[0] != "*" || pieces[1] == "*" else { return nil }
         self.init(value: value, type: pieces[0], subtype: pieces[1])
     }
@@ -57,18 +57,18 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
     public static let anyImage = MediaRange(value: "image/*", type: "image", subtype: "*")
     /// Every film: `video/*`.
     public static let anyVideo = MediaRange(value: "video/*", type: "video", subtype: "*")
-    /// Everything: `*/*`.
+    /// Every type: `*/*`.
     public static let any = MediaRange(value: "*/*", type: "*", subtype: "*")
 
-    /// A photo as most cameras and phones write it.
+    /// A JPEG picture: a photo as most cameras and phones write it.
     public static let jpeg = MediaRange(.jpeg)
-    /// A picture without loss, with transparency.
+    /// A PNG picture, which is lossless and may have transparency.
     public static let png = MediaRange(.png)
     /// A GIF picture or animation.
     public static let gif = MediaRange(.gif)
     /// A WebP picture.
     public static let webP = MediaRange(.webP)
-    /// A photo as iPhones write it.
+    /// An HEIC picture: a photo as iPhones write it.
     public static let heic = MediaRange(.heic)
     /// An AVIF picture.
     public static let avif = MediaRange(.avif)
@@ -79,13 +79,13 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
     /// A film in a QuickTime container.
     public static let quickTime = MediaRange(.quickTime)
 
-    /// Whether the range names one type.
+    /// Whether the range is a single type.
     package var isExact: Bool { subtype != "*" }
 
-    /// Whether a type is in the range, including its other spellings.
+    /// Whether a type is in the range. Other spellings of a type count as the type.
     package func contains(_ type: MediaType) -> Bool { contains(type.essence) }
 
-    /// Whether a type is in the range, including its other spellings.
+    /// Whether a type is in the range. Other spellings of a type count as the type.
     func contains(_ essence: String) -> Bool {
         if type == "*" { return true }
         if isExact { return MediaFormat.canonical(value) == MediaFormat.canonical(essence) }

@@ -4,17 +4,17 @@ indirect enum PatternNode: Sendable {
     case set(ScalarSet)
     case sequence([PatternNode])
     case choice([PatternNode])
-    /// `most` is `nil` if there is no limit.
+    /// A repeated node. `most` is `nil` if the number is not limited.
     case repetition(PatternNode, least: Int, most: Int?)
 }
 
-/// Reads the text of a pattern. The grammar is the one that ``TextPattern`` documents.
+/// Parses the text of a pattern. ``TextPattern`` documents the grammar.
 struct PatternParser {
     private let scalars: [Unicode.Scalar]
     private var index = 0
     private var depth = 0
 
-    /// Groups within groups are read by recursion, whose stack has an end.
+    /// The maximum depth of groups. Groups are parsed by recursion, which uses the stack.
     private static let maximumDepth = 50
     private static let maximumLength = 2000
     private static let maximumRepetitions = TextPattern.maximumStates
@@ -172,7 +172,7 @@ extension PatternParser {
         return set
     }
 
-    /// One character of a set; `nil` if it was a whole class, which was added.
+    /// One character of a set; `nil` if the item was a class of characters, which was added to the set.
     private mutating func setItem(into set: inout ScalarSet) throws(PatternFault) -> UInt32? {
         guard let scalar = next() else { return nil }
         guard scalar == "\\" else { return scalar.value }
@@ -182,7 +182,7 @@ extension PatternParser {
         return nil
     }
 
-    /// What follows a backslash.
+    /// The characters that an escape stands for. The backslash was already read.
     private mutating func escape() throws(PatternFault) -> ScalarSet {
         let start = index - 1
         let unknown = PatternFault(
@@ -214,7 +214,7 @@ extension PatternParser {
         }
     }
 
-    /// The text in braces.
+    /// The text in braces; `nil` if no braces follow.
     private mutating func braced() -> String? {
         guard take("{"), let end = scalars[index...].firstIndex(of: "}") else { return nil }
         defer { index = end + 1 }

@@ -1,20 +1,20 @@
-/// The state of checking a form against rules. After an error, the rest of the part is not checked, so a caller that
-/// lists all problems can continue with the next part.
+/// The state of checking a form against rules. After an error, the rest of the part is not checked, so that a caller
+/// that lists all problems can continue with the next part.
 struct RuleCheck: Sendable {
     private let rules: FormRules
     private var fieldCounts: [String: Int] = [:]
     private var fileCounts: [String: Int] = [:]
-    /// How many bytes all files together have had.
+    /// The number of bytes in all files so far.
     private var fileBytes: Int64 = 0
     private var part: Part = .none
 
     private enum Part {
         case none
-        /// Nothing more is checked.
+        /// The rest of the part is not checked.
         case passed
         case field(FieldCheck)
         case file(FileCheck)
-        /// A file without a name, which counts only once it has a byte.
+        /// A file without a name. It counts as sent only when its first byte arrives.
         case unfilled(PartHeader, FormRules.File?, contentOffset: Int64)
     }
 
@@ -24,7 +24,7 @@ struct RuleCheck: Sendable {
 
     mutating func partBegan(_ header: PartHeader, contentOffset: Int64) throws(FormProblem) {
         part = .passed
-        // What is in it would go unchecked.
+        // Files in a nested part would not be checked.
         if header.holdsFiles { throw .nestedFiles(header) }
         if header.isFile {
             let rule = rules.files[header.name]
@@ -64,7 +64,7 @@ struct RuleCheck: Sendable {
         part = .file(check)
     }
 
-    /// More bytes of the part's content are there.
+    /// Checks the next bytes of the part's content.
     ///
     /// - Parameters:
     ///   - bytes: The bytes.
@@ -82,7 +82,7 @@ struct RuleCheck: Sendable {
         case .passed, .unfilled:
             break
         case .field(var check):
-            // What holds an array must be held once, or it is copied when it changes.
+            // The check has an array, which would be copied if the part also kept the check.
             part = .passed
             for byte in bytes { try check.append(byte) }
             part = .field(check)
@@ -106,7 +106,7 @@ struct RuleCheck: Sendable {
         }
     }
 
-    /// The content cannot be seen here, but for the number of its bytes.
+    /// Checks a part whose content is unknown, except for the number of its bytes.
     mutating func contentUnseen(count: Int64?) throws(FormProblem) {
         switch part {
         case .none, .passed, .unfilled: break
@@ -123,12 +123,12 @@ struct RuleCheck: Sendable {
         }
     }
 
-    /// Whether the part is a text whose value must be checked.
+    /// Whether the part is a text field whose value must be checked.
     var needsText: Bool {
         if case .field = part { true } else { false }
     }
 
-    /// What is missing: the fields by name, then the files.
+    /// The problems of missing parts: first the fields by name, then the files.
     func missing(at offset: Int64) -> [FormProblem] {
         let fields = rules.fields.filter { fieldCounts[$0.key, default: 0] < $0.value.atLeast }
         let files = rules.files.filter { fileCounts[$0.key, default: 0] < $0.value.atLeast }
@@ -141,11 +141,11 @@ struct RuleCheck: Sendable {
     }
 }
 
-/// The value of a text field that is held to its rule, byte by byte; none of them is kept.
+/// Checks the value of a text field against its rule, byte by byte. The value is not kept.
 struct FieldCheck: Sendable {
     private let rule: FormRules.Field
     private let header: PartHeader
-    /// The offset of the next byte.
+    /// The offset of the next byte, counted from the start of the body.
     private var offset: Int64
     private var characters = 0
     private var decoder = UTF8Decoder()
@@ -193,15 +193,15 @@ struct FieldCheck: Sendable {
 }
 
 extension FormRules.Field {
-    /// Whether the value must be checked.
+    /// Whether a rule applies to the text of the value.
     var isAboutText: Bool {
         minimumCharacters > 0 || maximumCharacters != nil || pattern != nil || oneOf != nil
     }
 }
 
-/// The allowed values that still match.
+/// The allowed values that still match the bytes so far.
 private struct AllowedValues: Sendable {
-    /// Sorted, so that values with the same beginning are together.
+    /// The values, sorted so that values with the same beginning are next to each other.
     private let values: [[UInt8]]
     private var left: Range<Int>
     private var position = 0
@@ -211,7 +211,7 @@ private struct AllowedValues: Sendable {
         left = values.indices
     }
 
-    /// - Returns: `false` if no value continues this way.
+    /// - Returns: `false` if no allowed value continues with this byte.
     mutating func advance(over byte: UInt8) -> Bool {
         var lower = left.lowerBound
         var upper = left.upperBound
@@ -226,7 +226,7 @@ private struct AllowedValues: Sendable {
     var isComplete: Bool { !left.isEmpty && values[left.lowerBound].count == position }
 }
 
-/// A file that is held to its rule.
+/// Checks a file against its rule.
 struct FileCheck: Sendable {
     private let rule: FormRules.File?
     private let header: PartHeader
@@ -234,7 +234,7 @@ struct FileCheck: Sendable {
     /// The claimed type in lower case, without parameters; `nil` if it is missing or malformed.
     private let claimed: String?
     private var length: Int64 = 0
-    /// The first bytes so far; `nil` if any are accepted, they cannot be seen, or they have been judged.
+    /// The first bytes so far; `nil` if they do not matter, are unknown, or were already judged.
     private var beginning: [UInt8]?
 
     init(_ rule: FormRules.File?, _ header: PartHeader, contentOffset: Int64) {
@@ -251,16 +251,16 @@ struct FileCheck: Sendable {
         return types.contains { $0.contains(claimed) }
     }
 
-    /// The first bytes are not checked.
+    /// Skips the check of the first bytes.
     mutating func passType() {
         beginning = nil
     }
 
     /// - Parameters:
-    ///   - bytes: The content's next bytes, as far as they can be seen.
-    ///   - count: How many there are.
-    ///   - left: How many more all files together may have.
-    ///   - total: How many all files together may have.
+    ///   - bytes: The next known bytes of the content.
+    ///   - count: The number of the next bytes, including unknown ones.
+    ///   - left: The number of bytes that all files together may still have.
+    ///   - total: The maximum number of bytes of all files together.
     mutating func append(
         _ bytes: UnsafeRawBufferPointer, count: Int64, ofAllFiles left: Int64?, _ total: Int64?
     ) throws(FormProblem) {
@@ -287,8 +287,8 @@ struct FileCheck: Sendable {
         if let damage = damage(of: beginning), damage.isProven { try refuse(damage) }
     }
 
-    /// Judges the first bytes as soon as there are enough. It never looks at more, because a problem must not depend on
-    /// how the bytes arrive.
+    /// Judges the first bytes as soon as enough have arrived. Further bytes are not used, so that the result does not
+    /// depend on how the bytes arrive.
     private mutating func gather(_ bytes: Slice<UnsafeRawBufferPointer>) throws(FormProblem) {
         guard var first = beginning else { return }
         beginning = nil
@@ -304,7 +304,7 @@ struct FileCheck: Sendable {
         }
     }
 
-    /// Whether the first bytes contradict the claim or the accepted types.
+    /// Throws if the first bytes contradict the claimed type or the accepted types.
     private func checkType(_ first: [UInt8]) throws(FormProblem) {
         guard let types = rule?.types, let claimed else { return }
         let found = MediaType.forFirstBytes(first)

@@ -7,29 +7,30 @@
 ///
 /// **Why not `Regex`.** Swift's `Regex` backtracks without a limit and cannot be stopped: `(a+)+` keeps a processor
 /// busy for minutes with 25 letters, and the sender chooses the letters. A `TextPattern` tracks all possible positions
-/// in the pattern at once. A character costs at most ``maximumStates`` comparisons, for any pattern and text,
-/// and the text need not be held.
+/// in the pattern at once. Each character costs at most ``maximumStates`` comparisons, for any pattern and text, and
+/// the text need not be kept in memory.
 ///
 /// **Syntax.** Characters; `.` (any but LF, CR, U+2028, U+2029); sets (`[a-z가-힣_]`, `[^<>]`); `\d` (0 to 9), `\w`
 /// (letters and digits of ASCII, and `_`), `\s` (white space of Unicode) and their opposites `\D`, `\W`, `\S`; `\p{L}`
 /// and `\P{L}` with a general category of Unicode of one letter or two; `\t`, `\n`, `\r`, `\u{1F415}`; a backslash
-/// before any other mark; groups `(…)` and `(?:…)`; `|`; `*`, `+`, `?`, `{2}`, `{2,}`, `{2,5}`. A `^` at the beginning
-/// and a `$` at the end change nothing. What needs backtracking (`\1`, `(?=…)`, `(?!…)`) is refused, and so are lazy
-/// and possessive quantifiers, which would not change what matches.
+/// before any other punctuation mark; groups `(…)` and `(?:…)`; `|`; `*`, `+`, `?`, `{2}`, `{2,}`, `{2,5}`. A `^` at
+/// the beginning and a `$` at the end change nothing. Syntax that needs backtracking (`\1`, `(?=…)`, `(?!…)`) is
+/// refused. So are lazy and possessive quantifiers, which would make no difference.
 ///
 /// A character is a Unicode scalar. Nothing is normalised: `é` in one scalar is not `é` in two.
 public struct TextPattern: Sendable {
     /// The pattern as it was written.
     public let source: String
 
-    /// The maximum number of states of a pattern: 1,000. Each of its characters is one, times its repetitions.
+    /// The maximum number of states of a pattern: 1,000. Each character of a pattern is one state, multiplied by its
+    /// repetitions.
     public static let maximumStates = 1000
 
     let program: PatternProgram
 
     /// Compiles a pattern.
     ///
-    /// - Throws: ``FormRulesError`` if it breaks the grammar above, or is larger than ``maximumStates``.
+    /// - Throws: ``FormRulesError`` if the pattern breaks the grammar above, or has more states than ``maximumStates``.
     public init(_ source: String) throws(FormRulesError) {
         self.source = source
         do {
@@ -42,7 +43,7 @@ public struct TextPattern: Sendable {
         }
     }
 
-    /// Whether the whole text matches.
+    /// Whether the whole text matches the pattern.
     public func matches(_ text: String) -> Bool {
         var match = PatternMatch(program)
         for scalar in text.unicodeScalars {
@@ -80,7 +81,7 @@ struct PatternProgram: Sendable {
     enum Instruction: Sendable {
         /// Matches one character of the set and continues with the next instruction.
         case take(ScalarSet)
-        /// Continues at both places.
+        /// Continues at both instructions.
         case split(Int, Int)
         case jump(Int)
         case accept
@@ -126,7 +127,8 @@ struct PatternProgram: Sendable {
         for _ in 0..<least {
             let start = instructions.count
             try append(body)
-            // Nothing, repeated, is nothing; without this its repetitions would cost time and no states.
+            // A repetition of nothing matches nothing. Without this check, its repetitions would cost time but no
+            // states.
             if instructions.count == start { return }
         }
         guard let most else {
@@ -156,16 +158,16 @@ struct PatternProgram: Sendable {
     }
 }
 
-/// How far a text has been matched: all instructions at which the match may be.
+/// The state of matching a text: all instructions that the match may have reached.
 struct PatternMatch: Sendable {
     private var places: [Int] = []
     private var next: [Int] = []
     private var pending: [Int] = []
-    /// For each place, the step in which it was last reached, so that none is reached twice in one.
+    /// For each instruction, the step in which it was last reached, so that it is reached only once in a step.
     private var reached: [Int]
     private var step = 0
 
-    /// Whether the text that was read so far matches.
+    /// Whether the text that was read so far matches as a whole.
     private(set) var isComplete = false
 
     init(_ program: PatternProgram) {
@@ -244,7 +246,7 @@ struct ScalarSet: Sendable {
         return set
     }
 
-    /// The only character, if the set has just one.
+    /// The only character of the set; `nil` if the set has more or none.
     var single: UInt32? {
         guard ranges.count == 1, ranges[0].count == 1, !isNegated else { return nil }
         return ranges[0].lowerBound

@@ -2,9 +2,9 @@ import HTTPTypes
 import PostcardWire
 
 extension CheckSession {
-    /// Fills in a request.
+    /// Fills in the template of a request.
     ///
-    /// - Throws: `CheckInterruption` if it needs something that the server has not sent.
+    /// - Throws: `CheckInterruption` if the request needs a value that the server has not sent.
     func render(_ step: Step) throws -> (address: ServerAddress, request: RenderedRequest) {
         let address = try address(of: step)
         var bytes: [UInt8]?
@@ -45,10 +45,10 @@ extension CheckSession {
         return position
     }
 
-    /// A value as a message shows it, if all that it names is known.
+    /// A value as a message shows it. Names in braces are filled in if they are known.
     func shown(_ value: String) -> String { (try? filled(value)) ?? value }
 
-    /// Fills in the positions that a value names in braces.
+    /// Replaces the names in braces in a value.
     private func filled(_ value: String) throws -> String {
         guard let open = value.firstIndex(of: "{"), let close = value[open...].firstIndex(of: "}") else { return value }
         let name = String(value[value.index(after: open)..<close])
@@ -74,7 +74,7 @@ extension CheckSession {
 }
 
 extension Step.Delivery {
-    /// The position of the pause in the content.
+    /// The position in the content at which the delivery pauses; `nil` if it does not pause.
     fileprivate var pause: Extent? {
         switch self {
         case .whole, .paced, .headOnly: nil
@@ -84,7 +84,7 @@ extension Step.Delivery {
 }
 
 extension ResumptionVersion {
-    /// A field of a step, as requests of this version have it; `nil` if they do not.
+    /// A header field of a step, adapted to the version of the draft; `nil` if the version does not have the field.
     fileprivate func field(
         _ field: (name: String, value: String), of step: Step
     ) -> (name: String, value: String)? {
@@ -93,7 +93,7 @@ extension ResumptionVersion {
         case "Upload-Length" where !has(.length): return nil
         case "Content-Type" where step.method == "PATCH" && !has(.partialUploadType): return nil
         case "Upload-Complete" where !has(.completeField):
-            // The opposite.
+            // In this version, the field has the opposite meaning.
             let digit = field.value.hasPrefix("?1") ? "?0" : field.value.hasPrefix("?0") ? "?1" : nil
             return ("Upload-Incomplete", digit.map { $0 + field.value.dropFirst(2) } ?? field.value)
         default: return field
@@ -104,14 +104,16 @@ extension ResumptionVersion {
 /// The bytes of a request.
 struct RenderedRequest: Sendable {
     let head: [UInt8]
-    /// The content before the pause of its delivery, with the codings of the message.
+    /// The bytes of the content before the pause, with the transfer coding of the message.
     let beginning: [UInt8]
-    /// The content after it.
+    /// The bytes of the content after the pause.
     let rest: [UInt8]
 
+    /// Makes the bytes of a request.
+    ///
     /// - Parameters:
-    ///   - fields: The field lines, without those that frame the content.
-    ///   - content: `nil` for a request without content.
+    ///   - fields: The header fields, without those that say how long the content is.
+    ///   - content: The content; `nil` for a request without content.
     ///   - pause: The number of content bytes before the pause.
     init(
         method: String, target: String, authority: String, fields: [(name: String, value: String)],

@@ -1,19 +1,20 @@
 import HTTPTypes
 import PostcardWire
 
-/// One check's requests: where they go, what they contain, and what was seen.
+/// Makes the requests of one check, and keeps what their responses say.
 final class CheckSession {
     let server: ServerAddress
     let settings: CheckSettings
-    /// How long the server has to receive what was sent before it gets another request.
+    /// How long to wait, after a request that the server may still be receiving, before the next request.
     private(set) var settlingTime = Duration.zero
     let content: UploadContent
     private(set) var knowledge: ServerKnowledge
 
-    /// The upload resource of the last creation; `nil` if the server named none, or one of another origin.
+    /// The upload resource of the last creation; `nil` if the server named none, or if its origin is not that of the
+    /// checked URL.
     private(set) var upload: ServerAddress?
-    /// The upload resource of the last creation if it has another origin than the URL. Nothing is sent there: a server
-    /// must not decide which other servers the checks change.
+    /// The upload resource of the last creation if it has another origin than the checked URL. Nothing is sent to it: a
+    /// server must not decide which other servers the checks change.
     private var foreignUpload: ServerAddress?
     /// The upload resources to delete after the check.
     private var uploads: [ServerAddress] = []
@@ -36,9 +37,9 @@ final class CheckSession {
 
     /// The last offset that the server sent.
     var seenOffset: Int64? { evidence.seenOffset }
-    /// When a wait for a response that begins now ends.
+    /// When to stop waiting for a response, if the wait begins now.
     var deadline: ContinuousClock.Instant { .now + longestWait }
-    /// Uploads are deleted in less time than they are checked in.
+    /// How long to wait for a response. The wait is shorter when uploads are deleted after the check.
     private var longestWait: Duration { isEnding ? min(settings.timeout, .seconds(2)) : settings.timeout }
     private var isEnding = false
     /// How long to wait for a 104.
@@ -46,14 +47,14 @@ final class CheckSession {
 
     // MARK: - Judging
 
-    /// Makes the requests in order, and judges those with expectations.
+    /// Makes the requests in order, and judges the responses of those with expectations.
     func judge(_ steps: [Step]) async throws -> CheckFinding {
         guard steps.contains(where: { $0.delivery.isCut }) else { return try await judgeOnce(steps) }
         return try await repeating { try await $0.judgeOnce(steps) }
     }
 
-    /// Checks again where a violation is found, with more time for the server to receive what it must take into account:
-    /// a busy server may respond to a later request first.
+    /// Runs a check again if it finds a violation, with more time for the server to receive earlier requests: a busy
+    /// server may respond to a later request first.
     func repeating(_ find: (CheckSession) async throws -> CheckFinding) async throws -> CheckFinding {
         var finding = CheckFinding(.unchecked, "")
         for time in settings.settlingTimes {
@@ -99,7 +100,7 @@ final class CheckSession {
 
     /// Makes a request that prepares for others.
     ///
-    /// - Throws: `CheckInterruption` if it has no effect.
+    /// - Throws: `CheckInterruption` if the request does not succeed.
     @discardableResult
     func succeed(_ step: Step) async throws -> Exchange {
         let exchange = try await perform(step)
@@ -110,7 +111,8 @@ final class CheckSession {
         return exchange
     }
 
-    /// The effect of a request, for comparison with another one: its status, and the state of the upload after it.
+    /// The effect of a request as text: its status, and the state of the upload after the request. The texts of two
+    /// requests can be compared.
     func signature(of step: Step) async throws -> String {
         let exchange = try await perform(step)
         guard let status = exchange.final?.status else { return exchange.missing }
@@ -123,18 +125,18 @@ final class CheckSession {
         return "\(status), then \(head.status) (\(fields.joined(separator: "; ")))"
     }
 
-    /// Lets the next requests be for another upload.
+    /// Makes the next requests go to another upload.
     func use(_ other: ServerAddress?) {
         (upload, foreignUpload) = (other, nil)
     }
 
-    /// Lets the next creation be the check's first.
+    /// Forgets the upload, so that the next creation is like the first of the check.
     func forgetUpload() {
         (upload, foreignUpload) = (nil, nil)
         evidence.seenOffset = nil
     }
 
-    /// Why a check that needs the upload resource cannot go on.
+    /// Why a check that needs the upload resource cannot continue.
     var missingUpload: CheckInterruption {
         guard let foreignUpload else { return .unchecked("the server named no upload resource") }
         return .unchecked(
@@ -144,14 +146,14 @@ final class CheckSession {
 
     // MARK: - Requests
 
-    /// Makes a request, and waits for its final response if it has one.
+    /// Makes a request, and waits for its final response if one is expected.
     func perform(_ step: Step) async throws -> Exchange {
         try requireInterimResponses(for: step)
         if step.needsInterim, case .paced = step.delivery, let exchange = knowledge.slowAppend { return exchange }
         let (address, request) = try render(step)
         var exchange = Exchange(method: step.method)
         do throws(ConnectionFailure) {
-            // A server may close an idle connection at any time.
+            // The request is retried, because a server may close an idle connection at any time.
             let isReused = idle?.isOpen == true && idle?.address.isOnServer(of: address) == true
             do {
                 try await deliver(request, of: step, to: address, &exchange)
@@ -165,7 +167,7 @@ final class CheckSession {
         return exchange
     }
 
-    /// - Throws: `CheckInterruption` if the step needs a 104 that the server is known not to send.
+    /// Checks that the server may send the interim responses that a step needs.
     private func requireInterimResponses(for step: Step) throws {
         guard step.needsInterim else { return }
         if step.method == "POST", case .never = knowledge.announcement {
@@ -186,7 +188,7 @@ final class CheckSession {
         case .whole:
             connection.send(request.head + request.beginning + request.rest)
         case .headOnly:
-            // A server that does not refuse the request by its head waits for its content.
+            // If the server does not refuse the request by its head, it waits for the content and does not respond.
             wait = min(wait, .seconds(3))
             connection.send(request.head)
         case .paced:
@@ -208,7 +210,7 @@ final class CheckSession {
             }
             if exchange.final == nil { connection.send(request.rest) }
         }
-        // The time begins once the whole request is sent, after its pauses.
+        // The wait for the response begins when the whole request was sent, including its pauses.
         try await collect(into: &exchange, from: connection, before: ContinuousClock.now + wait) { _ in false }
         if exchange.final == nil { exchange.missing = "no response within \(settings.timeout.formattedSeconds)" }
         if exchange.final?.isKeptAlive == true, step.delivery.isWhole {
@@ -225,7 +227,7 @@ final class CheckSession {
         let count = 16
         let size = max(content.count / count, 1)
         let start = ContinuousClock.now
-        // Servers report at intervals, but only when they receive something.
+        // Servers report progress at intervals, but only when they receive bytes.
         let slow = min(settings.timeout, .seconds(8)) / (count - 1)
         for piece in 0..<count where exchange.final == nil {
             let from = min(piece * size, content.count)
@@ -242,7 +244,7 @@ final class CheckSession {
         exchange.announcementDelay = exchange.announcements.isEmpty ? nil : .now - start
     }
 
-    /// Collects responses until the final one.
+    /// Collects responses up to the final one.
     ///
     /// - Parameter isEnough: Whether the responses so far are enough to stop before the final one.
     private func collect(
@@ -275,7 +277,7 @@ final class CheckSession {
         return connection
     }
 
-    /// Records upload resources, offsets and the delays of interim responses.
+    /// Records the upload resources and offsets in the responses, and the delays of interim responses.
     private func learn(from exchange: Exchange, of step: Step) throws {
         for response in exchange.interim + [exchange.final].compactMap(\.self) {
             if let offset = response.fields.uploadOffset { evidence.seenOffset = offset }
@@ -311,7 +313,8 @@ final class CheckSession {
         exchange.announcementDelay.map { .sent(after: $0) } ?? .never
     }
 
-    /// The upload resource that a final response names. That of a complete upload names its result.
+    /// The upload resource that a final response names; `nil` if the upload is complete, because the `Location` then
+    /// names its result.
     private func location(of exchange: Exchange, _ step: Step) -> String? {
         guard let final = exchange.final, final.isSuccess,
             final.fields.uploadCompleteness(in: settings.version) != true,
@@ -334,14 +337,14 @@ final class CheckSession {
 extension Step {
     private var expectsContinue: Bool { fields.contains { $0.name == "Expect" } }
 
-    /// Whether the response that a pause in the content waits for has arrived: a 100, or a 104 with the upload resource.
+    /// Whether the delivery can continue after its pause: a 100, or a 104 with the upload resource, was received.
     fileprivate func isPauseOver(_ exchange: Exchange) -> Bool {
         if case .quiet = delivery { return false }
         return expectsContinue
             ? exchange.interim.contains { $0.status == 100 } : !exchange.announcements.isEmpty
     }
 
-    /// Whether the server has time to send a 104 with the upload resource, and may.
+    /// Whether a 104 with the upload resource can be expected: the server may send it, and has time to do so.
     fileprivate var isAnnouncementExpected: Bool {
         guard fields.contains(where: { $0 == ("Upload-Draft-Interop-Version", Self.ownVersion) }),
             fields.contains(where: { $0.name == "Upload-Complete" && $0.value.hasPrefix("?") }), !expectsContinue
@@ -367,7 +370,7 @@ extension Step.Delivery {
 }
 
 extension Duration {
-    /// The seconds, for a message.
+    /// The duration as text, in seconds.
     var formattedSeconds: String {
         let seconds = self / .seconds(1)
         return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\((seconds * 1000).rounded() / 1000) s"

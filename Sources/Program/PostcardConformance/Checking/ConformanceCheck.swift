@@ -1,7 +1,7 @@
 package import HTTPTypes
 package import PostcardWire
 
-/// How strongly the draft asks for something (BCP 14).
+/// How strongly the draft requires what a sentence says (BCP 14).
 ///
 /// A sentence without one of these words counts as `should`.
 package enum RequirementLevel: String, Sendable, Hashable, CaseIterable {
@@ -11,35 +11,35 @@ package enum RequirementLevel: String, Sendable, Hashable, CaseIterable {
     case shouldNot = "SHOULD NOT"
     case may = "MAY"
 
-    /// Whether a server that violates the sentence does not conform.
+    /// Whether a server that violates a sentence of this level does not conform.
     package var isAbsolute: Bool { self == .must || self == .mustNot }
 }
 
-/// What a check found.
+/// The outcome of a check.
 package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
     case ok
     case violated
-    /// The sentence is about something that the server does not do.
+    /// The sentence does not apply to this server.
     case notApplicable = "not applicable"
-    /// The server did not do what the check needs before it can see anything.
+    /// The check could not see anything, because the server did not do what the check needs.
     case unchecked = "could not be checked"
 }
 
 /// A numbered check of one sentence of "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload, the editors'
 /// copy of 15 July 2026, interop version 9).
 package struct ConformanceCheck: Sendable {
-    /// Stays the same when checks are added. The hundreds are the topic.
+    /// The number of the check. It stays the same when checks are added. The hundreds stand for the topic.
     package let number: Int
     /// The draft's section, such as 4.2.2, or B for the appendix on versions.
     package let section: String
     package let level: RequirementLevel
-    /// The draft's words, without its references. An ellipsis is where words are left out.
+    /// The draft's words, without its references. An ellipsis shows where words are left out.
     package let sentence: String
-    /// Which content is uploaded.
+    /// Which content the check uploads.
     let content: UploadContent.Kind
     let run: @Sendable (CheckSession) async throws -> CheckFinding
 
-    /// A check that is made of requests, of which those with expectations are judged.
+    /// Makes a check from requests. The responses of requests with expectations are judged.
     init(
         _ number: Int, _ section: String, _ level: RequirementLevel, _ sentence: String,
         content: UploadContent.Kind = .whole, _ steps: Step...
@@ -59,7 +59,8 @@ package struct ConformanceCheck: Sendable {
         self.run = run
     }
 
-    /// A check of requests at the same time, which is repeated if the server may not have received one before another.
+    /// Makes a check with simultaneous requests. It is repeated if the server may have received the requests in another
+    /// order.
     static func concurrent(
         _ number: Int, _ section: String, _ level: RequirementLevel, _ sentence: String,
         run: @escaping @Sendable (CheckSession) async throws -> CheckFinding
@@ -67,7 +68,8 @@ package struct ConformanceCheck: Sendable {
         ConformanceCheck(number, section, level, sentence) { session in try await session.repeating(run) }
     }
 
-    /// Checks that an invalid value of a field is ignored: everything is as it is without the field.
+    /// Makes a check that a server ignores an invalid value of a field: the request must have the same effect as
+    /// without the field.
     ///
     /// - Parameters:
     ///   - setUp: The requests before the request with the field.
@@ -92,7 +94,7 @@ package struct ConformanceCheck: Sendable {
     }
 }
 
-/// What a check found, and what it saw.
+/// The outcome of a check, and what the check has seen.
 struct CheckFinding: Sendable {
     let outcome: CheckOutcome
     let seen: String
@@ -103,23 +105,25 @@ struct CheckFinding: Sendable {
     }
 }
 
-/// Why a check ends before it has found anything.
+/// The reason why a check ends without a finding.
 enum CheckInterruption: Error {
     case notApplicable(String)
     case unchecked(String)
 }
 
 extension ConformanceCheck {
-    /// The versions of the draft that ask for what the sentence says. In others the check is not applicable.
+    /// The versions of the draft that have the requirement of this check. For other versions the check is not
+    /// applicable.
     package var versions: ClosedRange<ResumptionVersion> {
         let last: ResumptionVersion = Self.isAboutNumbers(number) ? .latestNumbered : .newest
         return (Self.first.first { $0.numbers.contains(number) }?.version ?? .interop3)...last
     }
 
-    /// The sentences on the number in requests and interim responses, which has no place in the standard.
+    /// Whether a check is about the interop version in requests and interim responses, which the final standard will
+    /// not have.
     private static func isAboutNumbers(_ number: Int) -> Bool { (811...822).contains(number) }
 
-    /// The version since which the draft asks for something, of checks that do not apply to all.
+    /// The first version of the draft that has a requirement, for checks that do not apply to all versions.
     private static let first: [(numbers: ClosedRange<Int>, version: ResumptionVersion)] = [
         (106...106, .interop7), (211...219, .interop8), (231...240, .interop8), (251...257, .interop8),
         (261...268, .interop7), (301...304, .interop6), (313...316, .interop8), (321...326, .interop6),
@@ -133,18 +137,19 @@ extension ConformanceCheck {
     ]
 }
 
-/// How the checks make their requests.
+/// The settings for the requests of the checks.
 package struct CheckSettings: Sendable {
-    /// Fields of every request, such as `Authorization`.
+    /// Additional header fields of every request, such as `Authorization`.
     package var headerFields = HTTPFields()
-    /// The version of the draft that the requests follow and name. A server is judged by what that version asks for.
+    /// The version of the draft that the requests follow and name. A server is judged by the requirements of that
+    /// version.
     package var version = ResumptionVersion.latestNumbered
     /// The longest wait for a response. Defaults to 10 seconds.
     package var timeout = Duration.seconds(10)
-    /// The shortest wait for an interim response that must not be sent. Defaults to a second.
+    /// How long to wait, at least, before concluding that the server sends no interim response. Defaults to a second.
     package var quietTime = Duration.seconds(1)
-    /// How long the server has to receive what was sent before it gets another request, and how long when a check that
-    /// found a violation is repeated. Defaults to 0.15, 1 and 3 seconds.
+    /// How long to wait for the server to receive a request before the next one is sent. The first time is used at
+    /// first; the others are used when a check that found a violation is repeated. Defaults to 0.15, 1 and 3 seconds.
     package var settlingTimes: [Duration] = [.milliseconds(150), .seconds(1), .seconds(3)]
 
     package init() {}

@@ -4,7 +4,7 @@ import PostcardWire
 /// A request and the responses to it.
 struct Exchange: Sendable {
     let method: String
-    /// The responses before the final one, in order.
+    /// The interim responses, in order.
     var interim: [RawResponse] = []
     /// The final response; `nil` if there was none.
     var final: RawResponse?
@@ -15,10 +15,10 @@ struct Exchange: Sendable {
     /// The number of content bytes that were sent.
     var sentBytes = 0
 
-    /// The interim responses 104.
+    /// The interim responses with status 104.
     var announcements: [RawResponse] { interim.filter { $0.status == 104 } }
 
-    /// What the responses say, in one line.
+    /// A line of text that describes all responses.
     var summary: String {
         var words = "\(method): "
         for response in interim { words += "\(Self.describe(response)), then " }
@@ -36,13 +36,13 @@ struct Exchange: Sendable {
     }
 }
 
-/// What the checks know of the server, and of the requests before the request that is judged.
+/// What is known about the server and the earlier requests when a response is judged.
 struct Evidence: Sendable {
     /// The number of bytes in the content of the check.
     var contentBytes: Int
-    /// The media type of the response to the content in one request, and its status.
+    /// The status and the media type of the response when the content was uploaded in one request.
     var conventional: (status: Int, contentType: String?)?
-    /// The limits that the server announced for the URL and for uploads.
+    /// The limits that the server has announced, for the URL and for uploads.
     var limits: KnownLimits
     /// The last offset that the server sent in this check.
     var seenOffset: Int64?
@@ -56,7 +56,7 @@ struct Evidence: Sendable {
     }
 }
 
-/// The limits of a server, in the order in which a client learns them.
+/// The limits that a server has announced, in the order in which a client gets them.
 struct KnownLimits: Sendable {
     var ofOptions: UploadLimits?
     var ofCreation: UploadLimits?
@@ -70,16 +70,17 @@ struct KnownLimits: Sendable {
     var minimumBytes: Int64? { all.compactMap(\.minimumBytes).max() }
 }
 
-/// What a run knows of the server, from the requests before its checks and from earlier checks.
+/// What a run has learned about the server, from the requests before the checks and from earlier checks.
 struct ServerKnowledge {
     var limits = KnownLimits()
-    /// The responses to contents in one conventional request.
+    /// The responses when contents were uploaded in one ordinary request.
     var conventional: [UploadContent.Kind: (status: Int, contentType: String?)] = [:]
-    /// Whether the server sends 104 to those who create an upload, and after how much time.
+    /// Whether the server sends a 104 when an upload is created, and after what time.
     var announcement = Announcement.unknown
-    /// Whether the server sends 104 while an append is in progress.
+    /// Whether the server sends a 104 while it receives an append.
     var progress = Announcement.unknown
-    /// The last append that was sent slowly, which takes too long to be repeated for each sentence on its responses.
+    /// The last append that was sent slowly. It is reused, because repeating it for each sentence about its responses
+    /// would take too long.
     var slowAppend: Exchange?
 
     enum Announcement {
@@ -88,9 +89,9 @@ struct ServerKnowledge {
         case sent(after: Duration)
     }
 
-    /// How long to wait for a 104 that must not be sent: longer than one that may be sent takes.
+    /// How long to wait before concluding that the server sends no 104: longer than its other 104 responses take.
     ///
-    /// - Parameter shortest: The time to wait in any case.
+    /// - Parameter shortest: The minimum time to wait.
     func quietTime(atLeast shortest: Duration) -> Duration {
         guard case .sent(let delay) = announcement else { return shortest }
         return max(delay * 2, shortest)

@@ -2,11 +2,11 @@ import HTTPTypes
 import PostcardFoundation
 import PostcardWire
 
-/// What a check expects of a request's responses.
+/// What a check expects of the responses to a request.
 struct Expectation: Sendable {
     enum Judgement: Sendable {
         case met
-        /// What was expected.
+        /// The expectation was not met. The text says what was expected.
         case failed(String)
         case notApplicable(String)
         case unchecked(String)
@@ -18,7 +18,7 @@ struct Expectation: Sendable {
         self.judge = judge
     }
 
-    /// An expectation of the final response.
+    /// Makes an expectation of the final response.
     private static func final(
         _ expected: String, _ isMet: @escaping @Sendable (RawResponse, Evidence) -> Bool
     ) -> Expectation {
@@ -42,12 +42,13 @@ struct Expectation: Sendable {
         ![301, 302, 303].contains(response.status)
     }
 
-    /// The sentence is about requests that the server processes, and nothing can be seen where it refuses one.
+    /// The sentence is about requests that the server processes. If the server refuses the request, nothing can be
+    /// checked.
     static let processed = Expectation { exchange, _ in
         exchange.final?.isSuccess == true ? .met : .unchecked(exchange.summary)
     }
 
-    /// The check is not applicable unless the response has a status.
+    /// Makes the check not applicable if the final response does not have a given status.
     static func when(_ status: Int) -> Expectation {
         when("the response is not \(status)") { $0.status == status }
     }
@@ -62,7 +63,7 @@ struct Expectation: Sendable {
         }
     }
 
-    /// The status that the content has in one request that is not resumable.
+    /// Expects the status of the response when the content was uploaded in one ordinary request.
     static let conventionalStatus = Expectation { exchange, evidence in
         guard let conventional = evidence.conventional else {
             return .notApplicable("the server did not respond to the upload in one conventional request")
@@ -106,7 +107,7 @@ struct Expectation: Sendable {
         }
     }
 
-    /// An offset within the length, or a resource that is not there any more.
+    /// Expects an offset that is not larger than the length, or that the resource no longer exists.
     static func offsetAtMost(_ extent: Extent) -> Expectation {
         Expectation { exchange, evidence in
             guard let response = exchange.final, let position = evidence.position(extent) else {
@@ -134,7 +135,8 @@ struct Expectation: Sendable {
         }
     }
 
-    /// A field that HEAD and GET need not have since revision 13: only a wrong one is a violation.
+    /// Makes an expectation of a field that HEAD and GET need not have since revision 13: only a wrong value is a
+    /// violation.
     private static func stated(
         _ name: HTTPField.Name, _ expected: String, _ isMet: @escaping @Sendable (RawResponse, Evidence) -> Bool
     ) -> Expectation {
@@ -155,20 +157,20 @@ struct Expectation: Sendable {
 
     // MARK: - Limits
 
-    /// Limits that a client can read.
+    /// Expects limits that a client can read.
     static let readableLimits = final("an Upload-Limit that is a dictionary of integers") { response, evidence in
         response.fields.uploadLimits(in: evidence.version) != nil
     }
 
     static let whenLimited = when("the response has no Upload-Limit") { $0.fields.contains(.uploadLimit) }
 
-    /// The limits, if other responses of the server have some.
+    /// Expects limits, if other responses of the server have limits.
     static let knownLimits = Expectation { exchange, evidence in
         guard !evidence.limits.areEmpty else { return .notApplicable("the server announces no limits") }
         return exchange.final?.fields.uploadLimits(in: evidence.version) != nil ? .met : .failed("Upload-Limit")
     }
 
-    /// The limits do not become narrower than those of the check's first response.
+    /// Expects that the limits are not narrower than those of the check's first response.
     static func keepsLimits(
         _ name: String, _ isKept: @escaping @Sendable (_ before: UploadLimits, _ now: UploadLimits) -> Bool?
     ) -> Expectation {
@@ -190,7 +192,7 @@ private struct Problem {
     let expectedOffset: Int64?
     let providedOffset: Int64?
 
-    /// - Returns: `nil` if the response is not a problem.
+    /// Reads the problem of a response. The result is `nil` if the response has no problem.
     init?(_ response: RawResponse?) {
         guard let response, let type = response.fields[.contentType]?.prefix(while: { $0 != ";" && $0 != " " }),
             type.lowercased() == "application/problem+json",
@@ -205,7 +207,7 @@ private struct Problem {
 extension Expectation {
     private static func uri(_ name: String) -> String { "https://iana.org/assignments/http-problem-types#\(name)" }
 
-    /// The check is not applicable unless the response is a problem of a type.
+    /// Makes the check not applicable if the final response is not a problem of a given type.
     static func whenProblem(_ name: String) -> Expectation {
         Expectation { exchange, _ in
             guard Problem(exchange.final)?.type == uri(name) else {

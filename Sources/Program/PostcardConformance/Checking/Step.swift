@@ -1,10 +1,10 @@
-/// A request of a check: a template, which a session fills in with addresses, offsets and bytes.
+/// A template for a request of a check. A session fills in addresses, offsets and bytes.
 ///
 /// A field's value may name positions and digests in braces, such as `{half}` or `{digest}`.
 struct Step: Sendable {
-    /// What a request is for.
+    /// The resource that a request is sent to.
     enum Target: Sendable {
-        /// The URL that is checked, where representations are uploaded.
+        /// The URL that is checked, to which representations are uploaded.
         case form
         /// The upload resource that the last creation named.
         case upload
@@ -14,40 +14,43 @@ struct Step: Sendable {
         case unknownUpload
     }
 
-    /// How the content is sent.
+    /// How the content of a request is sent.
     enum Delivery: Sendable {
         case whole
-        /// Up to a position, then the rest once the server has sent a 104, or has not for a while.
+        /// The content is sent up to a position. The rest is sent when the server has sent a 104, or has not sent one
+        /// for a while.
         case paused(at: Extent)
-        /// Up to a position, then nothing for long enough to notice a 104 that must not be sent.
+        /// The content is sent up to a position. Then the client waits long enough to notice a 104 that must not be
+        /// sent.
         case quiet(at: Extent)
-        /// Up to a position, after which the connection is closed.
+        /// The content is sent up to a position, and then the connection is closed.
         case cut(at: Extent)
-        /// In pieces, with pauses between them until the server reports its progress.
+        /// The content is sent in pieces, with pauses until the server reports its progress.
         case paced
-        /// Not at all: the head alone, with the announced length.
+        /// Only the head is sent, with the announced length of the content.
         case headOnly
     }
 
     let method: String
     let target: Target
     var fields: [(name: String, value: String)]
-    /// The part of the content that is sent.
+    /// The start and the end of the part of the content that is sent.
     var content: (start: Extent, end: Extent)?
     var isChunked = false
     var delivery = Delivery.whole
-    /// Whether the check is not applicable if the server does not name the upload resource in a 104.
+    /// Whether the check needs a 104 that names the upload resource. If the server does not send one, the check is not
+    /// applicable.
     var needsInterim = false
-    /// Whether the response is of no interest. Otherwise a step without expectations must succeed before those after it.
+    /// Whether the response is ignored. If not, a step without expectations must succeed before the next steps.
     var isIgnored = false
-    /// Whether the request is repeated for a moment until the expectations are met.
+    /// Whether the request is repeated for a short time until the expectations are met.
     var isRepeated = false
-    /// Whether the request goes without the caller's own header fields.
+    /// Whether the request is sent without the caller's own header fields.
     var isAnonymous = false
-    /// What is expected of the responses; empty for a request that only prepares for later ones.
+    /// The expectations of the responses; empty for a request that only prepares for later ones.
     var expectations: [Expectation] = []
 
-    /// The version of the run, as in a field's value.
+    /// A placeholder in the value of a field. It stands for the version of the draft that the run uses.
     static let ownVersion = "{version}"
 
     private init(
@@ -85,11 +88,11 @@ struct Step: Sendable {
 
     /// Retrieves the offset (§4.3).
     static let head = Step("HEAD", .upload)
-    /// Retrieves the offset by the other method (§4.3).
+    /// Retrieves the offset with GET instead of HEAD (§4.3).
     static let get = Step("GET", .upload)
     /// Cancels the upload (§4.5).
     static let delete = Step("DELETE", .upload)
-    /// Asks for support and limits (§4.1.4).
+    /// Asks whether the server supports resumable uploads, and for its limits (§4.1.4).
     static let options = Step("OPTIONS", .form)
     static let optionsOfServer = Step("OPTIONS", .server)
     /// Retrieves the offset of an upload that does not exist.
@@ -97,14 +100,14 @@ struct Step: Sendable {
 
     // MARK: - Changes
 
-    /// Sets a field.
+    /// Sets a header field.
     func with(_ name: String, _ value: String) -> Step {
         var step = without(name)
         step.fields.append((name, value))
         return step
     }
 
-    /// Adds another line of a field.
+    /// Adds another line of a header field.
     func adding(_ name: String, _ value: String) -> Step {
         var step = self
         step.fields.append((name, value))
@@ -117,7 +120,7 @@ struct Step: Sendable {
         return step
     }
 
-    /// The same request, its offset as another position in the content.
+    /// The same request with another position in the content as its `Upload-Offset`.
     func at(_ offset: Extent) -> Step { with("Upload-Offset", "{\(offset.rawValue)}") }
 
     var chunked: Step { changed { $0.isChunked = true } }
@@ -126,10 +129,10 @@ struct Step: Sendable {
     var ignored: Step { changed { $0.isIgnored = true } }
     var repeated: Step { changed { $0.isRepeated = true } }
     var anonymous: Step { changed { $0.isAnonymous = true } }
-    /// The request, for checks that need the 104 with the address of the upload resource.
+    /// The same request, for checks that need the 104 with the address of the upload resource.
     var announced: Step { changed { $0.needsInterim = true } }
 
-    /// Expects something of the responses.
+    /// Adds expectations of the responses.
     func expecting(_ expectations: Expectation...) -> Step { changed { $0.expectations = expectations } }
 
     func paused(at position: Extent = .half) -> Step { changed { $0.delivery = .paused(at: position) } }

@@ -1,21 +1,21 @@
 import PostcardForm
 import PostcardFoundation
 
-/// What the checks upload.
+/// The source of the content that the checks upload.
 package enum ContentSource: Sendable, Hashable {
     /// A multipart form with a text field and a text file.
     case form
     /// Bytes of the type `application/octet-stream`.
     case octets
-    /// The caller's own.
+    /// A content that the caller has given.
     case given(contentType: String, bytes: [UInt8])
 
-    /// The size of a form or of octets, in bytes, if the server has no limits that ask for another.
+    /// The size in bytes of a form or of octets, unless the server's limits require another size.
     static let ordinaryBytes = 4096
-    /// Their size where a server reports progress only after many bytes.
+    /// The size in bytes of the large content, for servers that report progress only after many bytes.
     static let largeBytes = 1 << 20
 
-    /// The whole content, of about this size unless it is the caller's own.
+    /// Makes the whole content. Its size is about the given one, except for a content of the caller.
     func content(ofAbout size: Int) async throws -> UploadContent {
         switch self {
         case .form:
@@ -34,7 +34,7 @@ package enum ContentSource: Sendable, Hashable {
         }
     }
 
-    /// No two lines are equal, so that a byte at the wrong place is a different text.
+    /// Makes lines of text. No two lines are equal, so that bytes at a wrong place can be noticed.
     private static func lines(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count + 40)
@@ -47,20 +47,20 @@ package enum ContentSource: Sendable, Hashable {
     }
 }
 
-/// A representation (RFC 9110 §3.2), of which requests upload parts.
+/// The representation (RFC 9110 §3.2) that a check uploads, in one or several requests.
 struct UploadContent: Sendable {
     let contentType: String
     var bytes: [UInt8]
 
-    /// Which content a check uploads.
+    /// The kind of content that a check uploads.
     enum Kind: Sendable, Hashable {
         /// A content that the server processes.
         case whole
-        /// A content that the server refuses when it processes it: a form without its last bytes.
+        /// A content that the server refuses after receiving it: a form without its last bytes.
         case broken
-        /// A content that the server can refuse early: a form whose first part has no valid header.
+        /// A content that the server can refuse early: a form whose first part has an invalid header.
         case malformed
-        /// A content that takes a server some time to receive. The upload is never completed.
+        /// A content that takes a server some time to receive. Its upload is never completed.
         case large
     }
 
@@ -69,14 +69,14 @@ struct UploadContent: Sendable {
         UploadContent(contentType: contentType, bytes: bytes.dropLast(12))
     }
 
-    /// The content with another byte in place of its first colon, which is that of a header.
+    /// The content with its first colon replaced, which belongs to a header.
     var malformed: UploadContent {
         var content = self
         if let colon = bytes.firstIndex(of: UInt8(ascii: ":")) { content.bytes[colon] = UInt8(ascii: " ") }
         return content
     }
 
-    /// The bytes of a piece. What is beyond the end is filled up.
+    /// The bytes between two positions. Bytes after the end of the content are filled in.
     func bytes(from start: Int, to end: Int) -> [UInt8] {
         guard start < end else { return [] }
         let known = start < bytes.count ? Array(bytes[start..<min(end, bytes.count)]) : []
@@ -86,25 +86,25 @@ struct UploadContent: Sendable {
 
 /// A position in the content.
 enum Extent: String, Sendable {
-    /// Before its first byte.
+    /// The offset of the first byte.
     case none
     case quarter, half
-    /// The offset one byte after the half.
+    /// The offset one byte after ``half``.
     case afterHalf
-    /// Three quarters.
+    /// Three quarters of the content.
     case most
-    /// After its last byte.
+    /// The offset after the last byte.
     case all
-    /// The offset one byte after the end.
+    /// The offset one byte after ``all``.
     case beyond
-    /// Far after its end.
+    /// An offset far after the end.
     case far
     /// The last `Upload-Offset` that the server sent.
     case seen
 
-    /// The number of bytes before the position.
+    /// The offset in bytes of the position.
     ///
-    /// - Returns: `nil` if the server has sent no offset.
+    /// - Returns: `nil` for ``seen`` if the server has sent no offset.
     func position(in count: Int, seen: Int64?) -> Int? {
         switch self {
         case .none: 0

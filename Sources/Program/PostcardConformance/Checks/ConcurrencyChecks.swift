@@ -9,7 +9,7 @@ extension ConformanceSuite {
         "the server MUST NOT send outdated information in responses when retrieving the offset"
     private static let termination = "by terminating the previous request before processing the new request"
 
-    /// Requests at the same time (§4.6): 751 and on.
+    /// The checks of simultaneous requests (§4.6): 751 and higher.
     static let concurrencyChecks: [ConformanceCheck] = [
         ConformanceCheck(
             751, "4.6", .must, accepted, .create(.half), .head, .append(.seen, .most).expecting(.success)),
@@ -36,7 +36,7 @@ extension ConformanceSuite {
             try await session.succeed(.create(.half))
             let append = try await session.begin(.append(.half, .all).paused(at: .most))
             let first = try await session.offset()
-            // The client has given up on these bytes, and the network delivers them late.
+            // The client no longer waits for this request, and the network delivers its last bytes late.
             append.finish()
             try await Task.sleep(for: .milliseconds(100))
             let second = try await session.offset()
@@ -69,7 +69,7 @@ extension ConformanceSuite {
             try await session.succeed(.create(.half))
             let appends = [
                 try await session.begin(.append(.half, .most).paused(at: .most)),
-                // A busy server may begin with this one, and end it for the other.
+                // A busy server may process this request first, and end it for the other request.
                 try await session.begin(.append(.half, .most).paused(at: .most), mayEnd: true),
             ]
             var seen: [String] = []
@@ -116,7 +116,7 @@ extension ConformanceSuite {
     }
 }
 
-/// A request whose content has begun and not ended.
+/// A request whose content is not sent to its end yet.
 struct OpenRequest: Sendable {
     let connection: ConformanceConnection
     let rest: [UInt8]
@@ -124,9 +124,9 @@ struct OpenRequest: Sendable {
     /// Sends the rest of the content.
     func finish() { connection.send(rest) }
 
-    /// Waits until the server has ended the request: by a final response, or by closing the connection.
+    /// Waits until the server has ended the request, with a final response or by closing the connection.
     ///
-    /// - Returns: What it did; `nil` if nothing by the deadline.
+    /// - Returns: What the server did; `nil` if it did nothing before the deadline.
     func ending(before deadline: ContinuousClock.Instant) async -> String? {
         do {
             while let response = try await connection.next(before: deadline) {
@@ -140,10 +140,10 @@ struct OpenRequest: Sendable {
 }
 
 extension CheckSession {
-    /// Begins a request on a connection of its own, and gives the server a moment to receive its beginning.
+    /// Begins a request on a new connection, and gives the server a moment to receive the beginning of the request.
     ///
     /// - Parameters:
-    ///   - step: A request with a pause in its content.
+    ///   - step: The request, with a pause in its content.
     ///   - mayEnd: Whether the server may have closed the connection by then, because another request ended this one.
     func begin(_ step: Step, mayEnd: Bool = false) async throws -> OpenRequest {
         let (address, request) = try render(step)
@@ -162,7 +162,7 @@ extension CheckSession {
         return OpenRequest(connection: connection, rest: request.rest)
     }
 
-    /// The offset that HEAD returns.
+    /// The offset that the server returns for HEAD.
     func offset() async throws -> Int64 {
         let exchange = try await perform(.head)
         guard let final = exchange.final, final.isSuccess, let offset = final.fields.uploadOffset else {

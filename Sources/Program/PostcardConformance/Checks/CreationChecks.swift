@@ -2,7 +2,7 @@ import HTTPTypes
 import PostcardWire
 
 extension ConformanceSuite {
-    /// The creation of uploads (§4.2): 401 and on.
+    /// The checks of the creation of uploads (§4.2): 401 and higher.
     static let creationChecks: [ConformanceCheck] =
         locationChecks + processingChecks + interruptedCreationChecks + originChecks
 
@@ -155,7 +155,8 @@ extension ConformanceSuite {
 }
 
 extension Expectation {
-    /// The responses that have a Location have the same one. That of a complete upload may name its result.
+    /// Expects that all responses with a `Location` have the same one. The response of a complete upload may name its
+    /// result instead.
     fileprivate static let sameLocations = Expectation { exchange, evidence in
         var locations = exchange.announcements.compactMap { $0.fields[.location] }
         if let final = exchange.final, final.fields.uploadCompleteness(in: evidence.version) != true {

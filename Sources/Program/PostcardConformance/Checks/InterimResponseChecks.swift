@@ -2,7 +2,7 @@ import HTTPTypes
 import PostcardWire
 
 extension ConformanceSuite {
-    /// The status code 104 (§5, §4.2, §4.4) and the version in it (appendix B): 801 and on.
+    /// The checks of the status code 104 (§5, §4.2, §4.4) and of the version in it (appendix B): 801 and higher.
     static let interimResponseChecks: [ConformanceCheck] = announcementChecks + versionChecks + progressChecks
 
     private static let announcementChecks: [ConformanceCheck] = [
@@ -109,7 +109,7 @@ extension Expectation {
 
     static let announcement = Expectation { exchange, evidence in
         guard exchange.announcements.isEmpty else { return .met }
-        // A server of a draft must not send one.
+        // A server for a version of the draft must not send it.
         return evidence.version == .newest
             ? .notApplicable("the server sent no 104 to a request without a version") : .failed(isAnnounced)
     }
@@ -150,7 +150,8 @@ extension Expectation {
         return limits != nil ? .met : .failed("an Upload-Limit in the 104")
     }
 
-    /// A server that sends no 104 may also omit 100, after which the client sends its content anyway.
+    /// Expects a 100 if the server sends a 104. A server that sends no 104 may omit the 100 too, and the client then
+    /// sends its content anyway.
     fileprivate static let continuation = Expectation { exchange, _ in
         guard !exchange.announcements.isEmpty else { return .notApplicable("the server sent no 104") }
         if exchange.interim.contains(where: { $0.status == 100 }) { return .met }

@@ -3,7 +3,8 @@ import PostcardWire
 extension ConformanceSuite {
     private static let membersSentence = "A response using this problem type SHOULD populate both members"
 
-    /// The media type, problem types, content codings and transfer codings, and incremental delivery (§6 to §9, §11): 901 and on.
+    /// The checks of the media type, problem types, content and transfer codings, and incremental delivery (§6 to §9,
+    /// §11): 901 and higher.
     static let problemChecks: [ConformanceCheck] = [
         ConformanceCheck(
             901, "6", .should, "There is no minimum block size and the block might be empty.",

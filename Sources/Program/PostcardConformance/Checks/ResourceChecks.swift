@@ -1,7 +1,7 @@
 import HTTPTypes
 
 extension ConformanceSuite {
-    /// Upload resources as such (§4): 101 and on.
+    /// The checks of upload resources (§4): 101 and higher.
     static let resourceChecks: [ConformanceCheck] = [
         ConformanceCheck(
             101, "4", .may,
@@ -42,9 +42,9 @@ extension ConformanceSuite {
 }
 
 extension CheckSession {
-    /// Creates two uploads.
+    /// Creates two uploads, and compares their upload resources.
     ///
-    /// - Parameter between: What happens to the first before the second is created.
+    /// - Parameter between: Called with the first upload before the second is created.
     fileprivate func compareTwoUploads(_ between: (CheckSession) async throws -> Void) async throws -> CheckFinding {
         try await succeed(.create(.none))
         guard let first = upload else { throw missingUpload }
@@ -62,7 +62,7 @@ extension ConformanceSuite {
         "The server SHOULD NOT generate a response with the 301 (Moved Permanently), 302 (Found), or 303 (See Other) status "
         + "codes because clients might follow the redirect without preserving the DELETE method."
 
-    /// Cancellation (§4.5): 721 and on.
+    /// The checks of cancellation (§4.5): 721 and higher.
     static let cancellationChecks: [ConformanceCheck] = [
         ConformanceCheck(721, "4.5.2", .should, deactivation, .create(.half), .delete.expecting(.success)),
         ConformanceCheck(722, "4.5.2", .should, deactivation, .create(.none), .delete.expecting(.success)),
@@ -120,7 +120,7 @@ extension ConformanceSuite {
     private static let authorization =
         "the server SHOULD ensure that only authorized clients can access the upload resource"
 
-    /// Security considerations (§13): 1101 and on.
+    /// The checks of security considerations (§13): 1101 and higher.
     static let accessChecks: [ConformanceCheck] = [
         ConformanceCheck(1101, "13", .should, guessing) { session in
             var targets: [String] = []
@@ -130,7 +130,7 @@ extension ConformanceSuite {
                 targets.append(upload.target)
             }
             let difference = zip(targets[0], targets[1]).count { $0 != $1 }
-            // Of 16 random hexadecimal digits, 15 differ on average.
+            // If 16 hexadecimal digits are random, 15 of them are different on average.
             return CheckFinding(
                 difference >= 10 ? .ok : .violated,
                 "\(targets[0]) and \(targets[1]) differ in \(difference) characters")

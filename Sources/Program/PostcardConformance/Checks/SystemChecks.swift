@@ -1,14 +1,15 @@
 import HTTPTypes
 package import PostcardWire
 
-/// A system whose uploads of files are resumed by itself, with what it was seen to send.
+/// An operating system that resumes uploads of files by itself. Its checks make the requests that the system was seen
+/// to send.
 package enum UploadingSystem: String, Sendable, CaseIterable {
     case ios17
     case ios18 = "ios18.0"
     case ios18p1 = "ios18.1"
     case ios26 = "ios26.2"
 
-    /// The version of the draft in its requests.
+    /// The version of the draft in the system's requests.
     package var version: ResumptionVersion {
         switch self {
         case .ios17: .interop3
@@ -18,16 +19,17 @@ package enum UploadingSystem: String, Sendable, CaseIterable {
         }
     }
 
-    /// The name for people.
+    /// The name of the system for people.
     package var name: String { "iOS " + rawValue.dropFirst(3) }
 
-    /// The request that uploads a file: it is sent whole, and resumed if a 104 has named an upload resource.
+    /// The request with which the system uploads a file. The whole file is sent, and resumed if a 104 has named an
+    /// upload resource.
     private var upload: Step {
         let step = Step.create(.all, isComplete: true)
         return self == .ios26 ? step.with("Upload-Length", "{all}") : step
     }
 
-    /// What a server must send for the system to resume, in the order in which it is needed.
+    /// The checks of what the system needs from a server to resume uploads, in the order in which the system needs it.
     package var checks: [ConformanceCheck] {
         let cut = upload.cut(at: .half).announced
         let rest = Step.append(.seen, .all, isComplete: true)

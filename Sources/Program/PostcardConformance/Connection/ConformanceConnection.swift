@@ -4,9 +4,9 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A connection on which any bytes can be written, and on which interim responses are seen.
+/// A connection that can send any bytes, and that returns interim responses.
 ///
-/// HTTP libraries write only well-formed requests, and pass over responses such as 104.
+/// HTTP libraries write only well-formed requests, and ignore responses such as 104.
 final class ConformanceConnection: Sendable {
     let address: ServerAddress
     private let channel: any Channel
@@ -24,6 +24,8 @@ final class ConformanceConnection: Sendable {
         return try NIOSSLContext(configuration: configuration)
     }
 
+    /// Opens a connection.
+    ///
     /// - Throws: `ConnectionFailure` if no connection is open within the timeout.
     static func open(
         to address: ServerAddress, timeout: Duration
@@ -48,7 +50,7 @@ final class ConformanceConnection: Sendable {
         }
     }
 
-    /// What of an error is of interest to a person.
+    /// The part of an error that is of interest to a person.
     private static func reason(_ error: any Error) -> String {
         if let error = error as? NIOConnectionError {
             if let attempt = error.connectionErrors.first { return reason(attempt.error) }
@@ -69,12 +71,12 @@ final class ConformanceConnection: Sendable {
     /// Whether the server has not closed the connection.
     var isOpen: Bool { inbox.isOpen }
 
-    /// Says which method the next response answers.
+    /// Sets the method of the request that the next response belongs to.
     func beginRequest(_ method: String) {
         inbox.beginRequest(isHead: method == "HEAD")
     }
 
-    /// Writes bytes, without waiting until the server reads them: it may respond first.
+    /// Writes bytes. Does not wait until the server reads them, because the server may respond first.
     func send(_ bytes: some Sequence<UInt8>) {
         channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
     }
@@ -89,7 +91,7 @@ final class ConformanceConnection: Sendable {
 
     /// Waits until the server has closed the connection.
     ///
-    /// - Returns: `false` if it has not by the deadline.
+    /// - Returns: `false` if the server has not closed it before the deadline.
     func waitForEnd(before deadline: ContinuousClock.Instant) async -> Bool {
         await inbox.waitForEnd(before: deadline, on: channel.eventLoop)
     }
@@ -125,21 +127,21 @@ private final class InboxHandler: ChannelInboundHandler, Sendable {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A reset is another way to close a connection, and what failed before TLS was set up is not.
+        // A reset is another way to close a connection. A failure before TLS was set up is not.
         inbox.end(error is IOError ? .closed : ConnectionFailure("the connection failed: \(error)"))
         context.close(promise: nil)
     }
 }
 
-/// The responses of a connection, from its event loop to the task that waits for them.
+/// Passes the responses of a connection from its event loop to the task that waits for them.
 final class ResponseInbox: Sendable {
     private struct State {
         var reader = ResponseReader()
         var responses: [RawResponse] = []
-        /// Why there are no more; `nil` while the connection is open.
+        /// Why there are no more responses; `nil` while the connection is open.
         var failure: ConnectionFailure?
         var count = 0
-        /// About how much memory the unread responses take, in bytes.
+        /// The approximate memory of the unread responses, in bytes.
         var bytes = 0
         var waiter: (number: Int, continuation: CheckedContinuation<Void, Never>)?
         var waits = 0
@@ -147,9 +149,10 @@ final class ResponseInbox: Sendable {
 
     private let state = Mutex(State())
 
-    /// The maximum number of responses on a connection. A hostile server sends interim responses for ever.
+    /// The maximum number of responses on a connection. It stops a hostile server that sends interim responses forever.
     static let maximumResponses = 10_000
-    /// The maximum memory of unread responses, in bytes. A hostile server also responds to requests that were not made.
+    /// The maximum memory of unread responses, in bytes. It stops a hostile server that sends responses without
+    /// requests.
     static let maximumBytes = 16 << 20
 
     /// Whether the connection may have further responses.
@@ -177,7 +180,7 @@ final class ResponseInbox: Sendable {
         }
     }
 
-    /// The connection has ended, because of a failure or not.
+    /// Records that the connection has ended, because of a failure or regularly.
     func end(_ failure: ConnectionFailure = .closed) {
         change { state in
             guard state.failure == nil else { return }
@@ -206,7 +209,7 @@ final class ResponseInbox: Sendable {
     /// The next response.
     ///
     /// - Returns: `nil` at the deadline, or if the task is cancelled.
-    /// - Throws: `ConnectionFailure` if there are no more.
+    /// - Throws: `ConnectionFailure` if there are no more responses.
     func next(
         before deadline: ContinuousClock.Instant, on loop: any EventLoop
     ) async throws(ConnectionFailure) -> RawResponse? {
@@ -223,9 +226,9 @@ final class ResponseInbox: Sendable {
         }
     }
 
-    /// Waits for the end of the connection, and drops the responses until then.
+    /// Waits for the end of the connection, and discards the responses before it.
     ///
-    /// - Returns: Whether it came before the deadline.
+    /// - Returns: Whether the connection ended before the deadline.
     func waitForEnd(before deadline: ContinuousClock.Instant, on loop: any EventLoop) async -> Bool {
         do {
             while try await next(before: deadline, on: loop) != nil {}

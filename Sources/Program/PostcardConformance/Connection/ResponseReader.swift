@@ -1,27 +1,28 @@
 import HTTPTypes
 import PostcardFoundation
 
-/// Reads the responses on a connection, from its bytes in chunks of any size (RFC 9112).
+/// Reads the responses on a connection from its bytes, which may arrive in chunks of any size (RFC 9112).
 struct ResponseReader {
     /// The maximum size of a response's content, in bytes.
     static let maximumBytes = 1 << 20
-    /// The maximum size of a response's head, and of the lines around chunks and after them, in bytes.
+    /// The maximum size of a response's head, of the lines before and after a chunk, and of the trailers, in bytes.
     static let maximumHeadBytes = 64 << 10
 
     private enum State {
         case head
         case content(remaining: Int)
-        /// The line before a chunk.
+        /// The next bytes are the line before a chunk.
         case chunkSize
         case chunk(remaining: Int)
-        /// The line break after a chunk.
+        /// The next bytes are the line break after a chunk.
         case chunkEnd
-        /// The lines after the last chunk.
+        /// The next bytes are the lines after the last chunk.
         case trailers
         case contentUntilEnd
     }
 
-    /// Whether the next final response answers HEAD, and so has no content, whatever its fields say.
+    /// Whether the next final response is the response to HEAD. Such a response has no content, whatever its fields
+    /// say.
     var answersHead = false
 
     private var state = State.head
@@ -36,7 +37,7 @@ struct ResponseReader {
 
     /// Reads bytes.
     ///
-    /// - Returns: The responses that end in them.
+    /// - Returns: The responses that end in these bytes.
     mutating func read(_ bytes: some Sequence<UInt8>) throws(ConnectionFailure) -> [RawResponse] {
         pending.removeFirst(position)
         searched -= position
@@ -47,7 +48,7 @@ struct ResponseReader {
         return responses
     }
 
-    /// Reads the end of the connection, which may be the end of a response.
+    /// Handles the end of the connection, which may be the end of a response.
     mutating func readEnd() throws(ConnectionFailure) -> RawResponse? {
         if case .contentUntilEnd = state { return finish() }
         guard response == nil, lines.isEmpty, position == pending.count else { throw .cutResponse }
@@ -115,7 +116,7 @@ struct ResponseReader {
         return response
     }
 
-    /// Takes the next line, without its line break.
+    /// Takes the next line, without its line break; `nil` if the line is not complete yet.
     private mutating func takeLine() throws(ConnectionFailure) -> String? {
         let start = max(position, searched)
         guard let end = pending[start...].firstIndex(of: UInt8(ascii: "\n")) else {
@@ -131,7 +132,7 @@ struct ResponseReader {
         return String(streamSafe: line)
     }
 
-    /// Why no more lines are read.
+    /// The failure when the lines of a head, or those around chunks, are larger than allowed.
     private var tooManyLines: ConnectionFailure {
         if case .head = state { .tooLargeHead } else { .tooLargeLines }
     }
@@ -177,15 +178,15 @@ struct RawResponse: Sendable {
     let fields: HTTPFields
     /// The content, without transfer codings.
     var body: [UInt8] = []
-    /// Whether the server keeps the connection open (RFC 9112 §9.3).
+    /// Whether the server keeps the connection open after the response (RFC 9112 §9.3).
     let isKeptAlive: Bool
 
-    /// Whether the response is informational (RFC 9110 §15.2), and so not the last one to its request.
+    /// Whether the response is informational (RFC 9110 §15.2), so that another response to the same request follows.
     var isInterim: Bool { (100..<200).contains(status) }
 
     var isSuccess: Bool { (200..<300).contains(status) }
 
-    /// About how much memory it takes, in bytes: each field has some besides its text.
+    /// The approximate memory of the response, in bytes. Each field needs some memory in addition to its text.
     var memoryBytes: Int {
         fields.reduce(body.count) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count + 128 }
     }

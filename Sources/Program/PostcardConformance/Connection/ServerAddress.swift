@@ -1,24 +1,24 @@
 import PostcardFoundation
 import PostcardWire
 
-/// An http or https URL, as a connection and a request need it.
+/// An http or https URL, divided into the parts that a connection and a request need.
 package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
     /// Whether the connection uses TLS.
     let isSecure: Bool
-    /// The name or the address of the host, without the brackets of an IPv6 address.
+    /// The hostname or IP address, without the brackets of an IPv6 address.
     let host: String
     let port: Int
-    /// The path and the query, as they are in a request.
+    /// The path and the query, as a request has them.
     let target: String
     private let url: URL
 
-    /// - Returns: `nil` if the text is not an absolute http or https URL.
+    /// Reads an absolute http or https URL. The result is `nil` for any other text.
     package init?(_ text: String) {
         guard let url = URL(string: text) else { return nil }
         self.init(url)
     }
 
-    /// Whether both have the same scheme, host and port.
+    /// Whether both addresses have the same scheme, host and port.
     func hasOrigin(of other: ServerAddress) -> Bool {
         isSecure == other.isSecure && host.lowercased() == other.host.lowercased() && port == other.port
     }
@@ -39,29 +39,29 @@ package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { url.absoluteString }
 
-    /// The address that a `Location` points to, which may be relative (RFC 9110 §10.2.2).
+    /// The address that a `Location` points to. It may be relative to this address (RFC 9110 §10.2.2).
     func resolving(_ reference: String) -> ServerAddress? {
         URL(string: reference, relativeTo: url).flatMap { ServerAddress($0) }
     }
 
-    /// The same address with another last letter or digit: that of a resource that does not exist. `nil` if its path
-    /// has none.
+    /// The same address with its last letter or digit changed, as an address of a resource that does not exist; `nil`
+    /// if the path has no letter or digit.
     var changedAtEnd: ServerAddress? {
         let text = url.absoluteString
         guard let last = text.lastIndex(where: { $0.isASCII && ($0.isLetter || $0.isNumber) }) else { return nil }
         let other = text[last] == "7" ? "8" : "7"
         let changed = ServerAddress(text[..<last] + other + text[text.index(after: last)...])
-        // Without a letter in the path, the last one is that of the host or the port.
+        // If the path has no letter or digit, the last one belongs to the host or the port.
         guard let changed, changed.hasOrigin(of: self) else { return nil }
         return changed
     }
 
-    /// Whether a connection to one is a connection to the other.
+    /// Whether a connection to one of the two addresses can be used for the other.
     func isOnServer(of other: ServerAddress) -> Bool {
         isSecure == other.isSecure && host == other.host && port == other.port
     }
 
-    /// The value of the field `Host`.
+    /// The value of the header field `Host`.
     var authority: String {
         Port.authority(host, port, of: isSecure ? "https" : "http")
     }

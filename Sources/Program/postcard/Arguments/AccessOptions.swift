@@ -5,7 +5,7 @@ import PostcardServer
 import PostcardWire
 import SystemPackage
 
-/// Who may use `serve`, and its certificate.
+/// The options for who may use `serve`, and for its certificate.
 struct AccessOptions: ParsableArguments {
     @Option(
         help: "Require this token in Authorization: Bearer for posting, and for reading if there is no --read-token.")
@@ -65,7 +65,7 @@ struct AccessOptions: ParsableArguments {
         }
     }
 
-    /// Throws if other machines can reach the host and neither a token nor `--open` is given.
+    /// Throws an error if other machines can connect to the host and neither a token nor `--open` is given.
     func validate(host: String) throws {
         guard !open, token == nil, tokenFile == nil, !LoopbackAddress.contains(host) else { return }
         throw ValidationError(
@@ -87,23 +87,24 @@ struct AccessOptions: ParsableArguments {
         var tokens = Set(token.map { [$0] } ?? [])
         guard let file else { return tokens }
         tokens.formUnion(try TextFile(file).lines())
-        // An empty file would allow everyone, and invalid tokens no one.
+        // An empty file would give access to everyone, and invalid tokens to no one.
         guard !tokens.isEmpty, tokens.allSatisfy(isToken) else {
             throw CommandFailure.input(file, "has no tokens: write one per line, in visible ASCII characters")
         }
         return tokens
     }
 
-    /// Whether a browser would write the origin in this way (RFC 6454 §6.2).
+    /// Whether the text is an origin as a browser would write it (RFC 6454 §6.2).
     private static func isOrigin(_ text: String) -> Bool {
         guard let scheme = text.range(of: "://"), scheme.lowerBound > text.startIndex else { return false }
         let host = text[scheme.upperBound...]
         return isToken(text) && !host.isEmpty && !host.contains { "/?#@*".contains($0) }
     }
 
-    /// Whether the text is a host name or an IP address alone. The host that a request names is compared with the text.
+    /// Whether the text is a hostname or an IP address without anything else. It is compared with the host of a
+    /// request.
     private static func isHost(_ text: String) -> Bool {
-        // An IPv6 address has more than one colon. In `Host` it has brackets, and here it has none.
+        // An IPv6 address has more than one colon. It has brackets in `Host`, and none here.
         isToken(text) && text.count { $0 == ":" } != 1 && !text.contains { "/?#@*[]".contains($0) }
     }
 
@@ -112,7 +113,7 @@ struct AccessOptions: ParsableArguments {
     }
 }
 
-/// The address, the port and the path at which a receiver listens.
+/// The options for the address, the port and the path at which a receiver listens.
 struct ListeningOptions: ParsableArguments {
     @Option(help: "The address to listen on. One that other machines reach needs --token, --token-file or --open.")
     var host = "127.0.0.1"
@@ -131,7 +132,7 @@ struct ListeningOptions: ParsableArguments {
     }
 }
 
-/// What `serve` needs to know of the proxies in front of it.
+/// The options for proxies in front of `serve`.
 struct ProxyOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -151,7 +152,8 @@ struct ProxyOptions: ParsableArguments {
     @Flag(help: "Expect a PROXY header (version 2) at the beginning of each connection, which names its client.")
     var proxyProtocol = false
 
-    /// If other machines can connect, only proxies may send a PROXY header.
+    /// Throws an error if other machines can connect to the host, the PROXY protocol is used, and no proxy is trusted:
+    /// only proxies may send a PROXY header.
     func validate(host: String) throws {
         guard proxyProtocol, trustProxy.isEmpty, !LoopbackAddress.contains(host) else { return }
         throw ValidationError(

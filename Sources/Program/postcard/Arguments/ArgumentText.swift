@@ -1,7 +1,7 @@
 import ArgumentParser
 import PostcardForm
 
-/// A text of the command line: usually UTF-8, but any bytes without a NUL are possible.
+/// A text on the command line. It is usually UTF-8, but can have any bytes except NUL.
 struct ArgumentText: Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     let bytes: [UInt8]
 
@@ -16,20 +16,20 @@ struct ArgumentText: Hashable, ExpressibleByStringLiteral, CustomStringConvertib
     /// The text; `nil` if it is not UTF-8.
     var text: String? { String(validating: bytes, as: UTF8.self) }
 
-    /// The text, with U+FFFD for what is not UTF-8.
+    /// The text as a `String`, with U+FFFD for bytes that are not UTF-8.
     var description: String { String(decoding: bytes, as: UTF8.self) }
 
     var isEmpty: Bool { bytes.isEmpty }
 }
 
-/// The value of `-F` or `--form-string`: its bytes, in a form that the argument parser passes on.
+/// The value of `-F` or `--form-string`. Its bytes are written so that the argument parser passes them on.
 ///
-/// The parser knows only text, and it keeps each option's values apart. So ``CommandLineArguments`` writes a value that is
-/// not UTF-8 in hexadecimal digits, and one of `--form-string` as one of `--form`. Both begin with a NUL, which no
-/// argument has.
+/// The parser supports only text, and collects the values of each option separately. So ``CommandLineArguments`` writes
+/// a value that is not UTF-8 as hexadecimal digits, and a value of `--form-string` as a value of `--form`. Both then
+/// begin with a NUL, which no real argument contains.
 struct RawValue: ExpressibleByArgument, Hashable {
     let text: ArgumentText
-    /// Whether nothing in it has a meaning, as in `--form-string`.
+    /// Whether the value is plain text without any syntax, as in `--form-string`.
     var isLiteral = false
 
     init(_ bytes: some Sequence<UInt8>, isLiteral: Bool = false) {
@@ -55,7 +55,7 @@ struct RawValue: ExpressibleByArgument, Hashable {
 
     private static let literalMark = UInt8(ascii: "s")
 
-    /// The argument from which the parser makes this value.
+    /// The argument that the parser converts to this value.
     var argument: String {
         if !isLiteral, let text = text.text { return text }
         let digits = text.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
@@ -63,25 +63,25 @@ struct RawValue: ExpressibleByArgument, Hashable {
     }
 }
 
-/// The arguments of the program as the argument parser can read them.
+/// Rewrites the arguments of the program so that the argument parser can read them.
 ///
-/// - Short options are separated from each other and from their value, as in curl: `-Fname=value`, `-sSXPUT`. The parser
-///   would read everything before the equals sign as the option's name.
+/// - Short options are separated from each other and from their values: curl accepts `-Fname=value` and `-sSXPUT`. The
+///   parser would take everything before the equals sign for the option's name.
 /// - Values that may begin with a dash, such as `-F -=v`, are attached to their option.
-/// - The lines of a `--config` file of `send` and `queue add` stand in its place, and what only curl has is left out of
-///   both or refused.
+/// - For `send` and `queue add`, a `--config` file is replaced by its lines. Options that only curl has are left out or
+///   refused, on the command line and in the file.
 enum CommandLineArguments {
-    /// Short options with a value.
+    /// The short options that have a value.
     private static let short: Set<String> = ["-F", "-X", "-H", "-u", "-x", "-K", "-m"]
-    /// Options whose values may begin with a dash, with the long name by which the parser gets them.
+    /// Options whose values may begin with a dash, with the long option that the parser gets instead.
     private static let dashed = [
         "-F": "--form", "--form": "--form", "--form-string": "--form", "-H": "--header", "--header": "--header",
     ]
 
-    /// The names of the option for an ``ArgumentsFile``.
+    /// The option that names an ``ArgumentsFile``.
     static let config = ["-K", "--config"]
 
-    /// The arguments of this process, after its name.
+    /// The arguments of this process, without its name.
     static var ofProcess: [[UInt8]] {
         (1..<max(Int(CommandLine.argc), 1)).compactMap { index in
             CommandLine.unsafeArgv[index].map { argument in
@@ -96,7 +96,9 @@ enum CommandLineArguments {
         return length
     }
 
-    /// - Throws: `ValidationError` for bytes where only text is possible.
+    /// Rewrites the arguments for the argument parser.
+    ///
+    /// - Throws: `ValidationError` if bytes that are not UTF-8 are given where only text is possible.
     static func readable(_ arguments: [[UInt8]]) throws -> [String] {
         var result: [String] = []
         let isQueued = arguments.starts(with: ["queue", "add"]) { $0.elementsEqual($1.utf8) }
@@ -113,7 +115,7 @@ enum CommandLineArguments {
                 }
                 result +=
                     try [text(attached == nil ? bytes : Array(name.utf8))] + [attached].compactMap(\.self).map(text)
-                // The value of a short option, which is not an option whatever it looks like.
+                // This argument is the value of a short option, so it is not an option, even if it looks like one.
                 if attached == nil, short.contains(name), let value = rest.popFirst() { result.append(try text(value)) }
                 continue
             }
@@ -128,20 +130,20 @@ enum CommandLineArguments {
         return result
     }
 
-    /// Whether an argument such as `-1` is the value of the option before it, and not curl's option of that name.
+    /// Whether an argument such as `-1` is the value of the option before it, and not the curl option `-1`.
     private static func isNumber(_ argument: [UInt8], after option: String?) -> Bool {
         guard let option, option.hasPrefix("--"), !option.utf8.contains(.equals) else { return false }
         return argument.count > 1 && argument[0] == .dash && argument.dropFirst().allSatisfy(\.isDigit)
     }
 
-    /// Whether an option of curl changes nothing, and is left out with its value.
+    /// Whether an option of curl can be ignored. If so, its value is removed too.
     ///
-    /// - Throws: `ValidationError` for one that would change something, with what to write instead.
+    /// - Throws: `ValidationError` for an option of curl that cannot be ignored. The error says what to write instead.
     private static func isIgnored(
         _ argument: String, _ rest: inout ArraySlice<[UInt8]>, isQueued: Bool
     ) throws -> Bool {
         let name = String(argument.prefix { $0 != "=" })
-        // curl's option of this name has a body as its value, and that of send has none.
+        // curl's option `--json` has the body as its value; the option of `send` has no value.
         let isBody = name == "--json" && (isQueued || rest.first?.first.map { "{[@".utf8.contains($0) } == true)
         switch CurlOptions.meaning(of: isBody ? "--data" : name, isQueued: isQueued) {
         case nil: return false
@@ -153,7 +155,7 @@ enum CommandLineArguments {
         }
     }
 
-    /// The arguments with short options on their own: curl reads `-sSF a=b` as `-s -S -F a=b`.
+    /// The arguments, with each short option separate: curl reads `-sSF a=b` as `-s -S -F a=b`.
     private static func separated(_ arguments: [[UInt8]]) -> [[UInt8]] {
         let dash = UInt8(ascii: "-")
         var result: [[UInt8]] = []
@@ -162,7 +164,7 @@ enum CommandLineArguments {
             if argument.elementsEqual("--".utf8) { return result + [argument] + rest }
             guard argument.count > 1, argument[0] == dash, argument[1] != dash else {
                 result.append(argument)
-                // A value is not an option, whatever it looks like.
+                // This argument is a value, so it is not an option, even if it looks like one.
                 if dashed[String(decoding: argument, as: UTF8.self)] != nil {
                     result += rest.popFirst().map { [$0] } ?? []
                 }
@@ -179,7 +181,7 @@ enum CommandLineArguments {
         return result
     }
 
-    /// The arguments with the lines of the files that `--config` names.
+    /// The arguments, with each `--config` file replaced by its lines.
     private static func withConfigurations(_ arguments: [[UInt8]]) throws -> [[UInt8]] {
         var result: [[UInt8]] = []
         var rest = arguments[...]
@@ -188,7 +190,7 @@ enum CommandLineArguments {
             let (name, attached) = parted(bytes)
             guard config.contains(name) else {
                 result.append(bytes)
-                // A value is not an option, whatever it looks like.
+                // This argument is a value, so it is not an option, even if it looks like one.
                 if attached == nil, dashed[name] != nil || short.contains(name), let value = rest.popFirst() {
                     result.append(value)
                 }

@@ -4,7 +4,7 @@ import PostcardFiles
 import PostcardForm
 import SystemPackage
 
-/// A file of `--config`: one option a line, in the grammar of curl's `-K`.
+/// A `--config` file: one option per line, in the syntax of curl's `-K`.
 ///
 /// ```
 /// # A form that can be edited.
@@ -12,7 +12,7 @@ import SystemPackage
 /// form = "photo=@1.jpg;type=image/jpeg"
 /// ```
 struct ArgumentsFile {
-    /// The arguments that the lines stand for.
+    /// The arguments that the lines are equivalent to.
     let arguments: [[UInt8]]
 
     /// Why a line cannot be understood.
@@ -21,9 +21,9 @@ struct ArgumentsFile {
         let message: String
     }
 
-    /// Reads a file; `-` is standard input.
+    /// Reads a `--config` file; `-` is standard input.
     ///
-    /// - Throws: `ValidationError` if it cannot be read or understood.
+    /// - Throws: `ValidationError` if the file cannot be read or understood.
     init(_ name: String) throws {
         do {
             try self.init(
@@ -59,7 +59,7 @@ struct ArgumentsFile {
         return [option] + (try value(rest, number: number).map { [$0] } ?? [])
     }
 
-    /// The value of an option; `nil` if it has none.
+    /// The value that a line gives to an option; `nil` if the line has no value.
     private static func value(_ text: ArraySlice<UInt8>, number: Int) throws(Fault) -> [UInt8]? {
         guard let first = text.first else { return nil }
         guard first == UInt8(ascii: "\"") else {

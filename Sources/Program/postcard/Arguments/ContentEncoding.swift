@@ -1,8 +1,8 @@
 import Foundation
 import PostcardForm
 
-/// A content transfer encoding (RFC 2045 §6), as `;encoder=` names it. RFC 7578 §4.7 advises against them, and few
-/// receivers undo them.
+/// A content transfer encoding (RFC 2045 §6), as in `;encoder=`. RFC 7578 §4.7 advises against these encodings, and few
+/// receivers decode them.
 enum ContentEncoding: String, CaseIterable {
     case base64
     case quotedPrintable = "quoted-printable"
@@ -10,7 +10,7 @@ enum ContentEncoding: String, CaseIterable {
     case sevenBit = "7bit"
     case binary
 
-    /// The number of encoded bytes; `nil` if it depends on the content.
+    /// The number of bytes after encoding; `nil` if it depends on the content.
     func length(of count: Int64) -> Int64? {
         switch self {
         case .base64 where count > .max / 4: nil
@@ -20,10 +20,10 @@ enum ContentEncoding: String, CaseIterable {
         }
     }
 
-    /// A stream of the encoded content of a part.
+    /// Makes a stream that encodes the content of a part.
     ///
     /// - Parameters:
-    ///   - content: The part's content alone.
+    ///   - content: The layout of the part's content.
     ///   - name: The part's name, for the error's message.
     func stream(of content: FormLayout, named name: String) -> FormStream {
         FormStream(length: content.contentLength.flatMap(length)) {
@@ -32,12 +32,14 @@ enum ContentEncoding: String, CaseIterable {
     }
 }
 
-/// Chunks of bytes in an encoding.
+/// A sequence of chunks that encodes the chunks of another sequence.
 struct EncodedChunks<Chunks: AsyncSequence & Sendable>: AsyncSequence, Sendable where Chunks.Element == Data {
     private let chunks: Chunks
     private let encoding: ContentEncoding
     private let name: String
 
+    /// Makes a sequence that encodes chunks.
+    ///
     /// - Parameter name: The part's name, for the error's message.
     init(_ chunks: Chunks, in encoding: ContentEncoding, named name: String) {
         (self.chunks, self.encoding, self.name) = (chunks, encoding, name)
@@ -68,21 +70,23 @@ struct EncodedChunks<Chunks: AsyncSequence & Sendable>: AsyncSequence, Sendable 
 
 /// Encodes content in pieces of any size.
 struct ContentEncoder {
-    /// How many bytes make a line of 76 characters of base64 (RFC 2045 §6.8).
+    /// The number of bytes in a line of 76 characters of base64 (RFC 2045 §6.8).
     static let bytesPerLine = 57
     private static let lineLength = 76
 
     private let encoding: ContentEncoding
-    /// Bytes that can be encoded only with those that follow.
+    /// Bytes that can be encoded only together with the bytes after them.
     private var held: [UInt8] = []
     private var offset: Int64 = 0
-    /// How many characters the last line has.
+    /// The number of characters in the last line so far.
     private var column = 0
 
     init(_ encoding: ContentEncoding) {
         self.encoding = encoding
     }
 
+    /// Encodes the next bytes of the content.
+    ///
     /// - Parameters:
     ///   - bytes: The next bytes.
     ///   - isLast: Whether nothing follows.
@@ -106,7 +110,7 @@ struct ContentEncoder {
 
     private mutating func base64(_ bytes: [UInt8], isLast: Bool) -> [UInt8] {
         held += bytes
-        // A line break separates lines, so a full one waits for the next byte.
+        // Line breaks are only between lines, so a full line waits for the next byte.
         let count = isLast ? held.count : held.count / Self.bytesPerLine * Self.bytesPerLine
         var result: [UInt8] = []
         for start in stride(from: 0, to: count, by: Self.bytesPerLine) {
@@ -123,7 +127,7 @@ struct ContentEncoder {
         held += bytes
         var result: [UInt8] = []
         var index = 0
-        // A byte is encoded by itself and up to three that follow it.
+        // How a byte is encoded depends on up to three bytes after it.
         while index < held.count, isLast || index + 4 <= held.count {
             let byte = held[index]
             if isLineEnd(at: index) {
@@ -136,7 +140,7 @@ struct ContentEncoder {
             let isPlain = isBlank ? !isLineEnd(at: index + 1) : (0x21...0x7E).contains(byte) && byte != 0x3D
             let text = isPlain ? [byte] : Array(String(format: "=%02X", byte).utf8)
             let end = column + text.count
-            // The last column is for a soft line break, unless the line ends there anyway (RFC 2045 §6.7, rule 5).
+            // The last column is reserved for a soft line break, unless the line ends there (RFC 2045 §6.7, rule 5).
             if end > Self.lineLength || end == Self.lineLength && !isLineEnd(at: index + 1) {
                 result += [0x3D, 0x0D, 0x0A]
                 column = 0
@@ -149,7 +153,7 @@ struct ContentEncoder {
         return result
     }
 
-    /// Whether a line break or the end is at an index of the bytes that are held.
+    /// Whether there is a line break at an index of the held bytes, or the content ends there.
     private func isLineEnd(at index: Int) -> Bool {
         index >= held.count || held[index...].starts(with: [0x0D, 0x0A])
     }

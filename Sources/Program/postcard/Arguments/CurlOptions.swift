@@ -1,20 +1,22 @@
 import ArgumentParser
 
-/// The options that curl has and postcard does not, in the commands that replace it.
+/// Options that curl has and postcard does not have, for the commands that replace curl.
 enum CurlOptions {
-    /// What becomes of such an option.
+    /// How such an option is handled.
     enum Meaning: Equatable {
-        /// What it asks for is so anyway, or makes no difference to a form.
+        /// The option is ignored: its effect is the default, or makes no difference to a form.
         case ignored(hasValue: Bool)
-        /// What to write instead, as the end of a sentence.
+        /// The option is refused. The advice says what to write instead, as the end of a sentence.
         case refused(advice: String)
     }
 
-    /// The letters of curl's options with a value, which may follow the letter.
+    /// The letters of curl's short options that have a value. The value may follow the letter directly.
     static let lettersWithValue = Set("AbcCdDeEFhHKmoPQrtTuUwxXyYz".utf8)
 
+    /// Looks up an option of curl.
+    ///
     /// - Parameters:
-    ///   - name: The option as it was given, with its dashes.
+    ///   - name: The option, with its dashes.
     ///   - isQueued: Whether the form is added to a queue, and not sent yet.
     /// - Returns: `nil` for options that the command has, and names that curl does not have.
     static func meaning(of name: String, isQueued: Bool) -> Meaning? {
@@ -27,7 +29,7 @@ enum CurlOptions {
         return meanings[name] ?? prefixes.first { name.hasPrefix($0.prefix) }.map { .refused(advice: $0.advice) }
     }
 
-    /// Options of curl that `queue run` has, or would have.
+    /// Options of curl that belong to `queue run` and not to `queue add`.
     private static let ofRun = Set(
         words(
             "-k --insecure -x --proxy --cacert --cert --key --resolve --connect-timeout --limit-rate --http1.1 --http2 "
@@ -129,7 +131,7 @@ enum CurlOptions {
 
     private static let pointless = "leave it out, because it has no meaning for a form."
 
-    /// What the options with such names are for.
+    /// Advice for all options with a given prefix.
     private static let prefixes: [(prefix: String, advice: String)] = [
         ("--proxy-", proxy), ("--proxy1", proxy), ("--socks", proxy), ("--ssl-", pem), ("--tlsauth", pem),
         ("--tlsuser", pem), ("--tlspass", pem), ("--doh-", pointless),

@@ -1,30 +1,31 @@
 import HTTPTypes
 import PostcardForm
 
-/// One `-F` or `--form-string` of the command line, in the grammar of `curl`.
+/// One `-F` or `--form-string` on the command line, in the syntax of `curl`.
 ///
-/// It differs from curl where curl would lose something: a text keeps the blanks around it, and anything after a
-/// semicolon except `type=`, `filename=`, `headers=` and `encoder=`. Behind a file, a semicolon alone is nothing.
+/// The syntax differs from curl where curl would lose data. A text keeps the blanks around it, and everything after a
+/// semicolon except `type=`, `filename=`, `headers=` and `encoder=`. After a file, a semicolon with nothing after it is
+/// ignored.
 struct FormArgument {
-    /// The field's name; `nil` if there is nothing before the equals sign.
+    /// The field's name; `nil` if the part before the equals sign is empty.
     let name: ArgumentText?
     let content: Content
-    /// The argument as it was given.
+    /// The whole argument as it was given.
     let text: ArgumentText
-    /// Whether nothing in the value has a meaning.
+    /// Whether the value is plain text without any syntax.
     let isLiteral: Bool
 
-    /// What an argument stands for.
+    /// What an argument describes.
     enum Content {
-        /// Parts with the argument's name: one, or several files.
+        /// One part with the argument's name, or several if it names several files.
         case parts([Part])
-        /// `(`: the following arguments are parts of a multipart of its own.
+        /// `(`: the arguments after this one are parts of a nested multipart.
         case groupStart(MediaType?, Headers)
-        /// `)`: the end of that multipart.
+        /// `)`: the end of a nested multipart.
         case groupEnd
     }
 
-    /// A part of the form: the source of its bytes, and what describes them.
+    /// A part of the form: the source of its bytes, and its attributes.
     struct Part {
         let source: Source
         var contentType: MediaType?
@@ -33,19 +34,19 @@ struct FormArgument {
         var encoding: ContentEncoding?
     }
 
-    /// A source of bytes.
+    /// The source of a part's bytes.
     enum Source: Equatable {
         case text(ArgumentText)
-        /// A file, streamed; `-` is standard input.
+        /// A file, which is streamed; `-` is standard input.
         case file(path: ArgumentText)
-        /// A text field whose value is a file's content; `-` is standard input.
+        /// A text field whose text is read from a file; `-` is standard input.
         case textOfFile(path: ArgumentText)
     }
 
     /// The header fields of a part.
     struct Headers {
         var fields = HTTPFields()
-        /// Files that have one field a line.
+        /// Files with more header fields, one per line.
         var files: [ArgumentText] = []
     }
 
@@ -60,7 +61,7 @@ struct FormArgument {
     }
 
     init(_ value: RawValue) throws {
-        // Bytes, because the equals sign and what follows it may form one character.
+        // Bytes are compared, because the equals sign and the next code point may form one character.
         let bytes = value.text.bytes
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")) else {
             throw Fault(description: "'\(value.text)' is not written as name=value, name=@file or name=<file.")
@@ -108,7 +109,7 @@ struct FormArgument {
         }
     }
 
-    /// The part with the attributes that follow it.
+    /// Adds the attributes that follow to a part.
     private static func part(
         _ part: Part, _ scanner: inout FormArgumentScanner, before end: UInt8? = nil, in argument: ArgumentText
     ) throws -> Part {
@@ -141,40 +142,40 @@ struct FormArgument {
     }
 }
 
-/// Reads what follows the equals sign of a `-F`: words, and attributes such as `;type=image/png`.
+/// Reads the value of a `-F`, after the equals sign: words, and attributes such as `;type=image/png`.
 struct FormArgumentScanner {
-    /// What may follow a word, ignoring case, with blanks around its semicolon.
+    /// An attribute that may follow a word. Its case is ignored, and blanks are allowed around its semicolon.
     enum Attribute: String, CaseIterable {
         case type, filename, headers, encoder
     }
 
     private var rest: ArraySlice<UInt8>
-    /// Whether a semicolon that nothing follows is ignored, as behind a file. In a text it is a character.
+    /// Whether a semicolon without an attribute is ignored, as after a file. In a text it is a character.
     var skipsEmptyAttributes = false
 
     init(_ bytes: ArraySlice<UInt8>) {
         rest = bytes
     }
 
-    /// Whether an attribute or nothing is next.
+    /// Whether the next thing is an attribute or the end.
     var isAtAttribute: Bool { rest.allSatisfy(\.isBlank) || attribute(at: rest.startIndex) != nil }
 
-    /// Moves over a byte if it is next.
+    /// Skips a byte if the byte is next, and returns whether it was.
     mutating func skip(_ byte: UInt8) -> Bool {
         guard rest.first == byte else { return false }
         rest.removeFirst()
         return true
     }
 
-    /// A word in quotes, or what comes before the next attribute.
+    /// The next word: a word in quotes, or everything before the next attribute.
     ///
-    /// - Parameter end: A byte that also ends the word.
+    /// - Parameter end: A byte that ends the word too.
     mutating func word(before end: UInt8? = nil) -> ArgumentText {
         if end != nil { rest = rest.drop(while: \.isBlank) }
         if let quoted = quotedWord(before: end) { return quoted }
         let stop = endOfWord(before: end)
         var word = rest[..<stop]
-        // Blanks before an attribute belong to it; those at the end of a text belong to the text.
+        // Blanks before an attribute belong to the attribute; blanks at the end of a text belong to the text.
         if stop < rest.endIndex || end != nil {
             word = word[..<(word.lastIndex { !$0.isBlank }.map { $0 + 1 } ?? word.startIndex)]
         }
@@ -189,14 +190,14 @@ struct FormArgumentScanner {
             if rest[index] == end || attribute(at: index) != nil { return index }
             let isBlank = rest[index].isBlank
             index += 1
-            // An attribute is found from the first of the blanks before it. Looking from each of them would take a time
-            // that grows with the square of their number.
+            // An attribute is searched for only at the first of several blanks. Searching at each of them would take
+            // quadratic time.
             if isBlank { index = rest[index...].firstIndex { !$0.isBlank } ?? rest.endIndex }
         }
         return rest.endIndex
     }
 
-    /// The next attribute, and whether its value names a file that holds it; `nil` at the end.
+    /// The next attribute, its value, and whether the value is the name of a file that contains it; `nil` at the end.
     ///
     /// - Parameter end: A byte that ends the attributes.
     mutating func nextAttribute(
@@ -221,7 +222,8 @@ struct FormArgumentScanner {
         return (attribute, word(before: end), isFile)
     }
 
-    /// The attribute that begins at an index, after blanks, and where its value begins; `nil` for an empty one.
+    /// The attribute at an index, after blanks, and the index at which its value begins. The attribute is `nil` if the
+    /// semicolon has none; the result is `nil` if there is no semicolon.
     private func attribute(at index: Int) -> (Attribute?, end: Int)? {
         let start = rest[index...].drop(while: \.isBlank)
         guard start.first == UInt8(ascii: ";") else { return nil }
@@ -236,8 +238,8 @@ struct FormArgumentScanner {
         return skipsEmptyAttributes && isEmpty ? (nil, name.startIndex) : nil
     }
 
-    /// A word in quotes, with `\"` and `\\` unescaped, if only an attribute or the end follows. A text such as
-    /// `"yes" he said` is not such a word.
+    /// A word in quotes, with `\"` and `\\` unescaped, if only an attribute or the end follows it. For example, a text
+    /// such as `"yes" he said` is not a word in quotes.
     private mutating func quotedWord(before end: UInt8?) -> ArgumentText? {
         guard rest.first == UInt8(ascii: "\"") else { return nil }
         var word: [UInt8] = []
@@ -264,10 +266,10 @@ struct FormArgumentScanner {
     }
 }
 
-/// One `-H` of the command line: `Name: value`, or `Name;` for an empty one, as in curl.
+/// One `-H` on the command line: `Name: value`, or `Name;` for a field with an empty value, as in curl.
 struct HeaderArgument {
     let field: HTTPField
-    /// Whether nothing follows the colon: curl then sends no such field.
+    /// Whether there is nothing after the colon. curl then sends no such field.
     let isRemoval: Bool
 
     /// Why an argument cannot be understood.

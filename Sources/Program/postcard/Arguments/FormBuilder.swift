@@ -8,24 +8,25 @@ import SystemPackage
 
 /// Makes the form that the arguments of `-F` and `--form-string` describe.
 struct FormBuilder {
-    /// What is removed from files; `nil` for the default.
+    /// The metadata to remove from files; `nil` for the default.
     var metadata: MetadataPolicy?
-    /// What pictures must fit; `nil` if they are sent as they are.
+    /// How pictures are made to fit; `nil` if they are sent unchanged.
     var fitting: PictureFitting?
     var lineBreaks = LineBreaks.asGiven
 
-    /// The multiparts that are open: the form, and those within it.
+    /// The multiparts that are not closed yet: the form, and the multiparts nested in it.
     private var groups = [Group()]
 
     /// A multipart whose parts are being collected.
     private struct Group {
         var name: ArgumentText?
-        /// The type; `nil` for the form.
+        /// The media type of the multipart; `nil` for the form.
         var type: MediaType?
         var headerFields = HTTPFields()
         var parts: [FormPart] = []
 
-        /// What `Content-Disposition` calls its parts. Only those of a form are form data (RFC 7578 §4.2).
+        /// The disposition of the multipart's parts in `Content-Disposition`. Only parts of a form have `form-data`
+        /// (RFC 7578 §4.2).
         var disposition: String {
             let type = type?.value.prefix { $0 != ";" && $0 != " " }.lowercased()
             return type == nil || type == "multipart/form-data" ? "form-data" : "attachment"
@@ -34,7 +35,7 @@ struct FormBuilder {
 
     init() {}
 
-    /// Adds what an argument describes.
+    /// Adds the parts that an argument describes.
     ///
     /// - Throws: ``CommandFailure`` if a file cannot be read.
     mutating func append(_ argument: FormArgument) throws {
@@ -59,7 +60,7 @@ struct FormBuilder {
         }
     }
 
-    /// The form. Multiparts that are still open end with it.
+    /// Makes the form. Closes the multiparts that are still open.
     mutating func form() throws -> MultipartForm {
         while groups.count > 1 { try closeGroup() }
         var form = MultipartForm(lineBreaks: lineBreaks)
@@ -67,7 +68,7 @@ struct FormBuilder {
         return form
     }
 
-    /// Makes a part of the last multipart.
+    /// Closes the last multipart, and makes a part from it.
     private mutating func closeGroup() throws {
         let group = groups.removeLast()
         var inner = MultipartForm(lineBreaks: lineBreaks)
@@ -92,7 +93,7 @@ struct FormBuilder {
             name: name?.description ?? "", contentType: part.contentType,
             headerFields: try Self.fields(of: part.headers),
             content: .text(""))
-        // Files are decided on one by one, and texts are sent as they are.
+        // The metadata of files is decided for each file, and texts are sent unchanged.
         made.metadata = .asIs
         var pipe: PipeInput?
         switch part.source {
@@ -132,10 +133,10 @@ struct FormBuilder {
         return made
     }
 
-    /// Sends what a pipe has as it comes; a picture or a video whose metadata is removed, or that must fit, is stored
-    /// first.
+    /// Makes a pipe the content of a part. The pipe is streamed. Only a picture or a video that must be changed, to
+    /// remove metadata or to fit, is stored first.
     ///
-    /// - Returns: The pipe, with the bytes that were looked at.
+    /// - Returns: The pipe, including the bytes that were already read from it.
     private func setContent(of part: inout FormPart, to pipe: PipeInput, isFittable: Bool) throws -> PipeInput {
         var pipe = pipe
         guard metadata != .asIs || fitting != nil, try isTreated(ExaminedContent(pipe.firstBytes())) else {
@@ -164,16 +165,17 @@ struct FormBuilder {
             ?? .bytes(Data(lineBreaks.applied(to: bytes)))
     }
 
-    /// The content of a file that is sent as a text. A picture or a video is treated as in a part of its own.
+    /// The content of a file that is sent as a text field. A picture or a video is treated in the same way as in a file
+    /// part.
     private func content(_ file: TextFile) throws -> FormPart.Content {
         let examined = ExaminedContent(file.bytes)
         let isText = String(validating: file.bytes, as: UTF8.self) != nil
-        // Not even the line breaks of a picture are changed.
+        // The content of a picture must not be changed, not even its line breaks.
         guard examined.isPictureOrVideo || !isText && isTreated(examined) else { return content(file.bytes) }
         return .bytes(try treated(file))
     }
 
-    /// The bytes of a file that was read, without what must be removed.
+    /// The bytes of a file that was read, without the metadata that must be removed.
     private func treated(_ file: TextFile) throws -> Data {
         let examined = ExaminedContent(file.bytes)
         let bytes = Data(file.bytes)
@@ -183,7 +185,8 @@ struct FormBuilder {
         return (try? part.metadata.applied(to: bytes)) ?? bytes
     }
 
-    /// Throws if metadata must be removed and cannot be. The form reports that only of a file with a path.
+    /// Throws an error if metadata must be removed and cannot be removed. The form reports such an error only for a
+    /// file with a path.
     private func checkMetadata(of examined: ExaminedContent?, _ name: String) throws {
         do throws(MetadataError) {
             if let metadata { _ = try examined?.edits(metadata) }
@@ -194,18 +197,18 @@ struct FormBuilder {
 
     // MARK: - Files
 
-    /// Whether content may be changed before it is sent. Its first bytes are enough to say so.
+    /// Whether content may have to be changed before it is sent. The first bytes are enough to know.
     private func isTreated(_ content: ExaminedContent) -> Bool {
         if let metadata, metadata != .asIs { return true }
         return metadata == nil && content.isPictureOrVideo || fitting != nil && content.isPicture
     }
 
-    /// Decides what is removed from a file, what it must fit, and what its type is.
+    /// Sets three things for a file: what is removed, how a picture is made to fit, and the type.
     ///
     /// - Parameters:
     ///   - examined: The content; `nil` if it cannot be read.
-    ///   - name: How the file is called in messages.
-    ///   - isFittable: Whether a picture in the part can be replaced by another one.
+    ///   - name: The name of the file in messages.
+    ///   - isFittable: Whether a picture in the part can be replaced by a smaller one.
     private func decide(
         on examined: ExaminedContent?, _ name: String, of part: inout FormPart, isFittable: Bool
     ) throws {
@@ -227,7 +230,7 @@ struct FormBuilder {
         part.preparation = ReportedFitting(fitting)
     }
 
-    /// Says what a file is sent without. If `--metadata` asks for that, only what is not metadata is named.
+    /// Prints what is removed from a file. If `--metadata` asks for that removal, prints only what is not metadata.
     private func say(
         whatIsRemovedFrom examined: ExaminedContent, _ name: String, by policy: MetadataPolicy, isFitted: Bool
     ) {
@@ -239,14 +242,15 @@ struct FormBuilder {
             let list = (others.isEmpty ? "" : others + " and ") + removed.suffix(1).joined()
             Terminal.say("postcard: \(name) is sent without \(list). To send it as it is, add: --metadata as-is")
         } catch {
-            // An error of reading it is reported when the form is laid out, and so is any other if it is one.
+            // An error of reading the file is reported later, when the form's layout is made. With `--metadata`, every
+            // other error is reported then too.
             guard metadata == nil, error.underlyingError == nil else { return }
             let condition = isFitted ? ", if it fits," : ""
             Terminal.say("postcard: \(name) is sent as it is\(condition) with all its metadata. \(error.message)")
         }
     }
 
-    /// Says that a file is not what the extension of its name promises, if its type depends on that.
+    /// Prints a note if the content of a file does not match its extension and its type is derived from the extension.
     private func sayIfMisnamed(_ name: String, _ examined: ExaminedContent, _ part: FormPart) {
         guard part.contentType == nil, let filename = part.filename,
             let promised = MediaType.forExtension(of: filename),
@@ -257,7 +261,7 @@ struct FormBuilder {
                 + ";type=\(promised)")
     }
 
-    /// Says that a text is the name of a file, which was probably meant.
+    /// Prints a note if a text is the name of an existing file: the file was probably meant.
     private func sayIfNameOfFile(_ part: FormArgument.Part) {
         guard case .text(let text) = part.source, let path = text.text, MediaType.forExtension(of: path) != nil,
             FileManager.default.fileExists(atPath: path)
@@ -268,7 +272,7 @@ struct FormBuilder {
 
     // MARK: - Headers and encodings
 
-    /// Replaces the content with its encoded bytes.
+    /// Replaces the content of a part with its encoded bytes.
     private func encode(_ part: inout FormPart, from pipe: PipeInput?, as encoding: ContentEncoding) throws {
         if let name = HTTPField.Name("Content-Transfer-Encoding") {
             let given = part.headerFields
@@ -295,12 +299,12 @@ struct FormBuilder {
         }
         var encoder = ContentEncoder(encoding)
         let encoded = try encoder.encode(bytes, isLast: true, named: part.name)
-        // All encodings but two have only ASCII.
+        // All but two of the encodings produce only ASCII.
         part.content = String(validating: encoded, as: UTF8.self).map(FormPart.Content.text) ?? .bytes(Data(encoded))
     }
 
-    /// Writes the header of a part that a form of a browser cannot have: without a name, with a name that is not UTF-8,
-    /// or in another multipart.
+    /// Writes the header of a part that a browser cannot send: a part without a name, with a name that is not UTF-8, or
+    /// in a nested multipart.
     private func setHeaderLines(of part: inout FormPart, named name: ArgumentText?, filename: ArgumentText?) {
         let disposition = groups[groups.count - 1].disposition
         let isRawText = if case .bytes = part.content { true } else { false }
@@ -324,16 +328,16 @@ struct FormBuilder {
 }
 
 extension FormLayout {
-    /// The content of the first part, as a body of its own.
+    /// The content of the first part, as a separate layout.
     fileprivate var content: FormLayout? {
         contentRanges?.first.map { slice($0) }
     }
 }
 
-/// Makes pictures fit, and says which of them lose their video.
+/// Makes pictures fit, and prints which of them lose their video.
 struct ReportedFitting: FormPreparation {
     private let fitting: PictureFitting
-    /// The files of which it was said. A form may be prepared several times.
+    /// The files that were already reported. A form may be prepared several times.
     private static let reported = Mutex<Set<URL>>([])
 
     init(_ fitting: PictureFitting) {

@@ -4,7 +4,7 @@ import HTTPTypes
 import PostcardForm
 import PostcardPictures
 
-/// Where a form is sent.
+/// The option and the argument that say where a form is sent.
 struct FormTarget: ParsableArguments {
     @Argument(help: "Where to send the form: an http or https URL, or as in curl one of http without its scheme.")
     var url: String?
@@ -15,7 +15,8 @@ struct FormTarget: ParsableArguments {
             "The same as an option, for a file of --config. An argument has priority.", valueName: "url"))
     var named: String?
 
-    /// The URL as it was given, with the scheme that curl assumes. A single word is more likely no host at all.
+    /// The URL as it was given, with the scheme that curl assumes. A single word other than `localhost` gets no scheme,
+    /// because it is probably not a host.
     var text: String {
         let text = url ?? named ?? ""
         let hasScheme = text.drop { $0.isLetter || $0.isNumber || "+-.".contains($0) }.hasPrefix("://")
@@ -30,7 +31,7 @@ struct FormTarget: ParsableArguments {
     }
 }
 
-/// The options that make a form and the request around it.
+/// The options from which a form and its request are made.
 struct FormOptions: ParsableArguments {
     @Option(
         name: [.customShort("F"), .long], parsing: .unconditionalSingleValue,
@@ -72,7 +73,7 @@ struct FormOptions: ParsableArguments {
     @Flag(help: "Send fields before files, so that a receiver can check them before the first file arrives.")
     var fieldsFirst = false
 
-    /// What is removed from the pictures and videos of a form.
+    /// The metadata to remove from the pictures and videos of a form.
     enum Metadata: String, ExpressibleByArgument, CaseIterable {
         case asIs = "as-is"
         case withoutLocation = "without-location"
@@ -101,7 +102,7 @@ struct FormOptions: ParsableArguments {
                 """))
     var metadata: Metadata?
 
-    /// What the pictures of a form must fit into.
+    /// What the pictures of a form are made to fit.
     enum Fit: ExpressibleByArgument {
         case bytes(Int64)
         case server
@@ -140,12 +141,12 @@ struct FormOptions: ParsableArguments {
             valueName: "pixels"))
     var maxEdge: Int?
 
-    /// Whether pictures are made to fit what the server says.
+    /// Whether pictures are made to fit the server's limit.
     var fitsServer: Bool {
         if case .server = fit { true } else { false }
     }
 
-    /// What the pictures must fit into; `nil` if they are sent as they are.
+    /// How the pictures are made to fit; `nil` if they are sent unchanged.
     private var fitting: PictureFitting? {
         switch (fit, maxEdge) {
         case (nil, nil): nil
@@ -185,7 +186,8 @@ struct FormOptions: ParsableArguments {
             throw ValidationError("A picture cannot fit into less than one byte.")
         }
         if let maxEdge, maxEdge < 1 { throw ValidationError("The edge must be at least one pixel.") }
-        // Files are read once, when the form is made: one may be a pipe.
+        // Files are not read here, because a file may be a pipe that can be read only once: they are read when the form
+        // is made.
         for argument in header where !argument.hasPrefix("@") { _ = try Self.valid { try HeaderArgument(argument) } }
         try checkUser()
         _ = try method()
@@ -216,18 +218,19 @@ struct FormOptions: ParsableArguments {
 
     /// The parts that the options describe, in their order.
     func arguments() throws -> [FormArgument] {
-        // What was given as --form-string is in the form already, unless the arguments are not the process's own.
+        // The values of --form-string are already in `form`, unless the options were not parsed from the process's
+        // arguments.
         let values = form + formString.map { RawValue($0.text.bytes, isLiteral: true) }
         return try values.map { value in try Self.valid { try FormArgument(value) } }
     }
 
-    /// Whether a `-H` names a field that the form determines, and so is not sent.
+    /// Whether a `-H` names a field that the form determines, so that the option is ignored.
     static func isDetermined(byFormInstead argument: String) -> Bool {
         let name = argument.prefix { $0 != ":" && $0 != ";" }.lowercased()
         return ["content-type", "content-length", "transfer-encoding"].contains(name)
     }
 
-    /// Says which `-H` the form makes pointless.
+    /// Prints which `-H` options are ignored because the form determines the field.
     func sayWhatIsIgnored() {
         for argument in header where Self.isDetermined(byFormInstead: argument) && !argument.hasSuffix(":") {
             let name = argument.prefix { $0 != ":" && $0 != ";" }
@@ -238,7 +241,7 @@ struct FormOptions: ParsableArguments {
 
     /// The header fields that the options name.
     ///
-    /// - Throws: ``CommandFailure`` if a file of them cannot be read.
+    /// - Throws: ``CommandFailure`` if a file with header fields cannot be read.
     func headerFields() throws -> HTTPFields {
         var fields = HTTPFields()
         for argument in header {
@@ -260,7 +263,7 @@ struct FormOptions: ParsableArguments {
         return method
     }
 
-    /// A method that forms are sent with.
+    /// The method with a name; `nil` if forms are not sent with that method.
     static func method(named name: String) -> HTTPRequest.Method? {
         [.post, .put, .patch].first { $0.rawValue == name.uppercased() }
     }

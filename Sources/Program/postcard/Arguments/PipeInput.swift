@@ -3,35 +3,38 @@ import Foundation
 import PostcardForm
 import SystemPackage
 
-/// A pipe, or standard input, as the content of a part: any length, read only as fast as it is sent.
+/// A pipe or standard input as the content of a part. It can have any length, and is read only as fast as it is sent.
 struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
     private static let chunkSize = 256 << 10
 
-    /// The path of a pipe, which is opened when it is first read; `nil` for standard input.
+    /// The path of a pipe, which is opened at the first read; `nil` for standard input.
     private let path: FilePath?
     private var file: FileDescriptor?
-    /// Bytes that were looked at, and come before those that are still to be read.
+    /// Bytes that were read to find the type, and are returned before the rest.
     private var first = Data()
     private var hasEnded = false
 
+    /// Makes an input from a pipe or standard input.
+    ///
     /// - Parameter path: The path of a pipe; `nil` for standard input.
     init(_ path: FilePath? = nil) {
         self.path = path
         file = path == nil ? .standardInput : nil
     }
 
-    /// How it is called in messages.
+    /// The name of the input in messages.
     var name: String { path?.string ?? TextFile.standardInput }
 
     func makeAsyncIterator() -> PipeInput { self }
 
-    /// The first bytes, by which their type may be recognized. Waits for the writer.
+    /// The first bytes, from which the type may be recognized. Waits for the writer.
     mutating func firstBytes() throws -> [UInt8] {
         while first.count < MediaType.firstBytesCount, let chunk = try read() { first += chunk }
         return Array(first.prefix(MediaType.firstBytesCount))
     }
 
-    /// Stores all of it in a file without a name, which is gone when the program ends. Waits for the writer.
+    /// Stores the whole input in a file without a name, which no longer exists when the program ends. Waits for the
+    /// writer.
     ///
     /// - Returns: A URL of the open file.
     mutating func stored() throws -> URL {
@@ -57,7 +60,8 @@ struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
         return SentFile.url(ofOpen: stored)
     }
 
-    /// The file that standard input is, from its start, which needs no copy; `nil` for a pipe.
+    /// The URL of the file that standard input is redirected from, which needs no copy; `nil` for a pipe, or if some of
+    /// the file was read before.
     private var redirectedFile: URL? {
         guard path == nil, let file, (try? file.stat())?.type == .regular,
             (try? file.seek(offset: 0, from: .current)) == Int64(first.count)
@@ -78,7 +82,7 @@ struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
             defer { first = Data() }
             return first
         }
-        // Opening and reading wait for the writer, which must not block a thread of the concurrency pool.
+        // Opening and reading wait for the writer, and must not block a thread of Swift's concurrency pool.
         let (input, chunk) = try await withCheckedThrowingContinuation { [self] continuation in
             DispatchQueue.global().async {
                 var input = self

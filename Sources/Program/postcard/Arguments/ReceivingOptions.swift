@@ -6,7 +6,7 @@ public import PostcardServer
 
 extension UnfinishedUploadOptions.InterimResponses: ExpressibleByArgument {}
 
-/// What `serve` accepts of a form, and how fast.
+/// The options for the forms that `serve` accepts, and for the speed at which it accepts them.
 struct ReceivingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -175,7 +175,7 @@ struct ReceivingOptions: ParsableArguments {
             ("screen-timeout", screenTimeout),
         ]
         for (name, seconds) in timeouts {
-            // Timers count milliseconds.
+            // Timers count in milliseconds.
             if let seconds, !(seconds >= 0.001 && seconds <= 86400) {
                 throw ValidationError("--\(name) must be from 0.001 to 86400 seconds.")
             }
@@ -199,7 +199,7 @@ struct ReceivingOptions: ParsableArguments {
         if let interimResponses { receiver.uploads.resumption?.interimResponses = interimResponses }
         if let maxBody {
             receiver.uploads.limits.maximumBodyBytes = maxBody.bytes
-            // A file may be as large as the body.
+            // A single file may be as large as the body.
             receiver.uploads.limits.maximumFileBytes = maxBody.bytes
         }
         if let maxFile { receiver.uploads.limits.maximumFileBytes = maxFile.bytes }
@@ -232,7 +232,7 @@ struct ReceivingOptions: ParsableArguments {
     }
 }
 
-/// The limits of a form's parts that `serve` accepts.
+/// The options for the limits of a form's parts.
 struct FormLimitOptions: ParsableArguments {
     private static let defaults = FormLimits()
 
@@ -279,9 +279,9 @@ struct FormLimitOptions: ParsableArguments {
     }
 }
 
-/// Values as help shows them.
+/// The default values as the help shows them.
 enum Shown {
-    /// A number of bytes in the largest binary unit that is exact.
+    /// A number of bytes as text, such as `64 KiB`. The unit is the largest that gives a whole number.
     static func size(_ bytes: Int64) -> String {
         for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)]
         where bytes >= 1 << shift && bytes % (1 << shift) == 0 {

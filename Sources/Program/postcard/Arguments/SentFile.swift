@@ -5,13 +5,15 @@ import PostcardFiles
 import PostcardForm
 import SystemPackage
 
-/// A file that an argument names: a path as the system would open it.
+/// A file that an argument names, with a path as the system would open it.
 struct SentFile {
     let url: URL
-    /// The last component of its path, as its bytes.
+    /// The last component of the path, as bytes.
     let name: ArgumentText
     private let path: ArgumentText
 
+    /// Finds the file at a path.
+    ///
     /// - Throws: ``CommandFailure`` for a directory, and for a path that is not UTF-8 and cannot be opened.
     init(_ path: ArgumentText) throws {
         if path.bytes.last == UInt8(ascii: "/") {
@@ -20,48 +22,50 @@ struct SentFile {
         self.path = path
         name = ArgumentText(path.bytes.split(separator: UInt8(ascii: "/")).last ?? [])
         if let text = path.text {
-            // A tilde is an ordinary character.
+            // A tilde at the beginning is an ordinary character of the name.
             url = URL(filePath: text.hasPrefix("~") ? "./\(text)" : text)
         } else {
             url = try Self.url(ofOpen: path)
         }
     }
 
-    /// What a file is, by which it is sent.
+    /// The kind of a file, which determines how it is sent.
     enum Kind: Equatable {
         case missing
-        /// One whose bytes can be read again.
+        /// A file whose bytes can be read again.
         case regular
-        /// A pipe, or what the system makes up while it is read, such as the files of /proc: any number of bytes.
+        /// A pipe, or a file whose content the system makes while it is read, such as the files of /proc. It can have
+        /// any number of bytes.
         case stream
         case device
     }
 
-    /// What the file is, as far as is known without opening a pipe: its writer would believe that someone had read it.
+    /// The kind of the file. It is found without opening the file: if a pipe were opened, its writer would take that
+    /// for a reader.
     var kind: Kind {
         guard let status = try? FilePath(url.path).stat() else { return .missing }
         switch status.type {
         case .fifo, .socket: return .stream
         case .characterSpecial, .blockSpecial: return .device
         case .regular where status.size == 0: return examined()?.firstBytes.isEmpty == false ? .stream : .regular
-        // Of a directory, the form says what it is.
+        // For a directory, the form's own error says what it is.
         default: return .regular
         }
     }
 
-    /// A path of the system, of any bytes.
+    /// The system's path for a name of any bytes.
     static func path(_ bytes: some Sequence<UInt8>) -> FilePath {
         let terminated = bytes.map { CInterop.PlatformChar(truncatingIfNeeded: $0) } + [0]
         return FilePath(platformString: terminated)
     }
 
-    /// How the file is called in messages.
+    /// The name of the file in messages.
     var shownName: String { name.description }
 
     var isNamedInUTF8: Bool { path.text != nil }
 
-    /// The URL of a file whose path is not UTF-8. A URL cannot have such a path, so it names an open descriptor, which
-    /// stays open until the program ends.
+    /// Opens a file whose path is not UTF-8, and returns a URL for it. A URL cannot have such a path, so it names an
+    /// open descriptor, which stays open until the program ends.
     private static func url(ofOpen path: ArgumentText) throws -> URL {
         let descriptor = (path.bytes + [0]).withUnsafeBytes { bytes in
             bytes.baseAddress.map { open($0.assumingMemoryBound(to: CChar.self), O_RDONLY | O_NONBLOCK | O_CLOEXEC) }
@@ -73,7 +77,7 @@ struct SentFile {
         return url(ofOpen: FileDescriptor(rawValue: descriptor))
     }
 
-    /// A URL of a file that is open as long as the URL is used.
+    /// A URL for an open file. The file must stay open as long as the URL is used.
     static func url(ofOpen file: FileDescriptor) -> URL {
         #if os(Linux)
         URL(filePath: "/proc/self/fd/\(file.rawValue)")
@@ -82,17 +86,17 @@ struct SentFile {
         #endif
     }
 
-    /// Looks at the file; `nil` if it cannot be read, which is reported when the form is laid out.
+    /// Examines the file; `nil` if it cannot be read. That error is reported later, when the form's layout is made.
     func examined() -> ExaminedContent? { ExaminedContent(url) }
 }
 
-/// What is known of a content before the form is laid out.
+/// Examines a content before the form's layout is made.
 struct ExaminedContent {
     let firstBytes: [UInt8]
     private let length: Int64
     private let read: (Int64, UnsafeMutableRawBufferPointer) throws -> Int
 
-    /// Opens a file once for all questions; `nil` if it cannot be read.
+    /// Opens a file once for all questions about it; the result is `nil` if the file cannot be read.
     init?(_ file: URL) {
         guard (try? FilePath(file.path).stat())?.type == .regular,
             let file = try? FileDescriptor.open(FilePath(file.path), .readOnly, options: [.nonBlocking, .closeOnExec])
@@ -102,7 +106,7 @@ struct ExaminedContent {
         guard let count = try? bytes.withUnsafeMutableBytes({ try file.read(fromAbsoluteOffset: 0, into: $0) }) else {
             return nil
         }
-        // The files of /proc have no end to seek.
+        // Seeking to the end fails for the files of /proc.
         let length = (try? file.seek(offset: 0, from: .end)) ?? 0
         (firstBytes, self.length) = (Array(bytes[..<count]), length)
         read = { try held.file.read(fromAbsoluteOffset: $0, into: $1) }
@@ -117,19 +121,19 @@ struct ExaminedContent {
         }
     }
 
-    /// The media type by the first bytes; `nil` if it is unknown.
+    /// The media type that the first bytes indicate; `nil` if it is unknown.
     var type: MediaType? { MediaType.forFirstBytes(firstBytes) }
 
     var isPicture: Bool { type?.value.hasPrefix("image/") ?? false }
 
     var isPictureOrVideo: Bool { isPicture || type?.value.hasPrefix("video/") ?? false }
 
-    /// What the policy removes.
+    /// The edits that remove the metadata of a policy from the content.
     func edits(_ policy: MetadataPolicy) throws(MetadataError) -> FileEdits {
         try policy.edits(ofLength: length, reading: read)
     }
 
-    /// Closes a file with the last use of it.
+    /// Closes a file when the last reference to this object is released.
     private final class HeldDescriptor {
         let file: FileDescriptor
 
@@ -143,17 +147,19 @@ struct ExaminedContent {
     }
 }
 
-/// A file of the command line that is read as a whole, or standard input: a text that is sent, header fields, tokens,
-/// rules or certificates. It is usually UTF-8, as texts of forms should be, but `<` sends any bytes, as in curl.
+/// A file on the command line that is read as a whole, or standard input: a text to send, header fields, tokens, rules
+/// or certificates. It is usually UTF-8, as texts of forms should be, but `<` sends any bytes, as in curl.
 struct TextFile {
     static let standardInput = "Standard input"
 
     let bytes: [UInt8]
-    /// How the file is called in messages.
+    /// The name of the file in messages.
     let name: String
 
+    /// Reads a whole file or standard input.
+    ///
     /// - Parameter path: The file; `-` is standard input.
-    /// - Throws: ``CommandFailure`` if it cannot be read.
+    /// - Throws: ``CommandFailure`` if the file cannot be read.
     init(_ path: ArgumentText) throws {
         name = path == "-" ? Self.standardInput : path.description
         do {
@@ -166,13 +172,15 @@ struct TextFile {
         }
     }
 
+    /// Reads a whole file or standard input.
+    ///
     /// - Parameter path: The file; `-` is standard input.
-    /// - Throws: ``CommandFailure`` if it cannot be read.
+    /// - Throws: ``CommandFailure`` if the file cannot be read.
     init(_ path: String) throws {
         try self.init(ArgumentText(path.utf8))
     }
 
-    /// The lines that have more than blanks, without the blanks around them.
+    /// The lines that are not blank, without leading and trailing blanks.
     ///
     /// - Throws: ``CommandFailure`` if the file is not UTF-8.
     func lines() throws -> [String] {
@@ -183,10 +191,10 @@ struct TextFile {
             .filter { !$0.isEmpty }
     }
 
-    /// The header fields in the file, one in each line. A line that begins with a blank continues the line before it, and
-    /// a line that begins with `#` is a comment.
+    /// The header fields in the file, one in each line. A line that begins with a blank continues the line before it,
+    /// and a line that begins with `#` is a comment.
     ///
-    /// - Throws: ``CommandFailure`` if the file is not UTF-8, or has a NUL.
+    /// - Throws: ``CommandFailure`` if the file is not UTF-8, or contains a NUL.
     func headerLines() throws -> [String] {
         guard !bytes.contains(0) else {
             throw CommandFailure.input(name, "has a NUL, which header fields must not have")
@@ -206,20 +214,21 @@ struct TextFile {
     }
 }
 
-/// A file of `-F` that does not exist: often the argument means something else than a file of this name.
+/// The error for a file of `-F` that does not exist. Often the argument was meant in another way than as the name of
+/// this file.
 struct MissingFile {
     private let path: ArgumentText
     private let argument: ArgumentText
     private let isText: Bool
 
-    /// - Returns: `nil` for a part without a file, and for a file that is there.
+    /// Checks whether the file of a part exists. The result is `nil` if the file exists, and for a part without a file.
     init?(_ part: FormArgument.Part, of argument: FormArgument) {
         switch part.source {
         case .file(let path) where path != "-": (self.path, isText) = (path, false)
         case .textOfFile(let path) where path != "-": (self.path, isText) = (path, true)
         default: return nil
         }
-        // What cannot be looked at for another reason is reported when it is opened.
+        // If the file cannot be checked for another reason, the error is reported when the file is opened.
         guard !Self.exists(path.bytes[...]) else { return nil }
         self.argument = argument.text
     }
@@ -256,7 +265,7 @@ struct MissingFile {
         return "check the path after \(sign), or to send the text itself write --form-string \(literal)."
     }
 
-    /// The argument with quotes around a name with commas or semicolons; `nil` if there is no such file.
+    /// The argument with quotes around a name that contains commas or semicolons; `nil` if no file has such a name.
     private var quoted: String? {
         let bytes = argument.bytes
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), let first = path.bytes.first,
@@ -264,7 +273,7 @@ struct MissingFile {
                 bytes[$0] == first && bytes[$0...].starts(with: path.bytes)
             })
         else { return nil }
-        // Longer names first, each up to where the grammar may end one.
+        // Longer names are tried first. A name can end only where the syntax allows the end of a name.
         let rest = bytes[(start + path.bytes.count)...]
         let ends = [bytes.endIndex] + rest.indices.reversed().filter { ",;".utf8.contains(bytes[$0]) }
         guard !rest.isEmpty, let end = ends.prefix(Self.mostNames).first(where: { Self.exists(bytes[start..<$0]) })
@@ -276,7 +285,7 @@ struct MissingFile {
 
     private static let mostNames = 100
 
-    /// The name behind the first semicolon, if there is a file before it.
+    /// The attribute name after the first semicolon, if the text before the semicolon is the name of an existing file.
     private var unknownAttribute: String? {
         guard let semicolon = path.bytes.firstIndex(of: UInt8(ascii: ";")), semicolon > 0,
             Self.exists(path.bytes[..<semicolon])

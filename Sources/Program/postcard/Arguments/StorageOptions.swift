@@ -5,7 +5,7 @@ import PostcardForm
 import PostcardReceiver
 import PostcardS3
 
-/// Where `serve` keeps the forms.
+/// The options for where `serve` stores the forms.
 struct StorageOptions: ParsableArguments {
     @Option(help: "A directory of this machine (./received).")
     var directory: String?
@@ -66,7 +66,7 @@ struct StorageOptions: ParsableArguments {
         }
     }
 
-    /// Opens the bucket, and checks it.
+    /// Makes the receiver. If it stores in a bucket, opens and checks the bucket.
     ///
     /// - Throws: `S3Error` if the bucket cannot be used.
     func receiver(_ logger: Logger) async throws -> Receiver {
@@ -89,7 +89,7 @@ struct StorageOptions: ParsableArguments {
     }
 }
 
-/// A length of time with its unit, such as `30d`.
+/// A duration with its unit, such as `30d`.
 struct TimeSpan: ExpressibleByArgument, Equatable {
     let duration: Duration
 

@@ -8,9 +8,9 @@ import PostcardAsyncHTTP
 import PostcardClient
 import PostcardWire
 
-/// The options that say how a server is reached. Their names are those of curl.
+/// The options for how a server is reached. Their names are those of curl.
 struct TransportOptions: ParsableArguments {
-    /// Which HTTP client carries the request.
+    /// The HTTP client that sends the request.
     enum Transport: String, ExpressibleByArgument, CaseIterable {
         case asyncHTTP = "async-http"
         case urlSession = "urlsession"
@@ -95,7 +95,7 @@ struct TransportOptions: ParsableArguments {
     @Flag(exclusivity: .exclusive)
     var version: Version?
 
-    /// The lowest version of TLS.
+    /// The lowest version of TLS to accept.
     enum LowestTLS: String, EnumerableFlag {
         case tls12 = "tlsv1.2"
         case tls13 = "tlsv1.3"
@@ -121,7 +121,7 @@ struct TransportOptions: ParsableArguments {
         throw ValidationError("URLSession has no \(option). Leave out --transport urlsession.")
     }
 
-    /// The given options that only AsyncHTTPClient has.
+    /// The given options that only AsyncHTTPClient supports.
     private var optionsOfAsyncHTTP: [String] {
         let given: [(String, Bool)] = [
             ("--cacert", cacert != nil), ("--insecure", insecure), ("--cert", cert != nil), ("--proxy", proxy != nil),
@@ -132,8 +132,11 @@ struct TransportOptions: ParsableArguments {
         return given.filter(\.1).map(\.0)
     }
 
-    /// - Parameter url: The server's URL, which decides about the proxy of the environment.
-    /// - Throws: ``CommandFailure`` if this machine lacks what the client needs, or a file of certificates cannot be read.
+    /// Makes the transport that the options describe.
+    ///
+    /// - Parameter url: The server's URL, which determines the proxy that is read from the environment.
+    /// - Throws: ``CommandFailure`` if this machine lacks what the client needs, or a file of certificates cannot be
+    ///   read.
     func make(for url: URL?) throws -> any UploadTransport {
         switch transport {
         case .asyncHTTP:
@@ -165,7 +168,7 @@ struct TransportOptions: ParsableArguments {
         return configuration
     }
 
-    /// The settings of TLS; `nil` if they are the usual ones.
+    /// The settings of TLS; `nil` for the default settings.
     private func tls(for url: URL?) throws -> TLSConfiguration? {
         let trusted = try trustedCertificates(for: url)
         guard trusted != nil || insecure || cert != nil || lowestTLS != nil else { return nil }
@@ -187,8 +190,8 @@ struct TransportOptions: ParsableArguments {
     private func trustedCertificates(for url: URL?) throws -> NIOSSLTrustRoots? {
         if let cacert { return .certificates(try Self.certificates(in: cacert)) }
         guard let file = ProcessInfo.processInfo.environment["SSL_CERT_FILE"], !file.isEmpty else { return nil }
-        // A server without TLS needs none. The file is read if that server redirects to one with TLS, which is not trusted
-        // if the file is missing.
+        // A server without TLS needs no certificates. But it may redirect to a server with TLS, so the file is read if
+        // it exists. If it does not exist, no server with TLS is trusted.
         guard url?.scheme?.lowercased() != "http" else {
             return FileManager.default.isReadableFile(atPath: file) ? .file(file) : .certificates([])
         }
@@ -213,11 +216,11 @@ struct TransportOptions: ParsableArguments {
         }
     }
 
-    /// The proxy that a URL names, or a host and port.
+    /// Reads a proxy, which is given as a URL or as a host and port.
     private static func proxy(_ text: String) throws -> HTTPClient.Configuration.Proxy {
         let url = URLComponents(string: text.contains("://") ? text : "http://\(text)")
         guard let url, let host = url.host, !host.isEmpty, Port.valid.contains(url.port ?? 1080) else {
-            // The text may have a password.
+            // The message does not quote the text, because it may contain a password.
             throw ValidationError("The proxy is not a URL with a host. Write it as http://host:port.")
         }
         switch url.scheme?.lowercased() {
@@ -231,7 +234,7 @@ struct TransportOptions: ParsableArguments {
         }
     }
 
-    /// What one `--resolve` says.
+    /// The host, the port and the address of one `--resolve`.
     private struct Resolution {
         let host: String
         let port: Int
@@ -248,9 +251,11 @@ struct TransportOptions: ParsableArguments {
             guard !address.isEmpty else { throw ValidationError("'\(argument)' has no address.") }
         }
 
-        /// The host whose address is replaced, as the client writes it; `nil` if the URL has another port of the host.
+        /// The host whose address is replaced, as the client writes it; `nil` if the URL has the same host and another
+        /// port.
         ///
-        /// A redirect, or a queue, can lead to other hosts than the URL's. The client keeps one address for each host.
+        /// The host can be different from that of the URL, because a redirect or a queue can lead to other hosts. The
+        /// client supports one address for each host.
         func host(for url: URL?) -> String? {
             guard let url, let host = url.host(), host.lowercased() == self.host.lowercased() else {
                 return self.host.lowercased()
@@ -260,11 +265,13 @@ struct TransportOptions: ParsableArguments {
     }
 }
 
-/// The proxies that the environment names, as curl reads them.
+/// The proxies in environment variables, read in the same way as by curl.
 struct ProxyEnvironment {
     private let variables: [String: String]
 
-    /// - Parameter variables: The environment. Defaults to that of the process.
+    /// Reads the proxies from environment variables.
+    ///
+    /// - Parameter variables: The environment variables. Defaults to those of the process.
     init(_ variables: [String: String] = ProcessInfo.processInfo.environment) {
         self.variables = variables
     }
@@ -272,7 +279,8 @@ struct ProxyEnvironment {
     /// The proxy for a URL; `nil` if there is none.
     func proxy(for url: URL) -> String? {
         guard let scheme = url.scheme?.lowercased(), let host = url.host()?.lowercased() else { return nil }
-        // A web server passes the field Proxy of a request to its programs as HTTP_PROXY.
+        // HTTP_PROXY is not read, because a web server passes the header field Proxy of a request to its programs in
+        // that variable.
         let names = scheme == "https" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
         let proxy = (names + ["all_proxy", "ALL_PROXY"]).lazy.compactMap { variables[$0] }.first
         guard let proxy, !proxy.isEmpty, !isExcluded(host) else { return nil }

@@ -83,9 +83,10 @@ private final class WebhookSender: Sendable {
 
     /// How long an endpoint may take to respond.
     private static let timeout = TimeAmount.seconds(15)
-    /// How long the body of a response may take.
+    /// How long reading the body of a response may take.
     private static let patience = Duration.seconds(5)
-    /// How much of a response is read, so that its connection can be used again.
+    /// The maximum number of bytes of a response to read. A response must be read before its connection can be used
+    /// again.
     private static let maximumResponseBytes = 64 << 10
 
     init() {
@@ -100,7 +101,9 @@ private final class WebhookSender: Sendable {
         client.shutdown { _ in }
     }
 
-    /// - Returns: The status of the response.
+    /// Sends a message to the endpoint.
+    ///
+    /// - Returns: The status of the endpoint's response.
     func post(_ message: Webhook.Message, to url: String) async throws -> Int {
         var request = HTTPClientRequest(url: url)
         request.method = .POST

@@ -164,7 +164,7 @@ struct Conformance: AsyncParsableCommand {
         } catch {
             throw CommandFailure.input(body, error.description)
         }
-        // Four pieces of at least two bytes, so that all positions in the content differ.
+        // The content must have four pieces of at least two bytes each, so that all positions in it are different.
         guard bytes.count >= 8 else {
             throw CommandFailure.input(body, "is too short: the checks upload it in four pieces.")
         }
@@ -198,7 +198,7 @@ struct InteropVersion: ExpressibleByArgument {
     }
 }
 
-/// The numbers of checks on the command line: one, or a range.
+/// The numbers of checks on the command line: one number, or a range.
 struct CheckNumbers: ExpressibleByArgument {
     let range: ClosedRange<Int>
 
@@ -211,18 +211,19 @@ struct CheckNumbers: ExpressibleByArgument {
     }
 }
 
-/// The results of checks as text.
+/// Formats the results of checks as text.
 struct ConformanceLines {
     let columns: Int
     let style: TextStyle
 
-    /// The lines of one result: the outcome, the sentence, and what was seen unless the sentence is kept.
+    /// The lines for one result: the outcome, the sentence, and what was seen. If the server does what the sentence
+    /// says, what was seen is left out.
     func lines(for result: ConformanceResult) -> [String] {
         let check = result.check
         let outcome = result.outcome.rawValue
         let head = "\(check.number)  \(outcome)  §\(check.section)  \(check.level.rawValue)"
         var lines = WordWrap.lines(check.sentence, columns: columns, first: head + ": ", rest: "      ")
-        // The style goes in last, because its bytes have no width.
+        // The style is applied last, because its bytes have no width on the screen.
         let styled = style(outcome, role(of: result))
         lines[0] = lines[0].replacing("  \(outcome)  ", with: "  \(styled)  ", maxReplacements: 1)
         guard result.outcome != .ok else { return lines }
@@ -239,7 +240,7 @@ struct ConformanceLines {
         }
     }
 
-    /// The numbers of all results.
+    /// The number of results with each outcome, as text.
     static func summary(of report: ConformanceReport, as system: UploadingSystem? = nil) -> String {
         if let system {
             let results = report.results

@@ -3,12 +3,14 @@ import HTTPTypes
 import PostcardDoctor
 import PostcardForm
 
-/// What `send --as-curl` prints: the command line of curl that sends the same form.
+/// The output of `send --as-curl`: a command line of curl that sends the same form.
 struct CurlLine {
     private var words: [String] = ["curl"]
-    /// What curl cannot do.
+    /// The parts of the request that curl cannot send.
     private var losses: [String] = []
 
+    /// Makes the command line for the form of a `send` command.
+    ///
     /// - Throws: `ValidationError` if an option cannot be understood.
     init(_ command: Send) throws {
         words += CurlCommand.options(forURL: command.target.text)
@@ -73,7 +75,7 @@ struct CurlLine {
         case .groupStart(let type, let headers):
             add("-F", name + Array("=(".utf8) + Self.attributes(type: type, headers: headers))
         case .parts(let parts):
-            // curl would put several files into one part, which RFC 7578 §4.3 retired.
+            // curl would put several files into one nested multipart, which RFC 7578 §4.3 deprecates.
             for part in parts { add(part, named: name) }
         }
     }
@@ -83,12 +85,12 @@ struct CurlLine {
             type: part.contentType, filename: part.filename, headers: part.headers, encoding: part.encoding)
         switch part.source {
         case .text(let text) where attributes.isEmpty && !name.isEmpty:
-            // In --form-string nothing has a meaning.
+            // The value of --form-string is plain text without any syntax.
             add("--form-string", name + [UInt8(ascii: "=")] + text.bytes)
         case .text(let text): add("-F", name + [UInt8(ascii: "=")] + Self.quoted(text.bytes) + attributes)
         case .file(let path):
             var attributes = attributes
-            // curl knows fewer types, and only by the extension.
+            // curl recognizes fewer types, and only by the extension.
             if part.contentType == nil, let type = Self.type(ofFile: path, named: part.filename) {
                 attributes += ";type=\(type)".utf8
             }
@@ -98,7 +100,7 @@ struct CurlLine {
     }
 
     private static func type(ofFile path: ArgumentText, named filename: ArgumentText?) -> MediaType? {
-        // curl names no type for standard input.
+        // For standard input, curl sends no type.
         if path == "-" { return (filename?.description).flatMap(MediaType.forExtension(of:)) ?? .octetStream }
         guard let file = try? SentFile(path) else { return nil }
         return MediaType.forFile(
@@ -119,7 +121,7 @@ struct CurlLine {
         return text
     }
 
-    /// A word of curl's grammar. It is in quotes if a character of it would have a meaning.
+    /// A word in curl's syntax. It is in quotes if one of its characters would have a special meaning.
     private static func quoted(_ bytes: [UInt8]) -> [UInt8] {
         let isPlain = bytes.allSatisfy { byte in
             byte >= 0x80 || byte > 0x20 && byte < 0x7F && !#";,"\()@<"#.utf8.contains(byte)
@@ -139,7 +141,7 @@ struct CurlLine {
 }
 
 extension FormArgument.Part {
-    /// Whether the policy removes any of the part's file.
+    /// Whether the policy would remove metadata from the part's file.
     fileprivate func loses(_ policy: MetadataPolicy) -> Bool {
         switch source {
         case .file(let path), .textOfFile(let path):

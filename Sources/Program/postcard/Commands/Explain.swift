@@ -126,7 +126,7 @@ struct Explain: AsyncParsableCommand {
         }
     }
 
-    /// The chosen servers.
+    /// The servers that `--against` names.
     private func servers() throws -> [ServerProfile] {
         guard let against else { return [] }
         let known = ServerProfile.all.map(\.name).joined(separator: ", ")
@@ -163,7 +163,7 @@ struct Explain: AsyncParsableCommand {
         }
     }
 
-    /// The explanation with what the chosen servers would refuse.
+    /// The explanation, with the problems for the servers that `--against` names.
     private func judged(_ explanation: Explanation) -> Explanation {
         guard let servers = try? servers(), !servers.isEmpty else { return explanation }
         return explanation.judged(against: servers)

@@ -5,7 +5,7 @@
 import ArgumentParser
 import Foundation
 
-/// The program, with its commands.
+/// The program `postcard`, with its commands.
 @main
 struct Postcard: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -20,7 +20,8 @@ struct Postcard: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [Send.self, Queue.self, Serve.self, Explain.self, Conformance.self, Demo.self, Thumbnail.self])
 
-    /// The parser would call a word that is no command, and whatever follows it, unexpected.
+    /// Checks that a word is a command. Without this check, the parser would report the word and all arguments after it
+    /// as unexpected.
     private static func checkCommand(_ word: String) throws {
         let isGeneral =
             ["", "-h", "--help", "--version", "help"].contains(word) || word.hasPrefix("--experimental-")
@@ -50,14 +51,15 @@ struct Postcard: AsyncParsableCommand {
         } catch {
             let status = exitCode(for: error)
             let message = fullMessage(for: error)
-            // The parser prints help itself. Its errors repeat arguments, among them names of files that a shell put in.
+            // The parser prints help itself. Its errors quote arguments, which may include filenames that a shell has
+            // inserted.
             guard status != .success, !message.isEmpty else { exit(withError: error) }
             Terminal.say(message)
             exit(withError: status)
         }
     }
 
-    /// Parses the command line. What it leaves out of `serve` may be in the environment or in a file.
+    /// Parses the command line. For `serve`, missing options are also read from the environment and from a file.
     private static func parse(_ arguments: [String]) async throws -> any ParsableCommand {
         guard arguments.first == "serve" else { return try parseAsRoot(arguments) }
         let settings = try await ServeSettings(

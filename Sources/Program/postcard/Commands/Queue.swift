@@ -3,7 +3,8 @@ import Foundation
 import PostcardClient
 import PostcardQueue
 
-/// Manages a queue of uploads that outlive the program. Adding, running and listing are in their own files.
+/// Manages a queue of uploads that outlive the program. The commands for adding, running and listing are in their own
+/// files.
 struct Queue: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Keeps uploads on disk and sends them, even if the program, the network or the power fails.",
@@ -12,14 +13,15 @@ struct Queue: AsyncParsableCommand {
         ])
 }
 
-/// The queue's directory.
+/// The option for the queue's directory.
 struct QueueLocation: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The queue's directory.", discussion: "Defaults to \(Self.platformDirectoryName).", valueName: "directory"))
     var queue: String?
 
-    /// Opens the queue, which lists what is done until it is cleared. Says where queues of older versions are.
+    /// Opens the queue, which lists uploads that are done until they are cleared. Prints where queues of older versions
+    /// are.
     func open() async throws -> UploadQueue {
         let queue = UploadQueue(directory: queue.map { URL(filePath: $0) } ?? Self.platformDirectory, done: .all)
         for folder in try await queue.setAside {
@@ -41,12 +43,13 @@ struct QueueLocation: ParsableArguments {
         #endif
     }
 
-    /// The directory for a program's state, by the XDG Base Directory Specification or Apple's conventions.
+    /// The platform's directory for a program's state, according to the XDG Base Directory Specification or Apple's
+    /// conventions.
     private static var platformDirectory: URL {
         #if canImport(Darwin)
         URL.applicationSupportDirectory.appending(path: "postcard/queue")
         #else
-        // The specification says to ignore a relative path.
+        // The specification says that a relative path must be ignored.
         let state = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         return (state.map { URL(filePath: $0) } ?? URL.homeDirectory.appending(path: ".local/state"))
             .appending(path: "postcard/queue")
@@ -57,7 +60,7 @@ struct QueueLocation: ParsableArguments {
 // MARK: - Changing uploads
 
 extension Queue {
-    /// An upload in a queue.
+    /// The arguments that name an upload in a queue.
     struct Target: ParsableArguments {
         @Argument(help: "The upload's identifier, as printed by add.")
         var id: QueuedUpload.ID
@@ -66,7 +69,7 @@ extension Queue {
         var location: QueueLocation
     }
 
-    /// An upload in a queue, or the whole queue.
+    /// The arguments that name an upload in a queue, or the whole queue.
     struct OptionalTarget: ParsableArguments {
         @Argument(help: "The upload's identifier, as printed by add. Defaults to the whole queue.")
         var id: QueuedUpload.ID?
@@ -124,7 +127,7 @@ extension Queue {
             }
         }
 
-        /// The user knows how it has ended.
+        /// Acknowledges how the upload has ended, because the user has ended it.
         private func acknowledge(in queue: UploadQueue) async throws {
             let upload = try? await queue.upload(target.id)
             if let upload { try await queue.acknowledge(upload) }

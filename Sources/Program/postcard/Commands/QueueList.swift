@@ -32,7 +32,7 @@ struct QueueList: AsyncParsableCommand {
     }
 }
 
-/// An upload of a queue as `list --json` writes it.
+/// An upload of a queue, as `list --json` writes it.
 private struct QueuedUploadReport: Encodable {
     let id: QueuedUpload.ID
     let url: String
@@ -44,14 +44,14 @@ private struct QueuedUploadReport: Encodable {
     let error: String?
     /// The server's latest response, if it accepted or refused the form.
     let response: Response?
-    /// When the upload may be sent at the earliest, or when its next attempt begins.
+    /// The earliest time at which the upload may be sent, or the time of its next attempt.
     let notBefore: Date?
 
     struct Response: Encodable {
         let status: Int
         let headers: [String: String]
         let body: String
-        /// Given if the body is not a text.
+        /// Whether the body is in Base64 because it is not text; absent if it is text.
         let bodyIsBase64: Bool?
 
         init(_ response: QueuedUpload.Response) {
@@ -102,7 +102,7 @@ private struct QueuedUploadReport: Encodable {
     }
 }
 
-/// An upload of a queue as a line, for `list` and `run`.
+/// Formats an upload of a queue as a line, for `list` and `run`.
 enum QueueLine {
     static let paused = "The queue is paused. To resume it, run: postcard queue resume"
 
@@ -121,7 +121,7 @@ enum QueueLine {
         }
     }
 
-    /// When an upload that waits for a time may be sent; `nil` for the others.
+    /// The time at which an upload may be sent; `nil` if it does not wait for a time.
     static func due(_ upload: QueuedUpload) -> Date? {
         switch upload.state {
         case .retrying(let due, _): due

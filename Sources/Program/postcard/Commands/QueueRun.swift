@@ -98,13 +98,13 @@ struct QueueRun: AsyncParsableCommand {
         }
     }
 
-    /// Says which uploads are left, and what they wait for.
+    /// Prints which uploads are left, and what they wait for.
     ///
-    /// - Returns: Whether one waits for its next attempt.
+    /// - Returns: Whether an upload waits for its next attempt.
     private static func sayWhatIsLeft(in queue: UploadQueue) async throws -> Bool {
         let left = try await queue.uploads().filter { !$0.state.isEnded }
         let hasRetries = left.contains { if case .retrying = $0.state { true } else { false } }
-        // Those that wait for a time first. The rest waits with the queue if that is paused.
+        // Uploads that wait for a time come first. If the queue is paused, all others wait for the queue.
         let dated = left.filter { QueueLine.due($0) != nil }
         let others = try await queue.isPaused ? [] : left.filter { QueueLine.due($0) == nil }
         for upload in (dated + others).prefix(maximumLines) { Terminal.say(QueueLine.text(of: upload)) }
@@ -132,13 +132,13 @@ struct QueueRun: AsyncParsableCommand {
     }
 }
 
-/// Prints a line for each upload that has ended, and acknowledges it. On a terminal at standard error, it also shows the
-/// uploads in progress.
+/// Prints a line for each upload that has ended, and acknowledges the upload. If standard error is a terminal, also
+/// shows the uploads in progress.
 actor QueueEndings {
     private let queue: UploadQueue
     private var redrawn = RedrawnLines()
     private var meter = SpeedMeter()
-    /// Whether one of them failed.
+    /// Whether one of the uploads has failed.
     private(set) var hasFailed = false
 
     init(_ queue: UploadQueue) {
@@ -160,13 +160,14 @@ actor QueueEndings {
         }
     }
 
-    /// Prints what has ended since the last look.
+    /// Prints the uploads that have ended since the last check.
     func finish() async throws {
         if Terminal.isInteractive { redrawn.clear() }
         try await printEnded()
     }
 
-    /// Prints each upload once, also one that ended in a run that could not print it.
+    /// Prints a line for each upload that has ended, but only once. This includes uploads of an earlier run that could
+    /// not print them.
     private func printEnded() async throws {
         var last: Int64 = 0
         while true {
@@ -196,7 +197,7 @@ actor QueueEndings {
         return lines.drawn(columns: size.columns, rows: size.rows)
     }
 
-    /// A sum that cannot overflow: a damaged database may have any number.
+    /// Adds numbers without overflow, because a damaged database may contain any number.
     private static func sum(_ numbers: [Int64]) -> Int64 {
         numbers.reduce(0) { sum, number in
             let (total, isTooLarge) = sum.addingReportingOverflow(number)

@@ -201,7 +201,7 @@ struct Send: AsyncParsableCommand {
             guard let response = error.response, !json else { throw error }
             let shown = ShownResponse(response)
             try shown.write()
-            // On one terminal the reason was shown with the response.
+            // If standard output is on the same terminal, the user has already seen the reason in the response.
             throw shown.isRead ? CommandFailure(besidesResponse: error) : CommandFailure(error)
         }
     }
@@ -210,9 +210,9 @@ struct Send: AsyncParsableCommand {
         "Standard input and pipes have no length: write what they give to a file, or send it as a text, with name=<-."
     private static let noLimit = "It reported no limit that pictures could be made to fit: try --fit 900KB."
 
-    /// Says when the next attempt begins, and why.
+    /// Prints when the next attempt begins, and why.
     private func say(_ retry: UploadRetry, above screen: ProgressScreen?) {
-        // A resumed upload has as many attempts as make progress.
+        // A resumed upload has no fixed number of attempts: attempts with progress are not counted.
         let count = resumable ? "" : " of \(retries + 1)"
         let seconds = retry.delay / .seconds(1)
         let delay = seconds < 10 ? String(format: "%.1f", seconds) : "\(Int(seconds.rounded()))"
@@ -237,7 +237,7 @@ struct Send: AsyncParsableCommand {
     }
 }
 
-/// Writes the request that would be sent to standard output, as `explain` reads it.
+/// Writes the request that would be sent to standard output, in the format that `explain` reads.
 struct DryRun {
     let form: MultipartForm
     let url: URL
@@ -268,7 +268,7 @@ struct DryRun {
         try FileDescriptor.standardOutput.writeAll("0\r\n\r\n".utf8)
     }
 
-    /// Shows a short text on a terminal. Any other body is for a file or a pipe.
+    /// Shows a short text on a terminal. Any other body is refused, because it should be written to a file or a pipe.
     private func show(_ head: String, _ layout: FormLayout) async throws {
         let longest: Int64 = 64 << 10
         if let length = layout.contentLength, length <= longest {
@@ -288,7 +288,7 @@ struct DryRun {
         let query = components?.percentEncodedQuery.map { "?\($0)" } ?? ""
         let port = request.url.port.map { ":\($0)" } ?? ""
         var lines = ["\(request.method.rawValue) \(path.isEmpty ? "/" : path)\(query) HTTP/1.1"]
-        // A given one is sent instead of that of the URL.
+        // A `Host` that was given replaces that of the URL.
         if !request.headerFields.contains(where: { $0.name.canonicalName == "host" }) {
             lines.append("Host: \(components?.percentEncodedHost ?? "")\(port)")
         }

@@ -4,7 +4,7 @@ import PostcardClient
 import PostcardForm
 import PostcardFoundation
 
-/// What `send --json` prints: the response, or why there is none.
+/// The output of `send --json`: the response, or why there is none.
 struct SendReport {
     private var object: [String: Any] = [:]
 
@@ -25,7 +25,7 @@ struct SendReport {
         let failure = CommandFailure(error)
         var members = ["message": failure.description, "code": Self.code(of: error)]
         members["advice"] = (error as? any LocalizedError)?.recoverySuggestion
-        // Before an upload there is nothing that a server could have.
+        // The upload did not begin, so no server can have the form.
         members["delivery"] = UploadError.Delivery.neverArrived.rawValue
         object["attempts"] = 0
         if let error = error as? UploadError {
@@ -60,8 +60,8 @@ struct SendReport {
     private mutating func add(_ response: UploadResponse) {
         var headers: [String: String] = [:]
         for field in response.headerFields {
-            // Fields with the same name mean the same as one field with a list of their values (RFC 9110 §5.3).
-            // Set-Cookie is the only exception, and scripts do not need it.
+            // Fields with the same name mean the same as one field with a list of their values (RFC 9110 §5.3). The
+            // only exception is Set-Cookie, which scripts do not need.
             headers[field.name.canonicalName] =
                 headers[field.name.canonicalName].map { "\($0), \(field.value)" } ?? field.value
         }
@@ -90,7 +90,7 @@ extension UploadResponse {
         headerFields[.contentType]?.prefix { $0 != ";" && $0 != " " }.lowercased() ?? ""
     }
 
-    /// The body if it is JSON and says so.
+    /// The JSON of the body; `nil` if the body is not JSON or its `Content-Type` is not JSON.
     var jsonValue: Any? {
         guard mediaType == "application/json" || mediaType.hasSuffix("+json") else { return nil }
         guard JSON.faultForDecoders(in: body) == nil else { return nil }
@@ -98,7 +98,8 @@ extension UploadResponse {
     }
 }
 
-/// The body of a response on standard output: as it is in a file or a pipe, and in a readable form on a terminal.
+/// Writes the body of a response to standard output: unchanged to a file or a pipe, and in a readable form to a
+/// terminal.
 struct ShownResponse {
     private let response: UploadResponse
 
@@ -106,10 +107,10 @@ struct ShownResponse {
         self.response = response
     }
 
-    /// Whether the body is not written to a terminal, because it is not text.
+    /// Whether the body is not text, so that it is not written to a terminal.
     private var isUnreadable: Bool { response.jsonValue == nil && response.body.contains(0) }
 
-    /// Whether someone at a terminal has read the response, once it is written.
+    /// Whether the user at a terminal has seen the response, once it is written.
     var isRead: Bool { Terminal.isInteractive && Terminal.isOutputInteractive && !isUnreadable }
 
     func write() throws {
@@ -130,8 +131,7 @@ struct ShownResponse {
         try Terminal.write(foreign: response.body)
     }
 
-    /// The text of a web page, such as the error page of a proxy: without tags, scripts and styles, and without empty
-    /// lines.
+    /// The text of a web page, such as the error page of a proxy. Tags, scripts, styles and empty lines are left out.
     static func text(ofPage page: String) -> String {
         var text = ""
         var rest = page[...]
@@ -155,15 +155,16 @@ struct ShownResponse {
             line.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         }
         var shown: [String] = []
-        // The title of a page is often its heading, too.
+        // The title of a page is often also its heading, so repeated lines are left out.
         for line in lines where !line.isEmpty && line != shown.last { shown.append(line) }
         return shown.joined(separator: "\n")
     }
 
-    /// Tags within a line.
+    /// Tags that do not end a line.
     private static let inlineTags: Set = ["a", "b", "i", "em", "strong", "code", "span", "small", "tt", "u"]
 
-    /// The entities that error pages use. The ampersand is the last, because its replacement may begin another one.
+    /// The entities that error pages use, in the order of their replacement. The ampersand is last, because its
+    /// replacement may be the beginning of another entity.
     private static let entities = [
         ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&"),
     ]

@@ -135,22 +135,22 @@ struct Serve: AsyncParsableCommand {
     }
 }
 
-/// Returns the memory that the process has freed to the system. The C library of Linux keeps much of it otherwise: what
-/// one burst of forms took would stay taken.
+/// Returns memory that the process has freed to the system. Otherwise the C library of Linux would keep much of the
+/// memory, for example that for a burst of forms.
 enum FreedMemory {
     #if canImport(Glibc)
-    /// Blocks of at least this size are memory of their own, which freeing returns. By default, the C library raises this
-    /// limit to the size of any block that is freed, up to 32 MiB.
+    /// The size from which a block of memory is allocated separately, so that freeing returns it to the system. By
+    /// default, the C library raises this limit to the size of any block that is freed, up to 32 MiB.
     private static let ownBytes: CInt = 128 << 10
     private static let interval = Duration.seconds(2)
-    /// The memory of a process that has little to return.
+    /// The size of a process that has little memory to return.
     private static let usualBytes = 24 << 20
-    /// Within this much processor time since the last call, little can have been freed.
+    /// If the process has used less processor time than this since the last call, it can have freed little memory.
     private static let idleTime = Duration.milliseconds(5)
 
-    /// Returns smaller blocks too, from time to time, until the task is cancelled.
+    /// Returns smaller blocks to the system too, at intervals, until the task is cancelled.
     static func keepReturning() async {
-        // malloc.h is not in the module of the C library.
+        // The function is looked up by name, because malloc.h is not in the module of the C library.
         if let function = dlsym(nil, "mallopt") {
             let mallopt = unsafeBitCast(function, to: (@convention(c) (CInt, CInt) -> CInt).self)
             let mmapThreshold: CInt = -3
@@ -170,14 +170,15 @@ enum FreedMemory {
     /// The processor time that the process has used.
     private static var processorTime: Duration { .microseconds(clock()) }
 
-    /// The memory that the process takes now, without that of files, such as its code; `nil` if the system does not say.
+    /// The memory that the process uses now, in bytes, without the pages of files, such as its code; `nil` if the
+    /// system does not report it.
     private static var ownResidentBytes: Int? {
         guard let file = try? FileDescriptor.open("/proc/self/statm", .readOnly, options: [.closeOnExec]) else {
             return nil
         }
         var bytes = [UInt8](repeating: 0, count: 128)
         let count = try? file.closeAfter { try bytes.withUnsafeMutableBytes { try file.read(into: $0) } }
-        // In pages: the size, what is resident, and what of that is shared.
+        // The numbers are in pages: the total size, the resident pages, and the shared pages among them.
         let numbers = String(decoding: bytes.prefix(count ?? 0), as: UTF8.self).split(separator: " ").prefix(3)
         let pages = numbers.compactMap { Int($0) }
         return pages.count == 3 ? (pages[1] - pages[2]) * Int(sysconf(CInt(_SC_PAGESIZE))) : nil

@@ -5,21 +5,21 @@ import PostcardFiles
 import PostcardForm
 import SystemPackage
 
-/// What the command line of `serve` leaves to the environment and to the file of `--config`.
+/// Adds options of `serve` from the environment and from the `--config` file to the command line.
 ///
-/// Every option is a variable, such as `POSTCARD_MAX_BODY` for `--max-body`, and a key of the file, such as `max-body`.
-/// The command line comes first, then the environment, then the file.
+/// Every option has a variable, such as `POSTCARD_MAX_BODY` for `--max-body`, and a key in the file, such as
+/// `max-body`. The command line has priority over the environment, and the environment over the file.
 struct ServeSettings {
     /// An option of `serve`.
     private struct Option {
         let name: String
         let isFlag: Bool
         let isRepeating: Bool
-        /// The flag that means the opposite.
+        /// The flag with the opposite meaning.
         let opposite: String?
 
-        /// The options that later sources cannot set any more: those that exclude this option, and those that set the same
-        /// in another way.
+        /// The options that sources with lower priority can no longer set: options that exclude this option, and
+        /// options that set the same thing in another way.
         ///
         /// - Parameter arguments: The arguments that set this option.
         func overridden(setBy arguments: [String]) -> [String] {
@@ -39,11 +39,11 @@ struct ServeSettings {
         }
     }
 
-    /// A setting from outside of the command line.
+    /// A setting that does not come from the command line.
     private struct Setting {
         let option: Option
         let arguments: [String]
-        /// The variable or key, and where it is.
+        /// The variable or key of the setting, and where it was found, for messages.
         let origin: String
     }
 
@@ -55,7 +55,7 @@ struct ServeSettings {
     ///
     /// - Parameters:
     ///   - commandLine: The arguments after `serve`.
-    ///   - environment: All variables.
+    ///   - environment: All environment variables.
     /// - Throws: `ValidationError` if the file cannot be read, or a value has another type than its option.
     init(_ commandLine: [String], environment: [String: String]) async throws {
         self.commandLine = commandLine
@@ -78,16 +78,16 @@ struct ServeSettings {
         self.settings = settings
     }
 
-    /// The arguments of `serve` with all settings.
+    /// The arguments of `serve`, including all settings.
     var arguments: [String] { arguments(without: nil) }
 
     private func arguments(without index: Int?) -> [String] {
         settings.indices.filter { $0 != index }.flatMap { settings[$0].arguments } + commandLine
     }
 
-    /// Parses the arguments.
+    /// Parses the arguments of `serve`, including all settings.
     ///
-    /// - Parameter parse: Parses arguments after `serve`.
+    /// - Parameter parse: Parses the given arguments after `serve`.
     /// - Throws: The error of the parser; if a setting is the cause, a `ValidationError` that names it and its source.
     func parsed<Command>(by parse: ([String]) throws -> Command) throws -> Command {
         do {
@@ -113,7 +113,8 @@ struct ServeSettings {
         let names = Set(arguments.map(\.0))
         return arguments.compactMap { name, argument in
             let isOpposite = name.hasPrefix("no-") && names.contains(String(name.dropFirst(3)))
-            // The file of options is named in itself by mistake alone.
+            // These options cannot be set outside of the command line. A file that names a file of options, for
+            // example, is a mistake.
             guard !isOpposite, !["help", "version", "config"].contains(name) else { return nil }
             return Option(
                 name: name, isFlag: argument.isFlag, isRepeating: argument.isRepeating,
@@ -139,18 +140,19 @@ struct ServeSettings {
 
     // MARK: - Sources
 
-    /// A source of settings.
+    /// A source of settings: the environment or the file.
     private struct Source {
         let value: (AbsoluteConfigKey, ConfigType) throws -> LookupResult
-        /// The name of an option in the source, and where that is.
+        /// Describes the name of an option in the source, and the source, for messages.
         let origin: (String) -> String
 
-        /// The arguments that set an option as the source says; `nil` if it says nothing.
+        /// The arguments that set an option to its value in the source; `nil` if the source has no value.
         func arguments(of option: Option) throws -> [String]? {
             if option.isFlag {
                 guard case .bool(let isOn)? = try content(option, [.bool], "true or false") else { return nil }
                 if isOn { return ["--\(option.name)"] }
-                // Off without an opposite: no argument, and no later source switches it on.
+                // The flag is switched off and has no opposite: there is no argument, and no later source can switch it
+                // on.
                 return option.opposite.map { ["--\($0)"] } ?? []
             }
             let types: [ConfigType] = option.isRepeating ? [.stringArray, .string] : [.string, .int, .double]
@@ -164,11 +166,11 @@ struct ServeSettings {
                 case .double(let number): ["\(number)"]
                 default: [String]()
                 }
-            // Attached, because a value may begin with a dash.
+            // The value is attached to the option, because it may begin with a dash.
             return values.map { "--\(option.name)=\($0)" }
         }
 
-        /// The value of an option in the first type that it has.
+        /// The value of an option, read as the first of the types that fits.
         private func content(_ option: Option, _ types: [ConfigType], _ expected: String) throws -> ConfigContent? {
             for type in types {
                 if let found = try? value(AbsoluteConfigKey([option.name]), type) {
@@ -181,7 +183,7 @@ struct ServeSettings {
 
     private static func environment(_ variables: [String: String]) throws -> Source {
         var variables = variables
-        // Kubernetes sets POSTCARD_PORT=tcp://10.0.0.1:8080 in each container, if a Service is named postcard.
+        // If a Service is named postcard, Kubernetes sets POSTCARD_PORT=tcp://10.0.0.1:8080 in each container.
         if let port = variables["POSTCARD_PORT"], port.contains("://") { variables["POSTCARD_PORT"] = nil }
         let provider = EnvironmentVariablesProvider(environmentVariables: variables).prefixKeys(with: "postcard")
         return Source(value: provider.value(forKey:type:)) { name in
@@ -204,7 +206,7 @@ struct ServeSettings {
             throw ValidationError(
                 "'\(unknown)' in \(path) is not an option of serve. postcard serve --help lists them.")
         }
-        // Null too: a token without a value must not open the receiver.
+        // A null value is refused too: a token without a value must not give everyone access to the receiver.
         if let nested = values.first(where: { $0.value is [String: Any] || $0.value is NSNull })?.key {
             throw ValidationError("'\(nested)' in \(path) must be a single value, or a list of texts.")
         }
@@ -218,15 +220,15 @@ struct ServeSettings {
     }
 }
 
-/// An argument of a command, as the argument parser knows it.
+/// An argument of a command, as the argument parser describes it.
 struct DeclaredArgument: Decodable {
     struct Name: Decodable {
-        /// `long` or `short`.
+        /// The kind of the name: `long` or `short`.
         let kind: String
-        /// Without dashes.
+        /// The name without dashes.
         let name: String
 
-        /// The name as it is written on the command line.
+        /// The name with dashes, as on the command line.
         var written: String { (kind == "short" ? "-" : "--") + name }
     }
 
@@ -236,8 +238,8 @@ struct DeclaredArgument: Decodable {
 
     var isFlag: Bool { kind == "flag" }
 
-    /// The arguments of a command. The argument parser has no public way to list them; it makes its own completions and
-    /// manual pages from this dump, whose format has a version.
+    /// Lists the arguments of a command. The argument parser has no public API for this. It makes its own completions
+    /// and manual pages from the same dump, whose format has a version.
     static func all(of command: any ParsableCommand.Type) throws -> [DeclaredArgument] {
         struct Dump: Decodable {
             struct Command: Decodable { let arguments: [DeclaredArgument]? }
@@ -248,7 +250,8 @@ struct DeclaredArgument: Decodable {
 }
 
 extension CommandLineArguments {
-    /// Options of curl with one value. In a command that replaces curl the last value counts, as in curl.
+    /// Options of curl with one value. In a command that replaces curl, the last value is used if there are several, as
+    /// in curl.
     private static let lastCounts: Set<Substring> = [
         "-X", "--request", "-u", "--user", "-m", "--max-time", "-x", "--proxy", "--limit-rate", "--retry",
         "--connect-timeout", "--cacert", "--cert", "--key",
@@ -256,10 +259,11 @@ extension CommandLineArguments {
 
     /// Checks that no option with one value is given twice: the argument parser would ignore all values but the last.
     ///
-    /// - Parameter arguments: The arguments as the parser reads them, from the name of the command on.
-    /// - Throws: `ValidationError` if one is.
+    /// - Parameter arguments: The arguments for the parser, starting with the name of the command.
+    /// - Throws: `ValidationError` if an option is given twice.
     static func checkRepetitions(_ arguments: [String]) throws {
-        // Parts and header fields repeat in most commands, and are known to.
+        // Most commands only repeat the options for parts and header fields. These may be repeated, so such commands
+        // need no check.
         let names = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("-") }.map { $0.prefix { $0 != "=" } }
             .filter { $0 != "--form" && $0 != "--header" }
         guard Set(names).count < names.count else { return }
@@ -279,7 +283,7 @@ extension CommandLineArguments {
             guard let index = options.firstIndex(where: { ($0.names ?? []).contains { $0.written == name } }) else {
                 continue
             }
-            // A value is not an option, whatever it looks like.
+            // The next argument is the value, so it is not an option, even if it looks like one.
             if name.endIndex == argument.endIndex { rest = rest.dropFirst() }
             guard !options[index].isRepeating, !(replacesCurl && lastCounts.contains(name)) else { continue }
             guard given.insert(index).inserted else {

@@ -4,8 +4,8 @@ import PostcardCLibrary
 import PostcardForm
 import PostcardPictures
 
-/// Writes a small JPEG of a picture to standard output. `serve` runs it for each picture that its page shows, because
-/// anyone may have sent the picture: what decodes it must not take the receiver's memory, or the receiver with it.
+/// Writes a small JPEG of a picture to standard output. `serve` runs this command for each picture that its page shows.
+/// The picture may come from anyone: decoding it must not use up the receiver's memory or crash the receiver.
 struct Thumbnail: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Writes a small JPEG of a picture to standard output.", shouldDisplay: false)
@@ -13,7 +13,7 @@ struct Thumbnail: AsyncParsableCommand {
     @Argument(help: "The picture.")
     var file: String
 
-    /// The longer edge, in pixels: that of a wide tile on a screen with two pixels a point.
+    /// The length of the longer edge, in pixels: that of a wide tile on a screen with two pixels per point.
     private static let edge = 640
     private static let maximumBytes: Int64 = 200_000
 
@@ -25,21 +25,23 @@ struct Thumbnail: AsyncParsableCommand {
             let small = try await PictureFitter().fit(picture, to: limit)
             if case .bytes(let bytes) = small.content { try Terminal.write(bytes) }
         } catch {
-            // The receiver's log is not for pictures that cannot be read.
+            // Nothing is printed, because the receiver's log should not contain pictures that cannot be read.
             throw ExitStatus.refused
         }
     }
 
     /// The maximum memory of the process, in bytes: enough for a HEIC of 24 megapixels.
     private static let maximumMemory = 384 << 20
-    /// A HEIC of 24 megapixels takes about two seconds. A picture that is made to take long keeps others waiting.
+    /// The maximum time. A HEIC of 24 megapixels takes about two seconds. A picture that was made to be slow would keep
+    /// others waiting.
     private static let maximumSeconds = 10
 
     private static func limitResources() {
-        // Uploads are more urgent.
+        // Uploads have priority over thumbnails.
         _ = nice(10)
         for (resource, value) in [(RLIMIT_DATA, maximumMemory), (RLIMIT_CPU, maximumSeconds), (RLIMIT_CORE, 0)] {
-            // The first is announced by a signal of its own, and the second kills as if memory were short.
+            // At the soft limit the process gets a signal for that limit. At the hard limit it is killed, as when
+            // memory is short.
             var limit = rlimit(rlim_cur: rlim_t(value), rlim_max: rlim_t(value + 1))
             #if canImport(Glibc)
             _ = setrlimit(__rlimit_resource_t(resource.rawValue), &limit)

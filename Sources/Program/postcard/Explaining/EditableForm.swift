@@ -5,19 +5,20 @@ import PostcardForm
 import PostcardFoundation
 import SystemPackage
 
-/// The folder that `--edit` writes: the form as text, one part a line, and a file for the bytes of each part that is not
-/// a short text. `postcard send --config` sends it again.
+/// The folder that `--edit` writes. It has the form as text, with one part per line, and a file with the bytes of each
+/// part that is not a short text. `postcard send --config` sends the form again.
 struct EditableForm {
     let folder: String
-    /// The permissions of its files. By default only their owner can read them, because forms have passwords.
+    /// The permissions of the folder's files. By default only their owner can read them, because forms may contain
+    /// passwords.
     var permissions = FilePermissions.ownerReadWrite
 
     static let name = "form.txt"
 
-    /// A part and how it is written.
+    /// A part of the form, and how it is written.
     private struct Part {
         let content: Explanation.Part
-        /// The name of the file with its bytes; `nil` if they are in the line.
+        /// The name of the file with the part's bytes; `nil` if the bytes are in the line of the part.
         let file: String?
 
         init(_ content: Explanation.Part, number: Int) {
@@ -26,7 +27,8 @@ struct EditableForm {
             file = isInLine ? nil : "\(number)\(Self.fileExtension(of: content))"
         }
 
-        /// The filename's extension, if it is a plain one: the filename is from a stranger.
+        /// The extension of the part's filename. It is used only if it is short and plain, because the filename comes
+        /// from an unknown sender.
         private static func fileExtension(of part: Explanation.Part) -> String {
             guard let last = part.filename?.split(separator: ".", omittingEmptySubsequences: false).dropFirst().last,
                 (1...8).contains(last.utf8.count),
@@ -36,13 +38,13 @@ struct EditableForm {
         }
     }
 
-    /// Writes the folder, which may not exist, or is empty.
+    /// Writes the folder. If the folder exists, it must be empty.
     ///
     /// - Parameters:
     ///   - explanation: The result of reading the input the first time.
     ///   - request: Extracts the request from its recording; `nil` if the input is a body without a request.
     ///   - read: Reads the input again.
-    /// - Throws: ``CommandFailure``.
+    /// - Throws: ``CommandFailure`` if the folder cannot be written or the input cannot be read.
     func write(
         _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws {
@@ -94,7 +96,7 @@ struct EditableForm {
         return lines
     }
 
-    /// A comment about what the line of a part cannot say.
+    /// A comment about properties of a part that its line cannot express.
     private static func remark(on part: Part) -> [UInt8] {
         guard let type = part.content.contentType, (try? MediaType(type)) == nil else { return [] }
         return Array("# Left out, because it is not a media type: \(VisibleBytes.text(type))\n".utf8)
@@ -122,7 +124,8 @@ struct EditableForm {
         return CurlWord.line("form", name + [mark] + CurlWord.quoted(file).utf8 + attributes)
     }
 
-    /// Whether a part of the type would be read as something else. curl knows no quotes around a type.
+    /// Whether a type must be in quotes, because its line would be read in another way without them. curl supports no
+    /// quotes around a type.
     private static func needsQuotes(_ type: String) -> Bool {
         let words = type.utf8.filter { !$0.isBlank }.map(\.asciiLowercased)
         return words.contains { ",\"".utf8.contains($0) }
@@ -158,21 +161,23 @@ struct EditableForm {
     }
 }
 
-/// The folder of an ``EditableForm`` with its files. What was made can be removed, if not all can be.
+/// The folder of an ``EditableForm`` while it is written. If writing fails, everything that was made is removed.
 private final class NewFolder {
     private let path: FilePath
     private let permissions: FilePermissions
-    /// The folders that did not exist, the innermost first.
+    /// The folders that did not exist before, the innermost first.
     private var folders: [FilePath] = []
     private var files: [FilePath] = []
 
-    /// - Parameter permissions: Those of its files.
+    /// Prepares to make a folder. Nothing is written yet.
+    ///
+    /// - Parameter permissions: The permissions of the folder's files.
     init(_ path: String, _ permissions: FilePermissions) {
         self.path = FilePath(path)
         self.permissions = permissions
     }
 
-    /// Makes the folder, which may not exist, or is empty.
+    /// Makes the folder. If the folder exists, it must be empty.
     func make() throws {
         var missing = path
         while !missing.isEmpty, !FileManager.default.fileExists(atPath: missing.string) {
@@ -200,10 +205,10 @@ private final class NewFolder {
         try file.closeAfter { _ = try file.writeAll(bytes) }
     }
 
-    /// Removes what was made.
+    /// Removes the folders and files that were made.
     func remove() {
         for file in files { try? FileManager.default.removeItem(atPath: file.string) }
-        // A folder that has something else by now stays.
+        // A folder that contains anything else by now is kept.
         for folder in folders { _ = rmdir(folder.string) }
     }
 }
@@ -212,7 +217,7 @@ private final class NewFolder {
 private struct PartFiles {
     private var rest: ArraySlice<(name: String, part: Explanation.Part)>
     private let folder: NewFolder
-    /// The file of the first part, once its content has begun.
+    /// The open file of the current part; `nil` until the part's content begins.
     private var file: FileDescriptor?
     private var offset: Int64 = 0
 
@@ -221,7 +226,7 @@ private struct PartFiles {
         self.folder = folder
     }
 
-    /// Takes the next bytes of the body.
+    /// Writes the next bytes of the body to the files of the parts that they belong to.
     mutating func write(_ bytes: RawSpan) throws {
         let all = offset..<offset + Int64(bytes.byteCount)
         defer { offset = all.upperBound }
@@ -234,7 +239,7 @@ private struct PartFiles {
         }
     }
 
-    /// Ends the body. What is left has no bytes.
+    /// Ends the body: makes empty files for the remaining parts, which have no content.
     mutating func finish() throws {
         while let (name, _) = rest.first {
             _ = try open(name)

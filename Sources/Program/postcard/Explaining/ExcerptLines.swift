@@ -1,8 +1,8 @@
 import PostcardDoctor
 import PostcardForm
 
-/// The bytes around a finding as a compiler shows a line, with a caret below, and in hexadecimal digits if they are not
-/// text.
+/// Shows the bytes around a finding as a compiler shows a line, with a caret below. Bytes that are not text are shown
+/// in hexadecimal digits.
 struct ExcerptLines {
     private let finding: Finding
     private let excerpt: Excerpt
@@ -23,7 +23,7 @@ struct ExcerptLines {
 
     private var role: TextStyle.Role { finding.severity == .error ? .error : .warning }
 
-    /// The index of the finding in the bytes.
+    /// The index in the excerpt at which the finding is.
     private var place: Int {
         Int(min(max(finding.offset - excerpt.offset, 0), Int64(excerpt.bytes.count)))
     }
@@ -99,7 +99,7 @@ struct ExcerptLines {
         return row(at: excerpt.offset + Int64(range.lowerBound), style(text, .faint))
     }
 
-    /// The finding's line, with a caret below it.
+    /// The finding's line, with a caret below the finding.
     private func marked(_ range: Range<Int>) -> [String] {
         let cells = VisibleBytes(excerpt.bytes[range]).cells
         let first = cells.lastIndex { $0.index <= place } ?? 0
@@ -129,7 +129,7 @@ struct ExcerptLines {
         return [row(at: offset, text), row(at: nil, String(repeating: " ", count: before) + style(caret, role))]
     }
 
-    /// The first cell to show, so that the finding is on the screen with something after it.
+    /// The index of the first cell to show, so that the finding and some cells after it fit on the screen.
     private func windowStart(_ cells: [VisibleBytes.Cell], upTo target: Int) -> Int {
         let total = cells.reduce(0) { $0 + $1.columns }
         if total < columns - 1 { return 0 }
@@ -174,15 +174,15 @@ struct ExcerptLines {
     }
 }
 
-/// Bytes of a request in visible form: control characters and bytes that are not text are replaced by signs.
+/// Makes the bytes of a request visible: control characters and bytes that are not text are replaced by signs.
 struct VisibleBytes {
-    /// A character on the screen, and the bytes it shows.
+    /// A character on the screen, and the bytes that it stands for.
     struct Cell {
         let text: String
-        /// The index of its first byte.
+        /// The index of the first byte that the cell stands for.
         let index: Int
         let columns: Int
-        /// Whether the text is a sign that stands for other bytes.
+        /// Whether the text is a sign for bytes that cannot be shown.
         let isSign: Bool
     }
 
@@ -199,12 +199,13 @@ struct VisibleBytes {
         self.cells = cells
     }
 
-    /// A text from a request, in visible form.
+    /// Makes a text from a request visible.
     static func text(_ text: String) -> String {
         VisibleBytes(Array(text.utf8)[...]).cells.map(\.text).joined()
     }
 
-    /// A text for one line of the screen, in visible form: without its middle if no terminal has room for that.
+    /// Makes a text visible on one line of the screen. If the text is too long for every terminal, its middle is left
+    /// out.
     static func text(short text: String) -> String {
         let scalars = text.unicodeScalars
         guard let end = scalars.index(scalars.startIndex, offsetBy: 2 * maximumScalars, limitedBy: scalars.endIndex),
@@ -214,7 +215,7 @@ struct VisibleBytes {
             + "…" + self.text(String(scalars.suffix(maximumScalars)))
     }
 
-    /// More than a line has columns.
+    /// The maximum number of scalars at each end of a short text, more than a line has columns.
     private static let maximumScalars = 240
 
     private static func cell(in bytes: ArraySlice<UInt8>, at index: Int) -> (cell: Cell, length: Int) {
@@ -224,7 +225,8 @@ struct VisibleBytes {
         }
         switch byte {
         case 0x00..<0x20:
-            // The pictures of the control characters have the same order (Unicode, block Control Pictures).
+            // Unicode's pictures of the control characters have the same order as the control characters (block Control
+            // Pictures).
             return sign(String(Unicode.Scalar(0x2400 + UInt32(byte)).map(Character.init) ?? "?"))
         case 0x7F:
             return sign("\u{2421}")
@@ -236,9 +238,9 @@ struct VisibleBytes {
         }
     }
 
-    /// The non-ASCII character that begins at a byte; `nil` if it is not UTF-8, or was cut off.
+    /// The non-ASCII character that begins at a byte; `nil` if the bytes are not UTF-8 or are cut off.
     private static func character(in bytes: ArraySlice<UInt8>, at index: Int) -> (cell: Cell, length: Int)? {
-        // A flag or a family is one character of several scalars, and no longer than this.
+        // A flag or a family is one character with several scalars. No such character is longer than this.
         let window = bytes[index...].prefix(40)
         var end = window.endIndex
         var text = String(validating: window, as: UTF8.self)
@@ -254,7 +256,7 @@ struct VisibleBytes {
         return (cell, length)
     }
 
-    /// The scalar alone, if the bytes after it are not UTF-8.
+    /// The first scalar alone, for the case that the bytes after it are not UTF-8.
     private static func scalar(_ window: ArraySlice<UInt8>) -> String? {
         (2...4).lazy.compactMap { String(validating: window.prefix($0), as: UTF8.self) }.first
     }

@@ -3,24 +3,24 @@ import PostcardFiles
 import Synchronization
 import SystemPackage
 
-/// The input to explain: a file, or a stream that is kept for reading it again.
+/// The input to explain: a file, or a stream that is copied so that it can be read again.
 final class ExplainedInput {
     private let descriptor: FileDescriptor
     private let closesDescriptor: Bool
-    /// The offset of the first byte to read: another program may have read the beginning of standard input. `nil` for a
-    /// stream, which has no offsets.
+    /// The offset of the first byte to read. It is not always 0, because another program may have read the beginning of
+    /// standard input. `nil` for a stream, which has no offsets.
     private let start: Int64?
-    /// A copy of a stream; `nil` if the input can be read again, or is read only once.
+    /// A file with a copy of a stream; `nil` if the input itself can be read again, or is read only once.
     private let spool: FileDescriptor?
-    /// The permissions of a new file with the input's bytes, which may include passwords and cookies: those of the
-    /// input's file. Only its owner may read what was a stream.
+    /// The permissions of a new file with the input's bytes, which may include passwords and cookies. They are those of
+    /// the input's file; if the input is a stream, only the owner may read the new file.
     let permissions: FilePermissions
 
     /// Opens a file or standard input.
     ///
     /// - Parameters:
     ///   - name: The path, or `-`.
-    ///   - isReadTwice: Whether it will be read again.
+    ///   - isReadTwice: Whether the input will be read again.
     init(_ name: String, isReadTwice: Bool) throws {
         let isStandardInput = name == "-"
         descriptor =
@@ -47,7 +47,7 @@ final class ExplainedInput {
         try? spool?.close()
     }
 
-    /// Reads to the end.
+    /// Reads the input to its end.
     func read(_ body: (RawSpan) throws -> Void) throws {
         try descriptor.readChunks { chunk in
             do {
@@ -59,7 +59,7 @@ final class ExplainedInput {
         }
     }
 
-    /// The error if a stream cannot be kept.
+    /// Makes the error for a stream that cannot be copied.
     static func notKept(_ error: any Error) -> CommandFailure {
         CommandFailure(
             description: "The input cannot be kept for --fix or --edit: \(error). Free space in \(temporaryFolder), or "
@@ -69,7 +69,7 @@ final class ExplainedInput {
 
     private static var temporaryFolder: String { FileManager.default.temporaryDirectory.path }
 
-    /// Reads the same bytes again.
+    /// Reads the bytes of the input again.
     func readAgain(_ body: (RawSpan) throws -> Void) throws {
         let again = spool ?? descriptor
         try again.seek(offset: spool == nil ? start ?? 0 : 0, from: .start)
@@ -79,7 +79,8 @@ final class ExplainedInput {
 
 /// A copy of the bytes of one connection, to read them again.
 final class ConnectionCopy: Sendable {
-    /// The file with the bytes. A failure is kept, because what cannot be fixed without a copy is still explained.
+    /// The file with the bytes, or the failure of copying. The failure is stored, because a request that cannot be
+    /// fixed without a copy can still be explained.
     private let file: Mutex<Result<FileDescriptor, CommandFailure>>
 
     init() {
@@ -90,7 +91,7 @@ final class ConnectionCopy: Sendable {
         if case .success(let descriptor) = file.withLock({ $0 }) { try? descriptor.close() }
     }
 
-    /// Why the copy is not complete; `nil` if it is.
+    /// The failure if the copy is not complete; `nil` if it is complete.
     var failure: CommandFailure? {
         if case .failure(let failure) = file.withLock({ $0 }) { failure } else { nil }
     }
@@ -108,7 +109,7 @@ final class ConnectionCopy: Sendable {
         }
     }
 
-    /// Reads all bytes.
+    /// Reads all bytes of the copy.
     func read(_ body: (RawSpan) throws -> Void) throws {
         let descriptor = try file.withLock { $0 }.get()
         try descriptor.seek(offset: 0, from: .start)
@@ -130,7 +131,7 @@ extension FileDescriptor {
         _ = try chunk.withUnsafeBytes { try writeAll($0) }
     }
 
-    /// Reads to the end.
+    /// Reads the file to its end, and passes each chunk to a closure.
     func readChunks(_ body: (RawSpan) throws -> Void) throws {
         var chunk = ContiguousArray<UInt8>(repeating: 0, count: 1 << 20)
         while true {

@@ -1,22 +1,22 @@
 import PostcardDoctor
 import PostcardForm
 
-/// What `postcard explain` read and found.
+/// The result of `postcard explain`: what was read, and what was found.
 struct ExplanationReport: Encodable {
     let explanation: Explanation
     /// The input's format; `nil` for a body without a request.
     let format: InputExamination.Format?
-    /// What the input lacks of the request.
+    /// Notes about parts of the request that are missing in the input.
     let remarks: [String]
     /// The result of `--fix`, if it was used.
     var fix: Fix?
-    /// The file that `--edit` wrote, if it was used.
+    /// The path that `--edit` wrote to, if it was used.
     var editable: String?
 
     /// The result of `--fix`.
     enum Fix {
         case written(FixedFile.Outcome)
-        /// Nothing was written, because only the sender can fix what was found.
+        /// Nothing was written, because only the sender can fix the problems.
         case nothingCertain
         case failed(CommandFailure)
     }
@@ -40,7 +40,7 @@ struct ExplanationReport: Encodable {
         try container.encode(left.map(\.code.rawValue), forKey: .left)
     }
 
-    /// The lines for a terminal.
+    /// The report as lines for a terminal.
     func screen(columns: Int, style: TextStyle) -> [String] {
         let columns = ExplanationScreen.columns(of: columns)
         var lines = ExplanationScreen(
@@ -62,7 +62,7 @@ struct ExplanationReport: Encodable {
 /// An explanation for people: the verdict, a map of the body, and each problem as a compiler shows it.
 struct ExplanationScreen {
     let explanation: Explanation
-    /// What the input lacks of the request.
+    /// Notes about parts of the request that are missing in the input.
     var remarks: [String] = []
     let columns: Int
     let style: TextStyle
@@ -91,12 +91,12 @@ struct ExplanationScreen {
             lines += isShown ? finding.withoutExcerpt : finding.all
         }
         if explanation.omittedFindings > 0 { lines += ["", "\(explanation.omittedFindings) more are not shown."] }
-        // A line to copy, which is not wrapped.
+        // This line is meant to be copied, so it is not wrapped.
         if !explanation.isValid, let curl = explanation.curl { lines += ["", "With curl, it is: \(curl.line)"] }
         return lines
     }
 
-    /// Whether the only finding is the verdict: the input is not a request, or has nothing of a form.
+    /// Whether the only finding is the verdict: the input is not a request, or contains no part of a form.
     private var isVerdict: Bool {
         guard explanation.parts.isEmpty, let finding = explanation.findings.first, explanation.findings.count == 1
         else { return false }
@@ -136,7 +136,7 @@ struct ExplanationScreen {
     }
 }
 
-/// A root cause on the screen, followed by the others of its kind and its consequences.
+/// Shows a root cause, followed by the other findings of its kind and by its consequences.
 struct FindingLines {
     private let group: FindingGroup
     private let parts: [Explanation.Part]
@@ -144,6 +144,8 @@ struct FindingLines {
     private let style: TextStyle
     private let isTitled: Bool
 
+    /// Prepares the lines for a group of findings.
+    ///
     /// - Parameters:
     ///   - group: Findings of one kind. The first is shown in full.
     ///   - isTitled: Whether to show the message; `false` if the verdict shows it already.
@@ -157,7 +159,7 @@ struct FindingLines {
 
     private var finding: Finding { group.finding }
 
-    /// An offset in a request, whose bytes are shown only once.
+    /// An offset in a request. The bytes around a spot are shown only once.
     struct Spot: Hashable {
         let place: Finding.Place
         let offset: Int64
@@ -172,7 +174,7 @@ struct FindingLines {
         lines(excerpt: ExcerptLines(finding, columns: columns, style: style)?.all ?? [])
     }
 
-    /// The lines without the bytes, if these were shown before.
+    /// The lines without the bytes, for bytes that were shown before.
     var withoutExcerpt: [String] { lines(excerpt: []) }
 
     private func lines(excerpt: [String]) -> [String] {
@@ -226,7 +228,7 @@ struct FindingLines {
         return ["  " + style("Swift:", .fix)] + lines.map { "    " + $0 }
     }
 
-    /// Breaks a long line of code: its comment moves before it, and the rest is broken after a comma.
+    /// Breaks a long line of code: moves its comment to a line before it, and breaks the rest after a comma.
     private static func broken(_ line: String, columns: Int) -> [String] {
         guard DisplayWidth.of(line) > columns else { return [line] }
         if let comment = line.firstRange(of: "  // ") {
@@ -251,10 +253,10 @@ struct FindingLines {
         return lines
     }
 
-    /// Findings of one kind as one sentence with their places.
+    /// Describes several findings of one kind in one sentence, with their places.
     private func repeated(_ label: String, _ places: FindingGroup.Places, first: String? = nil) -> [String] {
         let shown = places.first
-        // A part is named only after the last of its places in a row.
+        // If several places in a row are in the same part, the part is named only after the last of them.
         let offsets = shown.indices.map { index in
             let part = shown[index].partIndex
             let isLast = index + 1 == shown.count || shown[index + 1].partIndex != part
@@ -268,7 +270,7 @@ struct FindingLines {
     }
 }
 
-/// The parts of a form as rows: offset, name, type, size and digest.
+/// The parts of a form as a table with the columns offset, name, type, size and digest.
 struct PartTable {
     private let parts: [Explanation.Part]
     /// The number of parts, including those that are not described.
@@ -290,7 +292,7 @@ struct PartTable {
     var all: [String] {
         if parts.isEmpty { return [] }
         let isLong = count > Self.maximumRows
-        // If not all parts are described, the last ones are unknown.
+        // If not all parts are described, the last parts of the form are unknown.
         let lastRows = count == parts.count ? 3 : 0
         let heading = ["part", "offset", "name", "filename", "type", "bytes", "sha256"]
         let numbered = parts.enumerated().map { (index: $0.offset, part: $0.element) }
@@ -315,7 +317,7 @@ struct PartTable {
         ]
     }
 
-    /// The widths of the columns: text columns share the rest.
+    /// The widths of the columns. Columns with text share the width that the others leave.
     private func fitted(_ rows: [[String]]) -> [Int] {
         var widths = rows[0].indices.map { column in rows.map { DisplayWidth.of($0[column]) }.max() ?? 0 }
         let texts = 2...4

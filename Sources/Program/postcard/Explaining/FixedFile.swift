@@ -4,27 +4,27 @@ import PostcardDoctor
 import PostcardForm
 import SystemPackage
 
-/// The file that `--fix` writes: the request or the body, with everything fixed that is certain.
+/// The file that `--fix` writes: the request or the body, with all fixes that are certain.
 struct FixedFile {
     let path: String
     /// The permissions of a new file. By default only its owner can read it, because requests have passwords and
     /// cookies.
     var permissions = FilePermissions.ownerReadWrite
 
-    /// What an input is.
+    /// The kind of the input.
     enum Source {
-        /// A recording, from which the request is extracted.
+        /// The input is a recording. The value extracts the request from it.
         case request(RequestInput)
-        /// A body without a request, with its Content-Type.
+        /// The input is a body without a request. The value is its Content-Type.
         case body(contentType: String)
     }
 
-    /// What was written.
+    /// The result after the file was written.
     struct Outcome {
         let path: String
         let fixed: [Finding]
         let left: [Finding]
-        /// The corrected Content-Type for a body without a request; `nil` if it was right.
+        /// The corrected Content-Type for a body without a request; `nil` if the Content-Type was right.
         let contentType: String?
     }
 
@@ -32,7 +32,7 @@ struct FixedFile {
     ///
     /// - Parameters:
     ///   - explanation: The result of reading the input the first time.
-    ///   - source: What the input is.
+    ///   - source: The kind of the input.
     ///   - read: Reads the input again.
     func fix(
         _ explanation: Explanation, from source: Source, read: ((RawSpan) throws -> Void) throws -> Void
@@ -44,7 +44,7 @@ struct FixedFile {
         }
     }
 
-    /// Writes the file completely or not at all, through a temporary file: it may be the input itself.
+    /// Writes the file completely or not at all, through a temporary file, because the file may be the input itself.
     ///
     /// - Returns: `nil` if nothing can be fixed without the sender, and nothing was written.
     private func write(
@@ -62,7 +62,7 @@ struct FixedFile {
                 defer { try? file.close() }
                 let fixed = try Self.writeFixed(explanation, from: source, into: file, read: read)
                 outcome = explanation.outcome(reading: fixed)
-                // What changes a content, or is found again, is no fix.
+                // A change is not a fix if it changes a content, or if the same problem is found again.
                 guard explanation.keepsContents(in: fixed), explanation.isValid || !outcome.fixed.isEmpty else {
                     try FileManager.default.removeItem(atPath: partial)
                     return nil
@@ -82,10 +82,11 @@ struct FixedFile {
         return Outcome(path: path, fixed: outcome.fixed, left: outcome.left, contentType: contentType)
     }
 
-    /// Finds the path to write to. If ``path`` is a symbolic link, that is the path of its target, and the link stays.
+    /// Finds the path to write to. If ``path`` is a symbolic link, the file is written to the target of the link, and
+    /// the link is kept.
     ///
     /// - Returns: The path, and the status of the file that is replaced; `nil` for a new file.
-    /// - Throws: `Errno`, or ``NotARegularFile`` if something else than a regular file is there.
+    /// - Throws: `Errno`, or ``NotARegularFile`` if the path exists and is not a regular file.
     private func place() throws -> (path: FilePath, replaced: Stat?) {
         let replaced = try status()
         if let replaced, replaced.type != .regular { throw NotARegularFile(type: replaced.type) }
@@ -107,7 +108,7 @@ struct FixedFile {
         }
     }
 
-    /// A path at which something else than a regular file is.
+    /// The error for a path that exists and is not a regular file.
     private struct NotARegularFile: Error, CustomStringConvertible {
         let type: FileType
 
@@ -125,12 +126,14 @@ struct FixedFile {
 
     /// Gives a file the owner and the permissions of the file that it replaces.
     private static func copyOwnership(of replaced: Stat, to file: FileDescriptor) throws {
-        // Only root may give a file away. Everyone else owns the file that replaces another one.
+        // Only root may change the owner of a file. For other users the new file belongs to the user.
         _ = fchown(file.rawValue, replaced.userID.rawValue, replaced.groupID.rawValue)
         guard fchmod(file.rawValue, replaced.permissions.rawValue) == 0 else { throw Errno(rawValue: errno) }
     }
 
-    /// - Returns: What a second reading finds, of what was written.
+    /// Writes the fixed request or body into a file, and reads it again to find out what is fixed.
+    ///
+    /// - Returns: What was written, with the findings of reading it again.
     private static func writeFixed(
         _ explanation: Explanation, from source: Source, into file: FileDescriptor,
         read: ((RawSpan) throws -> Void) throws -> Void
@@ -174,7 +177,7 @@ struct FixedFile {
 }
 
 extension FixedFile.Outcome {
-    /// What was fixed and what was not, as lines below the problems.
+    /// The problems that were fixed and those that were not, as lines for the end of the explanation.
     func lines(columns: Int, style: TextStyle) -> [String] {
         let action = fixed.isEmpty ? "Written unchanged to" : "Fixed in"
         var lines = ["", style("\(action) \(VisibleBytes.text(path))", .good)]

@@ -5,32 +5,32 @@ import PostcardDoctor
 import PostcardForm
 import SystemPackage
 
-/// Receives requests on a port, explains each, and responds with the explanation: with status 200 to a valid form, and to
-/// any other with the status with which a receiver refuses it.
+/// Receives requests on a port, explains each request, and responds with the explanation. The status is 200 for a valid
+/// form. For any other request it is the status with which a receiver would refuse the request.
 ///
-/// It reads raw bytes, because an HTTP server would refuse exactly the requests that need an explanation.
+/// The listener reads raw bytes, because an HTTP server would refuse exactly the requests that need an explanation.
 struct RequestListener {
     let host: String
     let port: Int
-    /// A client that is idle for this long has sent its request.
+    /// How long a client must be idle until its request counts as complete.
     let silence: Duration
-    /// Whether the bytes of the request are kept, to read them again.
+    /// Whether to copy the bytes of the request, so that they can be read again.
     let keepsRequest: Bool
 
     /// The result of a request.
     struct Taken: Sendable {
         let explanation: Explanation
-        /// The bytes of the request's connection; `nil` if they are not kept.
+        /// A copy of the bytes of the request's connection; `nil` if they are not copied.
         let copy: ConnectionCopy?
     }
 
     /// Listens until a valid form was received.
     ///
     /// - Parameters:
-    ///   - isListening: Called with the address.
+    ///   - isListening: Called with the address when listening has begun.
     ///   - respond: Returns the text of the response.
     ///   - onBroken: Called with each request that is not valid.
-    /// - Throws: `Errno` if the system does not allow listening on the address, and what `onBroken` throws.
+    /// - Throws: `Errno` if the system does not allow listening on the address, and errors of `onBroken`.
     func takeValidRequest(
         isListening: (String) -> Void, respond: @escaping @Sendable (Explanation) -> String,
         onBroken: (Taken) throws -> Void
@@ -73,7 +73,7 @@ struct RequestListener {
     }
 }
 
-/// One connection: its bytes are examined until the request has ended.
+/// Handles one connection: examines its bytes until the request has ended.
 private final class RequestCollector: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -82,21 +82,22 @@ private final class RequestCollector: ChannelInboundHandler {
     private let keepsRequest: Bool
     private let respond: @Sendable (Explanation) -> String
     private var state = State.silent
-    /// The bytes of this connection, once it has some. Each connection has a copy of its own: several may be open.
+    /// A copy of the bytes of this connection; `nil` before the first byte. Each connection has its own copy, because
+    /// several may be open.
     private var copy: ConnectionCopy?
 
     private enum State {
         case silent
         case receiving(InputExamination, RequestEnd)
-        /// The request has ended by its head. Further bytes are extra.
+        /// According to its head, the request has ended. Further bytes do not belong to it.
         case ending(InputExamination)
         case done
     }
 
-    /// Long enough for bytes beyond the Content-Length, and too short to notice.
+    /// How long to wait for bytes beyond the Content-Length: too short for a person to notice.
     private static let grace = TimeAmount.milliseconds(200)
 
-    /// How long a client may take to read the explanation.
+    /// How long a client may take to read the response.
     private static let patience = TimeAmount.seconds(10)
 
     init(
@@ -190,7 +191,7 @@ private final class RequestCollector: ChannelInboundHandler {
             \(text)
             """
         let bound = NIOLoopBound((context, taken), eventLoop: context.eventLoop)
-        // The result does not wait for a client that does not read. Closing ends the write.
+        // The result does not wait for a client that does not read the response: closing the connection ends the write.
         context.eventLoop.scheduleTask(in: Self.patience) { bound.value.0.close(promise: nil) }
         context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(string: response))).whenComplete { _ in
             bound.value.0.close(promise: nil)
@@ -198,7 +199,7 @@ private final class RequestCollector: ChannelInboundHandler {
         }
     }
 
-    /// The status of the first error, as the receiver has it.
+    /// The status with which a receiver responds to the first error.
     private static func status(of explanation: Explanation) -> HTTPResponseStatus {
         guard let error = explanation.findings.first(where: { $0.severity == .error }) else { return .ok }
         return HTTPResponseStatus(statusCode: error.code.status >= 400 ? error.code.status : 400)

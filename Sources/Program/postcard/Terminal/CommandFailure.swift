@@ -17,21 +17,21 @@ import UnixSignals
 struct CommandFailure: Error, CustomStringConvertible {
     let description: String
     let status: ExitCode
-    /// What kind of failure it is, for scripts; `nil` if the status says it.
+    /// The kind of the failure as a word for scripts; `nil` if the exit status already says it.
     let code: String?
 
-    /// An input that cannot be read.
+    /// The failure for an input that cannot be read.
     static func input(_ name: String, _ reason: String) -> CommandFailure {
         CommandFailure(description: "\(name) \(reason)", status: ExitStatus.unreadableInput)
     }
 
-    /// Standard output that cannot be written to.
+    /// The failure when standard output cannot be written to.
     static func output(_ errno: any Error) -> CommandFailure {
         CommandFailure(
             description: "Standard output cannot be written to: \(errno)", status: ExitStatus.unwritableOutput)
     }
 
-    /// Any module's error.
+    /// Converts an error of any module.
     init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
@@ -53,7 +53,7 @@ struct CommandFailure: Error, CustomStringConvertible {
         }
     }
 
-    /// An error without what its response, which has been shown, says itself.
+    /// Converts an error, without the text of its response, which was already shown.
     init(besidesResponse error: UploadError) {
         self.init(description: error.messageBesidesResponse, status: ExitStatus.status(of: error))
     }
@@ -78,10 +78,10 @@ struct CommandFailure: Error, CustomStringConvertible {
     }
 }
 
-/// The program's exit statuses, for scripts. The numbers are those of `sysexits.h` where it has one.
+/// The program's exit statuses, for scripts. The numbers are those of `sysexits.h` for the cases that it defines.
 enum ExitStatus {
-    /// The server refused the form, responded before the whole form was sent, or received something else; or the form
-    /// is not valid.
+    /// The form is not valid; or the server refused it, responded before it was completely sent, or received other
+    /// bytes than were sent.
     static let refused = ExitCode(1)
     /// The command line cannot be understood.
     static let usage = ExitCode(64)
@@ -93,11 +93,11 @@ enum ExitStatus {
     static let failed = ExitCode(70)
     /// A file cannot be written.
     static let unwritableOutput = ExitCode(73)
-    /// A timeout: no bytes moved, no connection was opened, or the total time was exceeded. Also used if another
-    /// process sends from the queue.
+    /// A timeout: no bytes moved, no connection was opened, or the total time was exceeded. This status is also used if
+    /// another process sends from the queue.
     static let timedOut = ExitCode(75)
 
-    /// The status for an upload that failed.
+    /// The exit status for an upload that failed.
     static func status(of error: UploadError) -> ExitCode {
         switch error.code {
         case .invalidURL: usage
@@ -109,7 +109,7 @@ enum ExitStatus {
         }
     }
 
-    /// The status for a form that cannot be sent.
+    /// The exit status for a form that cannot be sent.
     static func status(of error: FormError) -> ExitCode {
         switch error.code {
         case .invalidBoundary, .invalidMediaType, .invalidName, .reservedHeaderField, .boundaryInContent: usage
@@ -118,7 +118,7 @@ enum ExitStatus {
         }
     }
 
-    /// The status for a picture that cannot be made to fit.
+    /// The exit status for a picture that cannot be made to fit.
     static func status(of error: PictureFitError) -> ExitCode {
         switch error.code {
         case .notWritable: unwritableOutput
@@ -127,7 +127,7 @@ enum ExitStatus {
         }
     }
 
-    /// The status for a queue that cannot be used, or an upload that it does not accept.
+    /// The exit status for a queue that cannot be used, or an upload that a queue does not accept.
     static func status(of error: UploadQueueError) -> ExitCode {
         switch error.code {
         case .inUse: timedOut
@@ -139,14 +139,15 @@ enum ExitStatus {
     }
 }
 
-/// Lets work remove its temporary files before a signal ends the program.
+/// Ends work when a signal arrives, so that the work can remove its temporary files before the program ends.
 enum Interruption {
-    /// Does some work. After SIGINT or SIGTERM it is cancelled, and once it has ended, the program ends by that signal.
-    /// A second signal ends the program at once. A signal that is ignored, as of a job in the background, stays so.
+    /// Runs work. After SIGINT or SIGTERM the work is cancelled, and when it has ended, the program ends by that
+    /// signal. A second signal ends the program at once. A signal that the program already ignores, such as that of a
+    /// background job, is still ignored.
     ///
     /// - Parameters:
-    ///   - isNeeded: Whether the work has temporary files. If not, signals end the program as usual.
-    ///   - work: The work.
+    ///   - isNeeded: Whether the work has temporary files. If it has none, signals end the program as usual.
+    ///   - work: The work, which is cancelled by a signal.
     static func ending<Result: Sendable>(
         ifNeeded isNeeded: Bool, _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -178,7 +179,7 @@ enum Interruption {
         return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
-    /// Lets a signal end the program again.
+    /// Restores the default handling of a signal, which ends the program.
     private static func restore(_ number: CInt) {
         signal(number, SIG_DFL)
         var unblocked = sigset_t()
@@ -187,7 +188,7 @@ enum Interruption {
         pthread_sigmask(SIG_UNBLOCK, &unblocked, nil)
     }
 
-    /// Ends the program as the signal would, so that a shell sees why it ended.
+    /// Ends the program by a signal, so that a shell sees why it ended.
     private static func endProgram(by number: CInt) -> Never {
         restore(number)
         raise(number)

@@ -13,7 +13,7 @@ final class ProgressScreen: Sendable {
         var lines = RedrawnLines()
     }
 
-    /// What the upload does; in words, apart from sending, which the bars show.
+    /// What the upload is doing. The raw value is shown as text, except for sending, which the bars show.
     private enum Phase: String {
         case preparing = "preparing the form"
         case waitingForNetwork = "waiting for a network"
@@ -22,7 +22,7 @@ final class ProgressScreen: Sendable {
         case retrying = "waiting for the next attempt"
     }
 
-    /// The interval of redrawing: more often would not be visible.
+    /// The minimum time between two redraws: more frequent changes would not be visible.
     private static let interval = Duration.milliseconds(80)
 
     /// Shows the progress.
@@ -36,7 +36,7 @@ final class ProgressScreen: Sendable {
         }
     }
 
-    /// Shows an event. A change of phase is shown at once.
+    /// Shows an event. A change of the phase is shown at once.
     func show(_ event: UploadEvent) {
         switch event {
         case .sending(let progress):
@@ -58,7 +58,7 @@ final class ProgressScreen: Sendable {
         }
     }
 
-    /// Writes a line that stays, above what is redrawn.
+    /// Writes a line above the lines that are redrawn. It stays on the screen.
     func say(_ line: String) {
         state.withLock { state in
             state.lines.clear()
@@ -101,26 +101,26 @@ extension ProgressLines {
     }
 }
 
-/// The progress of an upload: a bar for each file, and one for the whole with speed and time left.
+/// The progress of an upload as lines: a bar for each file, and a bar for the whole upload with its speed and remaining
+/// time.
 struct ProgressLines {
-    /// Something that is sent.
+    /// A file or the whole upload.
     struct Item: Equatable {
         let label: String
         let sent: Int64
-        /// `nil` if it is unknown.
+        /// The total number of bytes; `nil` if it is unknown.
         let total: Int64?
     }
 
     var files: [Item]
     var whole: Item
-    /// Bytes per second; `nil` until it is known.
+    /// The speed in bytes per second; `nil` if it is not known yet.
     var speed: Double?
-    /// What the upload does instead of sending, in words, which are shown in the place of the speed. Defaults to
-    /// nothing.
+    /// What the upload is doing instead of sending, as text, which is shown in place of the speed. Defaults to nothing.
     var phase = ""
 
-    /// The lines, within the given width and number. Files in progress have priority over those that are done or have
-    /// not started.
+    /// The lines, limited to the given width and number. Files in progress have priority over files that are done or
+    /// have not started.
     func drawn(columns: Int, rows: Int) -> [String] {
         let labels = (files + [whole]).map { DisplayWidth.of($0.label) }
         let labelColumns = min(max(labels.max() ?? 0, 5), max(columns / 3, 5))
@@ -156,7 +156,7 @@ struct ProgressLines {
             let label = DisplayWidth.fit(item.label, to: labelColumns)
             return "\(label)  \(Self.bar(fraction, columns: min(barColumns, 40)))\(figures)"
         }
-        // Of a line that is too long the percentage and some of the name stay.
+        // If a line is too long, the percentage and a part of the name are kept.
         let shorter = [figures, "  \(percent)\(tail)", "  \(percent)  \(sizes)", "  \(percent)"]
         let room = columns - 1
         let kept = shorter.first { DisplayWidth.of($0) + 5 <= room } ?? ""
@@ -172,18 +172,18 @@ struct ProgressLines {
         String(repeating: " ", count: max(columns - text.count, 0)) + text
     }
 
-    /// A number of bytes in about three digits, in powers of 1000 as for disks and networks.
+    /// A number of bytes as text with about three digits, in powers of 1000 as is usual for disks and networks.
     static func size(_ bytes: Int64) -> String {
         var value = Double(bytes)
         for unit in ["bytes", "kB", "MB", "GB"] {
-            // 999.95 would be written as 1000.0.
+            // Without this limit, 999.95 would be written as 1000.0.
             if value < 999.95 { return unit == "bytes" ? "\(bytes) \(unit)" : String(format: "%.1f %@", value, unit) }
             value /= 1000
         }
         return String(format: "%.1f TB", value)
     }
 
-    /// Seconds as minutes and seconds, or with hours before them.
+    /// A number of seconds as text, in minutes and seconds, or in hours, minutes and seconds.
     static func duration(_ seconds: Double) -> String {
         guard seconds.isFinite, seconds < 360_000 else { return "--:--" }
         let whole = Int(seconds.rounded(.up))

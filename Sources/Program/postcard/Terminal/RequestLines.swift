@@ -3,11 +3,11 @@ import Foundation
 import PostcardReceiver
 import PostcardServer
 
-/// How `serve` writes a line for each request to standard error.
+/// The format in which `serve` writes a line for each request to standard error.
 enum RequestLines: String, ExpressibleByArgument, CaseIterable {
-    /// Time, client, method, path, status, duration, size, files and the code of a refusal, for people.
+    /// Lines for people: time, client, method, path, status, duration, size, files and the code of a refusal.
     case text
-    /// One JSON object a line.
+    /// Lines for programs: one JSON object per line.
     case json
     case off = "none"
 
@@ -36,7 +36,7 @@ enum RequestLines: String, ExpressibleByArgument, CaseIterable {
         return words.joined(separator: "  ")
     }
 
-    /// A line as JSON has it.
+    /// The JSON object of a line.
     private struct Entry: Encodable {
         let time: Date
         let client: String?
@@ -48,7 +48,7 @@ enum RequestLines: String, ExpressibleByArgument, CaseIterable {
         let files: Int?
         let code: String?
         let upload: String?
-        /// Whether only part of the response was sent; absent if all of it was.
+        /// Whether only a part of the response was sent; absent if the whole response was sent.
         let brokenOff: Bool?
 
         init(_ line: RequestLine) {

@@ -25,9 +25,9 @@ enum Terminal {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// Writes a result.
+    /// Writes a result to standard output.
     ///
-    /// - Throws: ``CommandFailure`` where standard output is closed or full.
+    /// - Throws: ``CommandFailure`` if standard output is closed or full.
     static func write(_ bytes: some Sequence<UInt8>) throws {
         do {
             try FileDescriptor.standardOutput.writeAll(bytes)
@@ -36,24 +36,25 @@ enum Terminal {
         }
     }
 
-    /// Writes a text that comes from elsewhere: to a file or a pipe as it is, and to a terminal so that it is shown and
-    /// not executed.
+    /// Writes a text that comes from elsewhere. A file or a pipe gets the text unchanged. A terminal gets a printable
+    /// version, which cannot control the terminal.
     static func write(foreign bytes: some Sequence<UInt8>) throws {
         guard isOutputInteractive else { return try write(bytes) }
         let text = String(decoding: Array(bytes), as: UTF8.self).replacing("\r\n", with: "\n")
         try write(
             text.split(separator: "\t", omittingEmptySubsequences: false).map { printable(String($0)) }
                 .joined(separator: "\t").utf8)
-        // The prompt comes after it.
+        // The shell's prompt follows the text, so it ends with a line break.
         if let last = text.last, last != "\n" { try writeLine("") }
     }
 
-    /// Writes JSON and a line break. What would steer a terminal is escaped, which means the same in JSON.
+    /// Writes JSON and a line break. Characters that control a terminal are escaped, which does not change the JSON's
+    /// meaning.
     static func write(json: Data) throws {
         try writeLine(DisplayText.escapingSteering(inJSON: json))
     }
 
-    /// Writes a line of a result.
+    /// Writes a line of a result to standard output.
     static func writeLine(_ text: String) throws {
         try write((text + "\n").utf8)
     }
@@ -68,19 +69,19 @@ enum Terminal {
         _ = try? FileDescriptor.standardError.writeAll(text.utf8)
     }
 
-    /// The text without characters that control the terminal or change the reading direction: names and a server's text
-    /// come from strangers. Joiners stay, because emoji use them.
+    /// The text without characters that control the terminal or change the reading direction, because names and texts
+    /// of a server come from unknown sources. Joiners are kept, because emoji use them.
     static func printable(_ text: String) -> String {
         DisplayText.replacingSteering(in: text, with: "\u{FFFD}", keepsLines: true)
     }
 }
 
-/// The style of text on a terminal, if styles are used.
+/// Applies styles to text on a terminal, if styles are used.
 struct TextStyle {
     /// Whether colors are used.
     let isColored: Bool
 
-    /// The role of a text, which decides its style.
+    /// The role of a text, which determines its style.
     enum Role: String {
         case error = "1;31"
         case warning = "1;33"
@@ -90,32 +91,33 @@ struct TextStyle {
         case fix = "32"
     }
 
-    /// The style of standard output: colors if it is a terminal, except with `NO_COLOR` or a simple terminal.
+    /// The style for standard output: with colors if it is a terminal, unless `NO_COLOR` is set or the terminal does
+    /// not support them.
     static var standardOutput: TextStyle {
         let environment = ProcessInfo.processInfo.environment
         let isAllowed = (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"
         return TextStyle(isColored: isAllowed && Terminal.isOutputInteractive)
     }
 
-    /// The text with its style. It must be printable.
+    /// The text with the style of a role. The text must be printable.
     func callAsFunction(_ text: String, _ role: Role) -> String {
         isColored && !text.isEmpty ? "\u{1B}[\(role.rawValue)m\(text)\u{1B}[0m" : text
     }
 }
 
-/// Lines at the end of the terminal at standard error, each time drawn over the last ones.
+/// Lines at the end of the terminal at standard error. Each new drawing replaces the one before.
 struct RedrawnLines {
     private var count = 0
 
-    /// Draws the lines over those of the last time.
+    /// Draws lines. They replace the lines of the last drawing.
     mutating func draw(_ lines: [String]) {
-        // Moves up to the first line, then writes each line and clears the rest of it.
+        // The cursor moves up to the first line. Then each line is written, and the rest of the line cleared.
         let start = count > 0 ? "\u{1B}[\(count)A\r" : ""
         Terminal.saySequence(start + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J")
         count = lines.count
     }
 
-    /// Removes the lines, so that others can be written in their place.
+    /// Removes the lines, so that other lines can be written in their place.
     mutating func clear() {
         draw([])
     }

@@ -1,10 +1,11 @@
-/// How many columns a text needs on a terminal, where Hangul and Han need two each.
+/// Computes how many columns a text needs on a terminal. Hangul and Han characters need two columns each.
 enum DisplayWidth {
     static func of(_ text: some StringProtocol) -> Int {
         text.reduce(0) { $0 + width(of: $1) }
     }
 
-    /// The text in exactly this many columns: shortened in its middle, so that its extension stays, or padded.
+    /// The text in exactly this many columns. A longer text is shortened in its middle, so that its extension is kept;
+    /// a shorter text is padded.
     static func fit(_ text: String, to columns: Int) -> String {
         let width = of(text)
         if width <= columns { return text + String(repeating: " ", count: columns - width) }
@@ -44,7 +45,7 @@ enum DisplayWidth {
 
     private static func width(of character: Character) -> Int {
         guard let first = character.unicodeScalars.first else { return 0 }
-        // No emoji and no wide block is before these.
+        // Emoji and wide blocks have higher values than this.
         if first.value < 0x1100 { return 1 }
         if first.properties.isEmojiPresentation { return 2 }
         return wide.contains { $0.contains(first.value) } ? 2 : 1
@@ -59,7 +60,7 @@ enum DisplayWidth {
 
 /// Breaks a sentence into lines.
 enum WordWrap {
-    /// The lines, each at most this wide if the words allow it.
+    /// Breaks a text into lines of at most this many columns, if no word is longer.
     ///
     /// - Parameters:
     ///   - first: The prefix of the first line.

@@ -9,19 +9,19 @@ import PostcardServer
 /// receiver.tokens.posting = [token]
 /// ```
 ///
-/// Without tokens, every client may post, read and delete. `BearerTokenMiddleware` says how they are compared.
+/// Without tokens, every client may post, read and delete. `BearerTokenMiddleware` documents how tokens are compared.
 public struct AccessTokens: Sendable, Hashable {
-    /// The tokens for posting forms. Defaults to none: every client may.
+    /// The tokens for posting forms. Defaults to none, which lets every client post.
     public var posting: Set<String> = []
 
-    /// The tokens for reading and deleting records and files, and for watching the receiver. Defaults to `nil`: those
-    /// for posting. With an empty set every client may.
+    /// The tokens for reading and deleting records and files, and for watching the receiver. Defaults to `nil`: the
+    /// tokens for posting are used. An empty set lets every client read.
     public var reading: Set<String>?
 
-    /// Makes a set without tokens: every client may do everything.
+    /// Makes an empty set of tokens, which lets every client do everything.
     public init() {}
 
-    /// What a request wants to do.
+    /// The purpose of a request, which decides which tokens are accepted.
     enum Purpose {
         case posting
         case reading
@@ -31,14 +31,14 @@ public struct AccessTokens: Sendable, Hashable {
         purpose == .posting ? posting : reading ?? posting
     }
 
-    /// Whether clients may do anything without a token.
+    /// Whether clients may post or read without a token.
     var isOpen: Bool { isOpen(for: .posting) || isOpen(for: .reading) }
 
-    /// Whether a request needs no token.
+    /// Whether requests for a purpose need no token.
     func isOpen(for purpose: Purpose) -> Bool { tokens(for: purpose).isEmpty }
 
     /// - Parameter authorization: The request's `Authorization`.
-    /// - Throws: The refusal if a token is needed and this is not one.
+    /// - Throws: The refusal if a token is needed and `authorization` does not have one.
     func check(_ authorization: String?, for purpose: Purpose) throws(UploadProblem) {
         let tokens = tokens(for: purpose)
         guard !tokens.isEmpty else { return }
@@ -46,15 +46,15 @@ public struct AccessTokens: Sendable, Hashable {
     }
 }
 
-/// Refuses requests without the token they need. All paths but a few need one. If the receiver has none, it refuses
-/// requests from pages of other origins.
+/// Refuses requests without the token that they need. All paths except a few need a token. If the receiver has no
+/// tokens, the middleware refuses requests from pages of other origins.
 struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     let tokens: AccessTokens
     let origins: OriginPolicy
     let uploadPath: String
     let meter: UploadMeter
 
-    /// Paths that show nothing of the uploads.
+    /// The paths that need no token, because they show nothing of the uploads.
     private static var openPaths: Set<String> { ["/", "/health"] }
     private static var openFolder: String { "/assets/" }
 
@@ -76,7 +76,7 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     private func purpose(of request: Request) -> AccessTokens.Purpose? {
         let path = request.uri.path
         if [.post, .put, .options].contains(request.method), Self.isSame(path, uploadPath) { return .posting }
-        // Files can be sent there, if they need not be in forms.
+        // If uploads need not be forms, files can be sent to paths below the upload path.
         if [.post, .put].contains(request.method), Self.isChild(path, uploadPath) { return .posting }
         if ResumptionPath.contains(path, below: uploadPath) { return .posting }
         let isLooking = request.method == .get || request.method == .head
@@ -84,7 +84,7 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
         return .reading
     }
 
-    /// The router ignores slashes at the end and repeated slashes.
+    /// Whether two paths are the same to the router, which ignores slashes at the end and repeated slashes.
     private static func isSame(_ path: String, _ other: String) -> Bool {
         path.split(separator: "/") == other.split(separator: "/")
     }

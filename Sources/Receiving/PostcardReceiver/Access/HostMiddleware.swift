@@ -7,10 +7,10 @@ import PostcardWire
 /// Refuses requests whose `Host` is not a name of this machine, or is repeated.
 ///
 /// A page on the web can let its own name resolve to 127.0.0.1. To the browser it then has the same origin as a
-/// receiver on this machine, and could read the uploads. The name in `Host` reveals it.
+/// receiver on this machine, and could read the uploads. The name in `Host` reveals this attack.
 struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
-    /// The names that requests may use besides this machine's own, in lower case and without a dot at the end; `nil`
-    /// for any name.
+    /// The names that requests may use in addition to this machine's own names, in lower case and without a dot at the
+    /// end; `nil` for any name.
     let allowed: Set<String>?
     let meter: UploadMeter
 
@@ -33,7 +33,7 @@ struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
             guard Authority.isSame(authority, host, in: request.head.scheme ?? "https") else { throw .differentHosts }
         }
         guard let name = request.host else {
-            // A client of HTTP/1.0 may omit it, and is not a browser.
+            // A client of HTTP/1.0 may omit the field. Such a client is not a browser.
             guard UploadConnection.current?.isStream != true else { throw .missingHost }
             return
         }
@@ -43,7 +43,7 @@ struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// The host and port that a request names: `:authority` or `Host` (RFC 9110 §7.2).
+/// The host and port in a request: `:authority` or `Host` (RFC 9110 §7.2).
 enum Authority {
     /// The name or address of an authority, without port and brackets, in lower case.
     static func host(of authority: String) -> String {
@@ -70,10 +70,10 @@ enum Authority {
 }
 
 extension Request {
-    /// The authority that the request names. Over HTTP/2 `:authority` takes precedence (RFC 9113 §8.3.1).
+    /// The authority in the request. Over HTTP/2, `:authority` takes precedence (RFC 9113 §8.3.1).
     var host: String? { head.authority ?? hostFields.first }
 
-    /// The request's `host` fields. Hummingbird has moved the one of HTTP/1.1 to the authority.
+    /// The request's `host` fields. Over HTTP/1.1, Hummingbird has moved the field to the authority.
     fileprivate var hostFields: [String] {
         // HTTPTypes has no constant for this name, because it uses the authority.
         HTTPField.Name("Host").map { headers[values: $0] } ?? []
@@ -91,12 +91,12 @@ extension UploadProblem {
         advice: "Send :authority alone.")
 }
 
-/// Names and addresses by which a machine can only be reached from itself.
+/// The names and addresses by which a machine can only be reached from itself.
 package enum LoopbackAddress {
-    /// - Parameter host: A name or an address, IPv6 without brackets.
+    /// - Parameter host: A name or an address. IPv6 addresses have no brackets.
     package static func contains(_ host: some StringProtocol) -> Bool {
         let host = host.lowercased()
-        // Names below localhost are this machine's too (RFC 6761 §6.3).
+        // Names below localhost are names of this machine too (RFC 6761 §6.3).
         if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
         let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
         return numbers.count == 4 && numbers[0] == "127"

@@ -42,11 +42,11 @@ struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// Which pages may make a browser send requests that change something without a token.
+/// The pages that may make a browser send requests that change something without a token.
 ///
-/// A browser sends such a request for any page on the web. Its `Sec-Fetch-Site` says whose page it was, or `Origin` if
-/// that is missing, as in older browsers, and in all browsers over plain HTTP from another machine. A request without
-/// both is not from a browser.
+/// A browser sends such a request for any page on the web. `Sec-Fetch-Site` says which page caused the request. If that
+/// field is missing, `Origin` says it: older browsers do not send `Sec-Fetch-Site`, and no browser does over plain HTTP
+/// from another machine. A request without both fields is not from a browser.
 struct OriginPolicy: Sendable {
     /// The allowed origins, in lower case, such as `https://app.example`.
     let allowed: Set<String>
@@ -60,7 +60,7 @@ struct OriginPolicy: Sendable {
         let origin = request.headers[.origin]
         if let origin, allows(origin) { return }
         if let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name] {
-            // "none" is a request that the user made, such as by a bookmark.
+            // "none" is a request that the user made, for example with a bookmark.
             guard ["same-origin", "none"].contains(site) else { throw .originNotAllowed }
             return
         }
@@ -68,7 +68,8 @@ struct OriginPolicy: Sendable {
         guard isOwn(origin, of: request) else { throw .originNotAllowed }
     }
 
-    /// Whether an origin is the receiver's own. `https` counts without TLS too: a proxy may provide it.
+    /// Whether an origin is the receiver's own. `https` counts even if the receiver has no TLS, because a proxy may
+    /// provide it.
     private func isOwn(_ origin: String, of request: Request) -> Bool {
         guard let host = request.host else { return false }
         return ["https", "http"].prefix(isSecure ? 1 : 2).contains { scheme in

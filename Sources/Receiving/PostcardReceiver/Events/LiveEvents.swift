@@ -11,43 +11,44 @@ import Synchronization
 /// Sends events to all listeners as they happen.
 final class LiveEvents: Sendable {
     private struct State {
-        /// A browser opens one for each of its tabs.
+        /// The connected listeners. A browser connects one for each of its tabs.
         var listeners: [Int: (listener: LiveListener, hold: ShareAccount.Hold)] = [:]
         var lastID = 0
-        /// The uploads whose events were published. What this receiver did is seen in its store too.
+        /// The uploads whose events were published. This receiver's own events are also seen in its store.
         var uploaded = RecentUploads()
-        /// The uploads that were deleted, whether or not anyone listened: a later listener must not get their events.
+        /// The uploads that were deleted, even while no one listened: a later listener must not get their events.
         var deleted = RecentUploads()
-        /// How far behind the events are, for new listeners.
+        /// The message for new listeners about how late the events are.
         var behind: ByteBuffer?
     }
 
     private let shares: ShareAccount
-    /// A listener that is further behind is disconnected, and reads the lists again when it reconnects.
+    /// The maximum number of events that may wait for a listener. A listener with more is disconnected, and reads the
+    /// lists again when it reconnects.
     private let maximumWaitingEvents: Int
-    /// The maximum number of bytes that may wait for a listener, which is disconnected if more do.
+    /// The maximum number of bytes that may wait for a listener. A listener with more is disconnected.
     private let maximumWaitingBytes: Int
-    /// Events wait in memory. A longer one also disconnects the listeners.
+    /// The maximum size of an event, because events wait in memory. A longer event disconnects all listeners.
     private static let maximumEventBytes = 256 << 10
     private let state = Mutex(State())
 
-    /// How many listeners there may be by default. Each may have ``maximumWaitingBytes`` in memory.
+    /// The default maximum number of listeners. Each may have ``maximumWaitingBytes`` in memory.
     static let maximumListeners = 128
 
-    /// - Parameter shares: What all clients hold.
+    /// - Parameter shares: The account of the shares that all clients hold.
     init(shares: ShareAccount, maximumWaitingEvents: Int = 256, maximumWaitingBytes: Int = 1 << 20) {
         self.shares = shares
         self.maximumWaitingEvents = maximumWaitingEvents
         self.maximumWaitingBytes = maximumWaitingBytes
     }
 
-    /// Whether anyone listens.
+    /// Whether there are listeners.
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
 
-    /// Whether the upload was published while anyone listened, and not long ago.
+    /// Whether the event of an upload was published recently, while there were listeners.
     func hasPublished(_ id: UploadID) -> Bool { state.withLock { $0.uploaded.contains(id) } }
 
-    /// Disconnects all listeners, which read the lists again when they reconnect.
+    /// Disconnects all listeners. They read the lists again when they reconnect.
     func disconnect() {
         for (listener, _) in state.withLock({ $0.listeners }).values { listener.finish() }
     }
@@ -67,7 +68,7 @@ final class LiveEvents: Sendable {
             return state.listeners.values.map(\.listener)
         }
         guard !listeners.isEmpty else { return }
-        // Not encoded if it would be too long.
+        // An event that would be too long is not encoded.
         let message = event.isLonger(than: Self.maximumEventBytes) ? nil : event.message
         for listener in listeners {
             guard let message, message.readableBytes <= Self.maximumEventBytes, listener.send(message) else {
@@ -78,8 +79,8 @@ final class LiveEvents: Sendable {
     }
 
     /// - Parameter connection: The connection of the listener.
-    /// - Returns: The events from now on, and the listener to add heartbeats.
-    /// - Throws: ``UploadProblem`` if there are too many listeners, of all clients or of this one.
+    /// - Returns: The events from now on, and the listener, which accepts heartbeats.
+    /// - Throws: ``UploadProblem`` if all clients together, or this client, have too many listeners.
     func listen(on connection: UploadConnection?) throws(UploadProblem) -> (
         events: AsyncMapSequence<AsyncStream<ByteBuffer>, ByteBuffer>, listener: LiveListener
     ) {
@@ -91,7 +92,7 @@ final class LiveEvents: Sendable {
             state.lastID += 1
             return state.lastID
         }
-        // Set first: once it is among the listeners, it may be ended at any time.
+        // Set first, because the listener may be ended as soon as it is in the list.
         continuation.onTermination = { [weak self] _ in
             _ = self?.state.withLock { $0.listeners.removeValue(forKey: id) }
         }
@@ -119,7 +120,7 @@ final class LiveListener: Sendable {
         self.maximumWaitingBytes = maximumWaitingBytes
     }
 
-    /// - Returns: Whether there is room for the event.
+    /// - Returns: Whether there was room for the event.
     @discardableResult
     func send(_ event: ByteBuffer) -> Bool {
         let bytes = waitingBytes.add(event.readableBytes, ordering: .relaxed).newValue
@@ -132,19 +133,19 @@ final class LiveListener: Sendable {
         waitingBytes.subtract(event.readableBytes, ordering: .relaxed)
     }
 
-    /// Ends the events after those that wait.
+    /// Ends the stream after the events that wait.
     func finish() { continuation.finish() }
 }
 
 /// An event of `GET /events`.
 enum LiveEvent {
-    /// A form was received: `uploaded`, and the record.
+    /// `uploaded`: a form was received. The data is its record.
     case uploaded(UploadRecord)
-    /// An upload was deleted: `deleted`, and its `id`.
+    /// `deleted`: an upload was deleted. The data is its `id`.
     case deleted(UploadID)
-    /// A request was received: `request`, and its entry in the list of requests.
+    /// `request`: a request was received. The data is its entry in the list of requests.
     case request(RequestSummary)
-    /// How many seconds the events of other receivers may be late: `behind`, and the `seconds`.
+    /// `behind`: the events of other receivers may be late. The data is the maximum delay in `seconds`.
     case behind(seconds: Int)
 
     /// The event as a message of the stream; `nil` if it cannot be encoded.
@@ -159,7 +160,7 @@ enum LiveEvent {
         }
     }
 
-    /// Whether the message would have more bytes than these, as far as that is known without encoding it.
+    /// Whether the message is certain to be longer than a number of bytes, as far as that is known without encoding it.
     func isLonger(than bytes: Int) -> Bool {
         if case .uploaded(let record) = self { record.expectedBytes > bytes } else { false }
     }
@@ -176,14 +177,14 @@ enum LiveEvent {
 /// Responds to `GET /events`: server-sent events until the client or the receiver closes the connection.
 struct EventStream: Sendable {
     let live: LiveEvents
-    /// Publishes what other receivers do; `nil` if there are none.
+    /// Publishes the events of other receivers; `nil` if no other receiver uses the store.
     let follower: StoreFollower?
 
-    /// Shorter than the time after which proxies give up on a silent response. A heartbeat also detects a client that
-    /// is gone.
+    /// The interval of heartbeats, shorter than the time after which proxies close a silent response. A heartbeat also
+    /// detects a client that is gone.
     private static let heartbeat = Duration.seconds(15)
 
-    /// What the response begins with. The comment fills the buffer of a proxy that passes on nothing before 2 KiB.
+    /// The beginning of the response. Its comment fills the buffer of a proxy that passes on nothing before 2 KiB.
     private static let beginning = ByteBuffer(
         string: ":" + String(repeating: " ", count: 2 << 10) + "\nretry: 2000\n: listening\n\n")
 
@@ -191,7 +192,7 @@ struct EventStream: Sendable {
         var headers: HTTPFields = [
             .contentType: "text/event-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
         ]
-        // nginx, and proxies that follow it, then pass on each event at once.
+        // With this field, nginx and similar proxies pass on each event at once.
         if let buffering = HTTPField.Name("X-Accel-Buffering") { headers[buffering] = "no" }
         return headers
     }
@@ -199,7 +200,7 @@ struct EventStream: Sendable {
     func response(on connection: UploadConnection?, logger: Logger) async throws -> Response {
         let (events, listener) = try live.listen(on: connection)
         do {
-            // A client reads the lists once it listens, so that it misses nothing in between.
+            // A client reads the lists after it has begun to listen, so that it misses no event in between.
             try await follower?.begin()
         } catch {
             listener.finish()
@@ -210,7 +211,7 @@ struct EventStream: Sendable {
             status: .ok, headers: Self.headers,
             body: ResponseBody { writer in
                 defer { listener.finish() }
-                // A client that has read this misses no event from here on.
+                // A client that has read this beginning misses no later event.
                 try await writer.write(Self.beginning)
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
                     tasks.addTask {
@@ -227,28 +228,29 @@ struct EventStream: Sendable {
     }
 }
 
-/// Publishes what other receivers have stored and deleted, while anyone listens.
+/// Publishes the uploads that other receivers have stored and deleted, while there are listeners.
 ///
-/// Receivers that share a store do not talk to each other. So the store is asked for its newest records every few
-/// seconds: once for all listeners, and for each new record once more.
+/// Receivers that share a store do not talk to each other. Instead, each asks the store for its newest records every
+/// few seconds: once for all listeners, and once for each new record.
 actor StoreFollower {
     private let store: any MaintainedUploadStore
     private let interval: Duration
     private let live: LiveEvents
     private let logger: Logger
-    /// Called for each upload that is gone from the store.
+    /// Called for each upload that was removed from the store.
     private let onDeletion: @Sendable (UploadID) -> Void
-    /// What the store had when it was last asked; `nil` while no one listens.
+    /// The records that the store had when it was last asked; `nil` while there are no listeners.
     private var known: Known?
     private var beginning: Task<Known, any Error>?
     private var isFailing = false
 
-    /// More new records are not published: listeners are disconnected, and read the list again.
+    /// The maximum number of new records that are published at once. With more, listeners are disconnected and read the
+    /// list again.
     private static let maximumRecords = 100
 
     private struct Known: Sendable {
         var records: Set<UploadID>
-        /// When the store was asked.
+        /// The time at which the store was asked.
         var asked: ContinuousClock.Instant
     }
 
@@ -265,8 +267,8 @@ actor StoreFollower {
         self.onDeletion = onDeletion
     }
 
-    /// Begins to follow the store, unless it is followed already. A listener that was added before misses nothing from
-    /// here on.
+    /// Begins to follow the store, unless it is already followed. A listener that was added before this call misses no
+    /// later event.
     ///
     /// - Throws: `UploadStoreError` if the store fails.
     func begin() async throws {
@@ -311,7 +313,7 @@ actor StoreFollower {
     private func publish(_ newest: NewestRecords, after last: Known) async throws {
         let records = Set(newest.identifiers)
         let new = newest.identifiers.filter { !last.records.contains($0) && !live.hasPublished($0) }
-        // If all records that were known are further back than the store was asked for, others may be, too.
+        // If the listing reaches none of the known records, it may have missed others too.
         let isGap = newest.oldest != nil && !last.records.isEmpty && records.isDisjoint(with: last.records)
         guard new.count <= Self.maximumRecords, !isGap else { return live.disconnect() }
         for id in new.reversed() {
@@ -323,7 +325,7 @@ actor StoreFollower {
         }
     }
 
-    /// For how many seconds at most events are missing, before the store is asked again.
+    /// The maximum age of events that may be missing until the store is asked again, in seconds.
     private func seconds(since asked: ContinuousClock.Instant) -> Int {
         Int(((asked.duration(to: .now) + interval) / .seconds(1)).rounded(.up))
     }

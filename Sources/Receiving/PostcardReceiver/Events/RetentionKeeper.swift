@@ -5,12 +5,12 @@ import PostcardServer
 import ServiceLifecycle
 import Synchronization
 
-/// What became of the removals of a batch.
+/// The results of removing the uploads of a batch.
 private final class Removals: Sendable {
     let all = Mutex<[UploadID: Result<Bool, any Error>]>([:])
 }
 
-/// Removes what a ``RetentionPolicy`` does not keep.
+/// Removes the uploads that a ``RetentionPolicy`` does not keep.
 struct RetentionKeeper: Service {
     let store: any MaintainedUploadStore
     let policy: RetentionPolicy
@@ -18,9 +18,9 @@ struct RetentionKeeper: Service {
     let logger: Logger
     /// Called for each upload that was removed.
     let onRemoval: @Sendable (UploadID) -> Void
-    /// The time of the machine's clock, and the time since any fixed moment.
+    /// Returns the time of the machine's clock, and the time since any fixed moment.
     let now: @Sendable () -> (wall: Date, uptime: Duration)
-    /// Refuses forms while uploads are removed; `nil` if their bytes are not limited.
+    /// Refuses forms while uploads are removed; `nil` if the policy does not limit bytes.
     let limit: StoreLimit?
 
     /// Whether other receivers may delete uploads too.
@@ -28,13 +28,13 @@ struct RetentionKeeper: Service {
     private let news: RetentionNews
     private let begun = AsyncStream<Never>.makeStream()
 
-    /// How often a store that other receivers use is listed although it seems to keep the limit: a listing of all uploads
-    /// costs as many requests as there are thousands.
+    /// How often a shared store is listed while it seems to be within the limit. A listing of all uploads costs one
+    /// request for every thousand.
     private static let sharedInterval = Duration.seconds(600)
-    /// How often it is listed while it seems to exceed the limit by more than ``tolerance``.
+    /// How often a shared store is listed while it seems to exceed the limit by more than ``tolerance``.
     private static let excessInterval = Duration.seconds(30)
-    /// Listed early if the limit is exceeded by more than a twentieth: half of what may be exceeded before forms are
-    /// refused.
+    /// The part of the limit, one twentieth, by which it may be exceeded before a shared store is listed early. It is
+    /// half of the excess at which forms are refused.
     private static let tolerance: Int64 = 20
 
     init(
@@ -62,12 +62,13 @@ struct RetentionKeeper: Service {
         (Date(), start.duration(to: .now))
     }
 
-    /// Takes note of what became of a request.
+    /// Notes the outcome of a request.
     func note(_ outcome: UploadReport.Outcome) {
         if case .deleted(let id) = outcome { news.add { $0.deleted.append(id) } }
     }
 
-    /// Waits until it is known what is in a store that no one else uses: forms that arrive before would exceed the limit.
+    /// Waits until the uploads in a store that is not shared are known. Forms that arrive before could exceed the
+    /// limit.
     func waitUntilBegun() async {
         guard !isShared else { return }
         for await _ in begun.stream {}
@@ -114,7 +115,7 @@ struct RetentionKeeper: Service {
         }
     }
 
-    /// Learns what there is, before the first form arrives.
+    /// Reads the ages and sizes of the uploads, before the first form arrives.
     private func begin(_ ages: inout UploadAges?, _ ledger: inout RetentionLedger) async {
         if let maximum = policy.maximumAge { _ = await end(ofOlderThan: maximum / .seconds(1), &ages) }
         await learnSizes(&ledger)
@@ -137,7 +138,7 @@ struct RetentionKeeper: Service {
             || listed.duration(to: .now) >= Self.sharedInterval
     }
 
-    /// Enters what has happened into the ledger.
+    /// Updates the ledger with arrivals and deletions.
     private func bringUpToDate(_ ledger: inout RetentionLedger) {
         for id in news.takeDeleted() { ledger.remove(id) }
         limit?.update { arrivals in
@@ -148,21 +149,22 @@ struct RetentionKeeper: Service {
 
     // MARK: - Age
 
-    /// Removes everything that is too old.
+    /// Removes all uploads that are too old.
     ///
-    /// - Parameter ages: What is known of the ages; `nil` at first.
+    /// - Parameter ages: The known ages; `nil` at first.
     func removeOld(_ ages: inout UploadAges?, _ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumAge, let end = await end(ofOlderThan: maximum / .seconds(1), &ages),
             let old = await identifiers(olderThan: end)
         else { return }
-        // Those that could not be removed have a turn of their own, so that the others do not wait behind them.
+        // Uploads whose removal has failed are tried separately, so that the others do not wait for them.
         await remove(old.reversed().filter(ledger.failed.contains), because: .age, &ledger)
         await remove(old.reversed().filter { !ledger.failed.contains($0) }, because: .age, &ledger)
     }
 
     // MARK: - Size
 
-    /// How many records are read one after the other to learn their sizes, rather than to ask for all sizes at once.
+    /// The number of uploads up to which records are read one by one for their sizes. With more, all sizes are asked
+    /// for at once.
     static let fewUploads = 100
 
     /// Learns the sizes of all uploads.
@@ -190,21 +192,21 @@ struct RetentionKeeper: Service {
                 guard let record = try await store.record(id) else { continue }
                 ledger.insert(id, bytes: record.storedBytes(inBlocksOf: store.blockBytes))
             } catch {
-                // A damaged one is set aside, and the others can still be counted.
+                // A damaged record is set aside, and the other uploads can still be counted.
                 report(error, "Could not read the size of an upload", of: id, .read)
             }
         }
         return true
     }
 
-    /// Tries to remove those again that could not be removed.
+    /// Tries again to remove the uploads whose removal has failed.
     func retryExcess(_ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumBytes else { return }
         await remove(ledger.excess(over: maximum).filter(ledger.failed.contains), because: .quota, &ledger)
     }
 
-    /// Removes what exceeds the limit. The store is listed before if others may have deleted uploads in it: what fits must
-    /// not be removed for one that is gone.
+    /// Removes the uploads that exceed the limit. A shared store is listed first, because other receivers may have
+    /// deleted uploads: no upload must be removed if the rest already fits.
     func removeExcess(_ ledger: inout RetentionLedger) async {
         guard let maximum = policy.maximumBytes else { return }
         if isShared, !ledger.excess(over: maximum, but: ledger.failed).isEmpty {
@@ -222,7 +224,7 @@ struct RetentionKeeper: Service {
 
     // MARK: - The store
 
-    /// The identifiers of all uploads that are older than one, newest first; `nil` if the store fails.
+    /// The identifiers of all uploads that are older than an upload, newest first; `nil` if the store fails.
     private func identifiers(olderThan id: UploadID?) async -> [UploadID]? {
         var all: [UploadID] = []
         do {
@@ -237,10 +239,10 @@ struct RetentionKeeper: Service {
         return nil
     }
 
-    /// How many uploads are removed at once. More would take the threads for files from forms that arrive.
+    /// The number of uploads that are removed at once. More would occupy the threads that files of arriving forms need.
     private static let batchCount = 8
 
-    /// Removes uploads, several at once. If none of several can be removed, the rest is left for later.
+    /// Removes uploads, several at once. If a whole batch fails, the rest is left for later.
     private func remove(_ ids: [UploadID], because reason: RetentionPolicy.Reason, _ ledger: inout RetentionLedger)
         async
     {
@@ -248,7 +250,8 @@ struct RetentionKeeper: Service {
         while !rest.isEmpty, !Task.isCancelled {
             let batch = rest.prefix(Self.batchCount)
             rest = rest.dropFirst(batch.count)
-            // Not the results of the tasks: optimized, a group whose tasks return these tuples reads one that is not there.
+            // The results are not returned by the tasks: in optimized code, a group whose tasks return these tuples
+            // reads invalid memory.
             let removals = Removals()
             await withTaskGroup(of: Void.self) { tasks in
                 for id in batch {
@@ -265,7 +268,7 @@ struct RetentionKeeper: Service {
                 case .success(let isRemoved):
                     hasFailed = false
                     ledger.remove(id)
-                    // Otherwise a client was faster, or another receiver.
+                    // Otherwise a client or another receiver has already removed the upload.
                     if isRemoved { noteRemoval(of: id, because: reason) }
                 case .failure(let error):
                     ledger.keep(id)
@@ -286,7 +289,7 @@ struct RetentionKeeper: Service {
     func report(
         _ error: any Error, _ message: Logger.Message, of id: UploadID?, _ operation: UploadMeter.StoreOperation
     ) {
-        // The receiver shuts down.
+        // The receiver is shutting down.
         guard !Task.isCancelled else { return }
         meter.storeFailed(operation, error)
         logger.warning(message, metadata: ["upload": "\(id.map(\.text) ?? "")", "error": "\(error)"])

@@ -8,18 +8,18 @@ struct RetentionLedger: Sendable {
         let bytes: Int64
     }
 
-    /// A slice, because the first is removed most often.
+    /// The entries, as a slice because the first is removed most often.
     private var entries: ArraySlice<Entry> = []
     private var removed = RecentUploads()
-    /// The uploads that could not be removed, and are still to be.
+    /// The uploads whose removal has failed and must be tried again.
     private(set) var failed: Set<UploadID> = []
 
-    /// The size of all uploads together. The sum of what a damaged directory says may be larger than an `Int64`.
+    /// The size of all uploads together. The sum of the sizes in a damaged directory may be larger than an `Int64`.
     private(set) var totalBytes: Int128 = 0
 
     var count: Int { entries.count }
 
-    /// Adds an upload. One that is known stays as it is.
+    /// Adds an upload, unless it is already known.
     mutating func insert(_ id: UploadID, bytes: Int64) {
         let position = position(of: id)
         guard position == entries.endIndex || entries[position].id != id else { return }
@@ -27,7 +27,7 @@ struct RetentionLedger: Sendable {
         totalBytes += Int128(bytes)
     }
 
-    /// Adds an upload whose request has ended, unless it was removed before that.
+    /// Adds an upload whose request has ended, unless the upload was already removed.
     mutating func insert(recorded id: UploadID, bytes: Int64) {
         if !removed.contains(id) { insert(id, bytes: bytes) }
     }
@@ -41,13 +41,13 @@ struct RetentionLedger: Sendable {
         if position == entries.startIndex { entries.removeFirst() } else { entries.remove(at: position) }
     }
 
-    /// Takes note that an upload could not be removed.
+    /// Notes that an upload could not be removed.
     mutating func keep(_ id: UploadID) { failed.insert(id) }
 
-    /// Removes all uploads that a listing of the store does not have.
+    /// Removes all uploads that are missing in a listing of the store.
     ///
     /// - Parameter listed: The identifiers of the listing, newest first.
-    /// - Returns: The identifiers whose sizes are not known, oldest first.
+    /// - Returns: The listed identifiers whose sizes are unknown, oldest first.
     mutating func reconcile(with listed: [UploadID]) -> [UploadID] {
         var kept: [Entry] = []
         var unknown: [UploadID] = []
@@ -66,8 +66,8 @@ struct RetentionLedger: Sendable {
         return unknown
     }
 
-    /// The uploads to remove, oldest first, so that the others have at most this many bytes. The newest is never one of
-    /// them: its sender has just learned that it was stored.
+    /// The uploads to remove so that the others have at most this many bytes, oldest first. The newest upload is never
+    /// removed: its sender has just been told that it was stored.
     ///
     /// - Parameter kept: Uploads that stay in any case. Defaults to none.
     func excess(over maximumBytes: Int64, but kept: Set<UploadID> = []) -> [UploadID] {
@@ -97,18 +97,18 @@ struct RetentionLedger: Sendable {
     }
 }
 
-/// What has happened since the ledger was last brought up to date, besides the arrivals of ``StoreLimit``.
+/// The events since the ledger was last updated, except the arrivals of ``StoreLimit``.
 final class RetentionNews: Sendable {
     struct State {
         var deleted: [UploadID] = []
         var due = Due()
     }
 
-    /// What it is time for.
+    /// The work that is due.
     struct Due {
-        /// To look at everything.
+        /// Whether all uploads must be checked.
         var look = false
-        /// To list a store that other receivers use.
+        /// Whether a store that other receivers use must be listed.
         var listing = false
     }
 

@@ -2,7 +2,8 @@ import Logging
 import PostcardFoundation
 import PostcardServer
 
-/// How long a receiver keeps uploads, and how many bytes of them. What exceeds it is removed, oldest first.
+/// How long a receiver keeps uploads, and how many bytes of them. Uploads beyond these limits are removed, oldest
+/// first.
 ///
 /// ```swift
 /// var retention = RetentionPolicy()
@@ -10,38 +11,40 @@ import PostcardServer
 /// receiver.retention = retention
 /// ```
 ///
-/// An upload that a client is downloading is removed too: a response that has begun is sent to its end. Unfinished
-/// uploads are not counted; see `UnfinishedUploadOptions.lifetime`.
+/// An upload may be removed while a client downloads it: the response that has begun is still sent to its end.
+/// Unfinished uploads are not counted; see `UnfinishedUploadOptions.lifetime`.
 public struct RetentionPolicy: Sendable, Hashable {
-    /// How old uploads may become. Defaults to `nil`: no limit.
+    /// The maximum age of uploads. Defaults to `nil`: no limit.
     ///
-    /// In a directory, the age is the time for which a receiver with this limit has had the upload, measured while it
-    /// runs, by a clock that cannot be set. So an upload that was received while the machine's clock was wrong is kept as
-    /// long as others. Of the time between two runs at most a tenth of the maximum age counts, because only the
-    /// machine's clock says how long that was. What is in the directory when it first has this limit counts from then
-    /// on.
+    /// In a directory, the age is the time for which receivers with this limit have run since the upload arrived, by a
+    /// clock that cannot be set. An upload that was received while the machine's clock was wrong is therefore kept as
+    /// long as others. The time between two runs is only known from the machine's clock, so at most a tenth of the
+    /// maximum age counts for it. The ages of uploads that are already in the directory begin when the limit is first
+    /// used.
     ///
-    /// In a bucket, which refuses requests of a wrong clock, the age is measured from the time in the upload's identifier
-    /// by the clock of this machine. If that is set forward by more than a minute, nothing is removed by the new time for
-    /// an hour. In the hour after the start the time is at most that of the newest upload and what has passed since.
+    /// In a bucket, which refuses requests with a wrong clock, the age is the difference between the machine's clock
+    /// and the time in the upload's identifier. If the clock is set forward by more than a minute, the new time removes
+    /// nothing for an hour. In the hour after the start, the time is at most the time of the newest upload plus the
+    /// time that has passed since the start.
     public var maximumAge: Duration?
 
-    /// How many bytes all uploads may have together, records and files. Defaults to `nil`: no limit.
+    /// The maximum number of bytes of all uploads together, records and files. Defaults to `nil`: no limit.
     ///
     /// In a directory, each file, record and folder counts in blocks of 4 KiB, as on the disk: the smallest form counts
     /// 8 KiB. A client that may post can push out the uploads of others, even before a webhook has announced them.
     ///
-    /// The newest upload stays, even if it is larger. Older uploads are removed while others arrive. If they arrive
-    /// faster, so that the uploads exceed the limit by a tenth, forms are refused with 503 and the code
-    /// `store-over-limit` until it is kept again, except those of addresses that have sent little since. So the limit is
-    /// never exceeded by more than a fifth and one form.
+    /// The newest upload is kept, even if it is larger than the limit. Older uploads are removed while others arrive.
+    /// If uploads arrive faster than they are removed and exceed the limit by a tenth, forms are refused with 503 and
+    /// the code `store-over-limit` until the uploads are within the limit again. Forms from addresses that have
+    /// recently sent little are still accepted. The uploads therefore never exceed the limit by more than a fifth and
+    /// one form.
     ///
-    /// Each of several receivers that share a bucket compares the limit with all that is in the bucket once an hour,
-    /// every ten minutes if it seems to be exceeded, and every half minute if by a twentieth. It knows the uploads of the
-    /// others only from then.
+    /// Several receivers may share a bucket. Each compares the limit with all uploads in the bucket once an hour, every
+    /// ten minutes if the limit seems to be exceeded, and every half minute if it seems to be exceeded by a twentieth.
+    /// Between these times, a receiver does not know about the uploads of the others.
     public var maximumBytes: Int64?
 
-    /// Makes a policy by which everything is kept.
+    /// Makes a policy that keeps everything.
     public init() {}
 
     /// Why an upload is removed.
@@ -51,27 +54,27 @@ public struct RetentionPolicy: Sendable, Hashable {
     }
 }
 
-/// The time by which ages are measured. It follows the clock of the machine, except for an hour after a jump.
+/// The clock by which ages are measured. It follows the clock of the machine, except for an hour after a jump.
 struct RetentionClock: Sendable {
-    /// When the time was last certain.
+    /// The time of the clock and the uptime when the time was last certain.
     private var certain: (wall: Date, uptime: Duration)
-    /// When the clock was first seen to differ from the time that has passed.
+    /// The uptime at which the clock was first seen to differ from the time that has passed.
     private var jumped: Duration?
 
-    /// How far the clock may differ from the time that has passed, as it does when it is corrected.
+    /// The maximum difference between the clock and the time that has passed. Corrections of a clock are smaller.
     private static let tolerance: TimeInterval = 60
-    /// How long a clock is not believed after a jump.
+    /// How long the clock is not trusted after a jump.
     static let patience = Duration.seconds(3600)
 
     /// - Parameters:
-    ///   - known: A time that has certainly come, such as that of the newest upload. If the clock differs, it counts as
-    ///     if it had jumped.
+    ///   - known: A time that is certainly in the past, such as the time of the newest upload. A clock that differs
+    ///     from it counts as a clock that has jumped.
     ///   - uptime: The time since any fixed moment.
     init(since known: Date, uptime: Duration) {
         certain = (known, uptime)
     }
 
-    /// The time, which is never later than the clock's.
+    /// The current time, which is never later than the machine's clock.
     mutating func time(wall: Date, uptime: Duration) -> Date {
         let expected = certain.wall.addingTimeInterval((uptime - certain.uptime) / .seconds(1))
         guard abs(wall.timeIntervalSince(expected)) > Self.tolerance else { return accept(wall, uptime) }
@@ -88,23 +91,23 @@ struct RetentionClock: Sendable {
     }
 }
 
-/// What is known of the ages of a store's uploads.
+/// The known ages of a store's uploads.
 enum UploadAges: Sendable {
-    /// Those in a directory.
+    /// The ages of uploads in a directory, which are measured.
     case measured(MeasuredAges)
-    /// Those elsewhere: the clock says them, as their identifiers do.
+    /// The ages of uploads in other stores, which follow from the clock and the identifiers.
     case dated(RetentionClock)
 }
 
-/// How long uploads have been in a directory, by time that has certainly passed.
+/// How long uploads have been in a directory. Only time that has certainly passed counts.
 ///
-/// Their identifiers do not say it: the clock may have been wrong when they were made, or be wrong now. What counts is the
-/// time in which receivers ran, by a clock that cannot be set. The time between two runs is known by the machine's clock
-/// alone, so at most a tenth of the maximum age counts of it.
+/// Identifiers do not show the age: the clock may have been wrong when they were made, or be wrong now. The time during
+/// which receivers ran counts, by a clock that cannot be set. The time between two runs is only known from the
+/// machine's clock, so at most a tenth of the maximum age counts for it.
 struct MeasuredAges: Sendable, Codable {
-    /// Uploads that were there at a time.
+    /// A mark for all uploads that existed at a time.
     private struct Mark: Codable {
-        /// An identifier after all of theirs, and before those of all later uploads.
+        /// An identifier after those of all these uploads, and before those of all later uploads.
         let end: UploadID
         let time: Double
     }
@@ -113,40 +116,41 @@ struct MeasuredAges: Sendable, Codable {
         case marks, time, wall
     }
 
-    /// Oldest first.
+    /// The marks, oldest first.
     private var marks: [Mark] = []
-    /// How many seconds have passed.
+    /// The number of seconds that have passed.
     private var time: Double = 0
-    /// What the machine's clock showed then.
+    /// The time of the machine's clock at the last look.
     private var wall: Date
-    /// The uptime then; `nil` before the first look of this run.
+    /// The uptime at the last look; `nil` before the first look of this run.
     private var uptime: Duration?
-    /// When the last mark was due.
+    /// The time at which the last mark was due.
     private var dueTime: Double?
 
-    /// Ages are known to this part of the maximum age.
+    /// The precision of the ages, as a fraction of the maximum age.
     private static let precision = 0.001
 
-    /// Makes ages that are not known yet.
+    /// Makes ages without any known uploads.
     init(wall: Date) {
         self.wall = wall
     }
 
-    /// Takes note of the uploads that are there now. The first look of a run comes before its first upload.
+    /// Notes the uploads that exist now. The first look of a run must come before its first upload.
     ///
     /// - Parameters:
     ///   - newest: The newest upload.
-    ///   - wall: What the machine's clock shows.
+    ///   - wall: The time of the machine's clock.
     ///   - uptime: The time since any fixed moment of this run.
-    ///   - maximumAge: How old uploads may become, in seconds.
-    /// - Returns: Whether the ages are to be kept for the next run.
+    ///   - maximumAge: The maximum age of uploads, in seconds.
+    /// - Returns: Whether the ages have to be saved for the next run.
     mutating func look(at newest: UploadID?, wall: Date, uptime: Duration, maximumAge: Double) -> Bool {
         let end = newest.map { UploadID(earliestAfter: $0) }
         if let last = self.uptime {
             time += max((uptime - last) / .seconds(1), 0)
         } else {
             time += min(max(wall.timeIntervalSince(self.wall), 0), maximumAge / 10)
-            // The identifiers of this run are after those that are there, but perhaps not after those of removed uploads.
+            // The identifiers of this run come after those of existing uploads, but perhaps not after those of removed
+            // uploads.
             marks = end.map { end in marks.map { Mark(end: min($0.end, end), time: $0.time) } } ?? []
         }
         self.wall = wall
@@ -154,22 +158,22 @@ struct MeasuredAges: Sendable, Codable {
         if let dueTime, time - dueTime < maximumAge * Self.precision { return false }
         dueTime = time
         if let end, marks.last?.end != end { marks.append(Mark(end: end, time: time)) }
-        // Of those that are too old, the last is enough.
+        // Of the marks that are too old, the last is enough.
         if let index = marks.lastIndex(where: { time - $0.time >= maximumAge }) { marks.removeFirst(index) }
         return true
     }
 
-    /// The identifier before which all uploads are too old; `nil` if none is.
+    /// The identifier before which all uploads are too old; `nil` if no upload is too old.
     func end(ofOlderThan maximumAge: Double) -> UploadID? { marks.last { time - $0.time >= maximumAge }?.end }
 }
 
 extension RetentionKeeper {
-    /// The identifier before which all uploads are too old; `nil` if that is not known.
+    /// The identifier before which all uploads are too old; `nil` if that is unknown.
     func end(ofOlderThan maximum: Double, _ ages: inout UploadAges?) async -> UploadID? {
         let (wall, uptime) = now()
         let local = store as? LocalUploadStore
         do {
-            // One of an impossible time is not the newest: later uploads have smaller ones.
+            // An identifier with an impossible time is not the newest: later uploads have smaller identifiers.
             let newest = try await store.identifiers(limit: 1, after: .end).first
             var known: UploadAges
             if let ages {
@@ -178,7 +182,7 @@ extension RetentionKeeper {
                 let kept = try await local.keptValue(MeasuredAges.self, named: Self.agesName)
                 known = .measured(kept ?? MeasuredAges(wall: wall))
             } else {
-                // The clock may be wrong since the machine was started. Without uploads it can do no harm.
+                // The clock may have been wrong since the machine started. Without uploads it can do no harm.
                 known = .dated(RetentionClock(since: newest?.time ?? wall, uptime: uptime))
             }
             defer { ages = known }

@@ -8,10 +8,10 @@ import PostcardServer
 /// The problems of a refused request: why it was refused, and what PostcardDoctor finds in its body.
 struct Diagnosis: Sendable {
     private(set) var problems: [RequestDescription.Problem]
-    /// The refusal that the client gets: that of the parser, or its cause.
+    /// The refusal that the client receives: the parser's problem, or the cause of it.
     private(set) var refusal: UploadProblem
 
-    /// How many bytes of the body are shown before and after a problem's byte.
+    /// The number of bytes that are shown before and after a problem's byte.
     static let reach = 96
 
     /// The diagnosis of a request without a body.
@@ -21,10 +21,10 @@ struct Diagnosis: Sendable {
     }
 
     /// - Parameters:
-    ///   - body: The body without its secrets. It is examined if no bytes of it are missing.
-    ///   - warnings: The warnings of the parser, for a body that is not examined.
+    ///   - body: The body without its secrets. It is examined if none of its bytes are missing.
+    ///   - warnings: The parser's warnings, for a body that is not examined.
     init(of refusal: UploadProblem, in body: RecordedBody, contentType: String?, warnings: [FindingGroup]) {
-        // Bytes that were not read are not missing.
+        // Bytes that the receiver did not read are not missing.
         let unread: Set<FormProblem.Code> =
             body.isComplete ? [] : [.delimiterNotFound, .truncated, .missingCloseDelimiter, .truncatedPicture]
         let found = Self.findings(in: body, contentType: contentType)
@@ -37,7 +37,7 @@ struct Diagnosis: Sendable {
         if let cause = groups.first?.finding, let code, !unread.contains(code), cause.explains(refusal, code) {
             self.refusal = UploadProblem(cause)
         } else if let index = groups.firstIndex(where: { $0.finding.isFound(by: refusal) }) {
-            // The page begins with what the client was answered.
+            // The page shows first what the client was told.
             groups.insert(groups.remove(at: index), at: 0)
         } else {
             problems = [RequestDescription.Problem(refusal)] + groups.map { RequestDescription.Problem($0) }
@@ -53,7 +53,7 @@ struct Diagnosis: Sendable {
         return examination.finish(isWhole: body.isComplete ? true : nil).findings
     }
 
-    /// The diagnosis of a request that was refused for another reason in the end.
+    /// The diagnosis of a request that was finally refused for another reason.
     func adding(_ refusal: UploadProblem) -> Diagnosis {
         guard refusal.code != self.refusal.code else { return self }
         var diagnosis = self
@@ -75,7 +75,7 @@ extension Finding {
         return refusal.offset.map { offset <= $0 } ?? true
     }
 
-    /// The codes of what follows if a receiver does not find the delimiters that were meant.
+    /// The codes of problems that follow if a receiver does not find the delimiters that the sender meant.
     private static let consequencesOfDelimiters: Set<FormProblem.Code> = [
         .preambleTooLarge, .delimiterNotFound, .truncated, .missingCloseDelimiter,
     ]
@@ -130,7 +130,7 @@ extension RequestDescription.Problem {
         return problem
     }
 
-    /// How many bytes it takes in memory, approximately. Texts of a code are in memory once.
+    /// The approximate size of the problem in memory, in bytes. The texts of codes are shared, and do not count.
     var bytes: Int {
         consequences.reduce(message.utf8.count + (fix?.utf8.count ?? 0) + 32 * also.count) {
             $0 + $1.message.utf8.count + 32 * $1.places.count

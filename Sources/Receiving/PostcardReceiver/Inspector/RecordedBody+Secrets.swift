@@ -2,11 +2,11 @@ import Foundation
 import PostcardFoundation
 
 extension RecordedBody {
-    /// The body without its secrets. Those of a form are overwritten, so that all offsets stay valid.
+    /// The body with its secrets masked. Secrets of a form are overwritten, so that all offsets stay valid.
     ///
-    /// Refused bodies are mostly malformed, so this only looks at lines.
+    /// Refused bodies are mostly malformed, so the search for secrets only uses lines.
     ///
-    /// - Parameter maybeSecret: Whether an offset is, or may be, within a part that is a secret.
+    /// - Parameter maybeSecret: Whether an offset is, or may be, inside a part with a secret.
     func hidingSecrets(_ maybeSecret: (Int64) -> Bool) -> RecordedBody {
         let runs = runs
         let delimiter = Self.delimiter(in: runs.first?.bytes ?? [])
@@ -37,7 +37,7 @@ extension RecordedBody {
     }
 }
 
-/// Goes through the lines of a form, well formed or not, and overwrites secrets.
+/// Reads the lines of a form, even a malformed one, and overwrites secrets.
 struct SecretScan {
     private enum Place {
         case header(isSecret: Bool)
@@ -48,12 +48,12 @@ struct SecretScan {
     /// Whether all contents and values are overwritten, except those known to be harmless.
     let erasesAll: Bool
     private(set) var hasErased = false
-    /// How many lines and contents were checked.
+    /// The number of lines and contents that were checked.
     private var checks = 0
 
-    /// What follows more checks than this is masked, because checking it would keep the receiver busy.
+    /// The maximum number of checks, so that checking does not keep the receiver busy. Everything after them is masked.
     private static let mostChecks = 50_000
-    /// How much of a line may be the name of a header field. A longer name counts as that of a secret.
+    /// The maximum length of a header field's name. A longer name counts as the name of a secret.
     private static let longestField = 1 << 10
 
     init(delimiter: [UInt8]?, erasesAll: Bool = false) {
@@ -62,7 +62,7 @@ struct SecretScan {
     }
 
     mutating func erase(in bytes: inout [UInt8], beginsInSecret: Bool) {
-        // The first delimiter may be missing, so lines that look like a header are one.
+        // The first delimiter may be missing, so lines that look like a header are treated as a header.
         var place = beginsInSecret ? Place.content(from: 0, isSecret: true) : .header(isSecret: erasesAll)
         var (position, previous) = (0, 0..<0)
         while position < bytes.count {
@@ -93,7 +93,7 @@ struct SecretScan {
         }
     }
 
-    /// Whether a part begins after a line that is like a delimiter, with a boundary other than the form's.
+    /// Whether a part begins after a line like a delimiter whose boundary is not the form's.
     private func beginsPart(_ line: Range<Int>, after previous: Range<Int>, in bytes: [UInt8]) -> Bool {
         Self.beginsWithDashes(previous, in: bytes)
             && bytes[line].prefix(Self.disposition.count).elementsEqual(Self.disposition) { $0 | 0x20 == $1 }
@@ -106,7 +106,7 @@ struct SecretScan {
         return line.count >= 2 && bytes[line.lowerBound] == dash && bytes[line.lowerBound + 1] == dash
     }
 
-    /// - Returns: Whether the part is a secret, as far as its header was read.
+    /// - Returns: Whether the header read so far shows that the part is a secret.
     private mutating func readHeader(_ line: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) -> Bool {
         checks += 1
         guard checks <= Self.mostChecks else {
@@ -127,13 +127,13 @@ struct SecretScan {
         if let colon, Secrets.isSecret(field) || Secrets.beginsWithCredentials(bytes[(colon + 1)..<line.upperBound]) {
             overwrite((colon + 1)..<line.upperBound, of: &bytes)
         } else if isSecret, colon == nil || !field.lowercased().hasPrefix("content-") {
-            // The blank line after the header is missing, and this is the content.
+            // The blank line after the header is missing, and this line is content.
             overwrite(line, of: &bytes)
         }
         return isSecret || isNamedSecret
     }
 
-    /// Whether a header's line has the name of a secret, well formed or not.
+    /// Whether a line of a header contains the name of a secret, even if the line is malformed.
     private static func namesSecret(_ line: ArraySlice<UInt8>) -> Bool {
         let key = Array("name".utf8)
         var count = 0
@@ -141,7 +141,7 @@ struct SecretScan {
             guard line[start...].prefix(key.count).elementsEqual(key, by: { $0 | 0x20 == $1 }),
                 start == line.startIndex || !isOfName(line[start - 1])
             else { continue }
-            // An extended or continued parameter has more before its equals sign (RFC 2231).
+            // An extended or continued parameter has other characters before its equals sign (RFC 2231).
             let rest = line[(start + key.count)...].prefix(2 * longestName).drop { "*0123456789 \t".utf8.contains($0) }
             guard rest.first == UInt8(ascii: "=") else { continue }
             let value = rest.dropFirst().drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
@@ -156,7 +156,8 @@ struct SecretScan {
         return false
     }
 
-    /// A line with more names than this is masked, because checking them would keep the receiver busy.
+    /// The maximum number of names in a line, so that checking does not keep the receiver busy. A line with more is
+    /// masked.
     private static let mostNames = 16
 
     private mutating func eraseContent(_ content: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) {
@@ -176,7 +177,7 @@ struct SecretScan {
         for index in range { bytes[index] = UInt8(ascii: "*") }
     }
 
-    /// A line without its end, which is CRLF, CR or LF, and where the next one begins.
+    /// The range of a line without its line break, which is CRLF, CR or LF, and the start of the next line.
     static func line(of bytes: [UInt8], at start: Int) -> (line: Range<Int>, next: Int) {
         let (lineFeed, carriageReturn) = (UInt8(ascii: "\n"), UInt8(ascii: "\r"))
         var end = start
@@ -193,13 +194,13 @@ struct SecretScan {
 // MARK: - Other bodies
 
 extension SecretScan {
-    /// Whether a content is a secret whatever its name: credentials, or JSON that has secrets.
+    /// Whether content is a secret regardless of its name: credentials, or JSON with secrets.
     static func isSecret(_ content: ArraySlice<UInt8>) -> Bool {
         var checks = 0
         return isSecret(content, &checks)
     }
 
-    /// - Parameter checks: How many values and other texts were checked before.
+    /// - Parameter checks: The number of values and other texts that were already checked.
     private static func isSecret(_ content: ArraySlice<UInt8>, _ checks: inout Int) -> Bool {
         if Secrets.beginsWithCredentials(content) { return true }
         guard let first = content.first(where: { $0 > 0x20 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
@@ -207,7 +208,8 @@ extension SecretScan {
         return speaksOfSecrets(content, &checks)
     }
 
-    /// Whether a text gives a value to a secret's name, or credentials to any name, as `name=value`, JSON, YAML or XML do.
+    /// Whether a text assigns a value to the name of a secret, or credentials to any name, like `name=value`, JSON,
+    /// YAML or XML.
     static func speaksOfSecrets(_ text: ArraySlice<UInt8>) -> Bool {
         var checks = 0
         return speaksOfSecrets(text, &checks)
@@ -229,7 +231,8 @@ extension SecretScan {
         }
     }
 
-    /// A text with more values than this is masked, because checking them would keep the receiver busy.
+    /// The maximum number of values in a text, so that checking does not keep the receiver busy. A text with more is
+    /// masked.
     private static let mostValues = 10_000
     private static let longestName = 100
 

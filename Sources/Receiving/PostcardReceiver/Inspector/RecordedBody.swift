@@ -1,9 +1,9 @@
 import NIOCore
 import PostcardServer
 
-/// The recorded bytes of a body: all of them, or both ends and what is around its problems.
+/// The recorded bytes of a body: all bytes, or both ends and the bytes around its problems.
 struct RecordedBody: Sendable {
-    /// Bytes from an offset on.
+    /// Consecutive bytes of the body, with their offset.
     struct Piece: Sendable {
         let offset: Int64
         var bytes: [UInt8]
@@ -20,10 +20,10 @@ struct RecordedBody: Sendable {
         }
     }
 
-    /// The pieces in their order. They do not overlap. The first is the body's beginning, and the last of several its
-    /// end.
+    /// The pieces in the order of the body, without overlaps. The first piece is the beginning of the body, and the
+    /// last of several pieces is its end.
     private(set) var pieces: [Piece]
-    /// How many bytes were read.
+    /// The number of bytes that were read.
     let length: Int64
     /// Whether the body was read to its end.
     let isComplete: Bool
@@ -39,16 +39,16 @@ struct RecordedBody: Sendable {
         self.hidesSecrets = hidesSecrets
     }
 
-    /// Both ends of a body.
+    /// Makes a recorded body from both its ends.
     init(first: [UInt8], last: [UInt8], length: Int64, isComplete: Bool) {
         let last = Piece(offset: length - Int64(last.count), bytes: last)
         self.init(pieces: [Piece(offset: 0, bytes: first), last], length: length, isComplete: isComplete)
     }
 
-    /// The first bytes.
+    /// The first piece of the body.
     var first: [UInt8] { pieces.first?.bytes ?? [] }
 
-    /// The last bytes, as far as they come after the first.
+    /// The last piece of the body; empty if the body has only one piece.
     var last: [UInt8] { pieces.count > 1 ? pieces[pieces.count - 1].bytes : [] }
 
     var lastOffset: Int64 { length - Int64(last.count) }
@@ -64,15 +64,15 @@ struct RecordedBody: Sendable {
         }
     }
 
-    /// All bytes that were read; `nil` if some are missing.
+    /// All bytes that were read; `nil` if some were not recorded.
     var bytes: [UInt8]? {
         let runs = runs
         let isWhole = runs.count <= 1 && Int64(runs.first?.bytes.count ?? 0) == length
         return isWhole ? runs.first?.bytes ?? [] : nil
     }
 
-    /// Changes bytes, without changing their number. A line may begin in one piece and end in the next, so the pieces
-    /// are joined where they can be.
+    /// Changes bytes without changing their number. Adjacent pieces are joined for the change, because a line may begin
+    /// in one piece and end in the next.
     mutating func changeRuns(_ change: (inout Piece) -> Void) {
         var runs = runs
         for index in runs.indices { change(&runs[index]) }
@@ -89,7 +89,8 @@ struct RecordedBody: Sendable {
         return run?.part(wanted)
     }
 
-    /// The body cut to both ends, and to what is around some offsets. A body of which bytes are missing stays as it is.
+    /// The body cut to both its ends and the bytes around some offsets. A body that is already incomplete is not
+    /// changed.
     func cut(toEnds maximumEndBytes: Int, around offsets: [Int64], reach: Int) -> RecordedBody {
         guard pieces.count == 1, let whole = pieces.first else { return self }
         let firstEnd = min(Int64(maximumEndBytes), length)
@@ -111,30 +112,30 @@ struct RecordedBody: Sendable {
 }
 
 extension RecordedBody {
-    /// Records a body while it is read: all of it as long as there is room, and then both its ends.
+    /// Records a body while it is read: the whole body if there is room, or else both its ends.
     struct Builder {
         private var kept = Kept.whole([])
         private(set) var length: Int64 = 0
 
         private enum Kept {
-            /// All chunks.
+            /// All chunks of the body so far.
             case whole([ByteBuffer])
             /// Both ends of a body that is too large.
             case ends(Ends)
             case nothing
         }
 
-        /// How many bytes are kept of a body that is kept whole.
+        /// The number of bytes that are kept if the body is kept as a whole; 0 otherwise.
         var wholeBytes: Int { if case .whole = kept { Int(length) } else { 0 } }
 
         /// - Parameters:
-        ///   - maximumEndBytes: How many bytes of each end may be kept; it may become less from chunk to chunk.
-        ///   - maximumBytes: How many bytes of a body may be kept that is kept whole.
+        ///   - maximumEndBytes: The maximum number of bytes of each end. It may become smaller from chunk to chunk.
+        ///   - maximumBytes: The maximum number of bytes of a body that is kept as a whole.
         mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int, maximumBytes: Int) {
             guard chunk.readableBytes > 0 else { return }
             length += Int64(chunk.readableBytes)
             let earlier = kept
-            // Emptied first, because what has two owners is copied when it grows.
+            // Emptied first, because an array with two owners is copied when it grows.
             kept = .nothing
             switch earlier {
             case .whole(var chunks) where length <= Int64(maximumBytes):
@@ -151,7 +152,8 @@ extension RecordedBody {
             }
         }
 
-        /// - Parameter maximumEndBytes: How many bytes of each end are left of a body that was not kept whole.
+        /// - Parameter maximumEndBytes: The number of bytes that remain of each end, if the body was not kept as a
+        ///   whole.
         func body(isComplete: Bool, maximumEndBytes: Int) -> RecordedBody {
             switch kept {
             case .nothing: return emptied(isComplete: isComplete)
@@ -166,30 +168,30 @@ extension RecordedBody {
             }
         }
 
-        /// The builder of the same body, whose bytes are no longer kept.
+        /// The same builder without the bytes of the body, and without keeping further bytes.
         var withoutBytes: Builder {
             var builder = self
             builder.kept = .nothing
             return builder
         }
 
-        /// The length alone, without content.
+        /// A recorded body that has its length, but no bytes.
         func emptied(isComplete: Bool) -> RecordedBody {
             RecordedBody(pieces: [], length: length, isComplete: isComplete)
         }
     }
 
-    /// Both ends of a body that is read.
+    /// Both ends of a body that is being read.
     private struct Ends {
         private(set) var first: [UInt8] = []
-        /// The last chunks, large ones without a copy, and no more than the end needs.
+        /// The last chunks, as many as the end needs. Large chunks are kept without a copy.
         private var recent = CircularBuffer<ByteBuffer>(initialCapacity: 1)
         private var recentBytes = 0
         private var length: Int64 = 0
 
         mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int) {
             var chunk = chunk
-            // Once bytes were left out, the next ones are not part of the beginning.
+            // After bytes were left out, the next bytes are not part of the beginning.
             let isBeginning = length == Int64(first.count)
             if first.count > 2 * maximumEndBytes { first = Array(first.prefix(maximumEndBytes)) }
             length += Int64(chunk.readableBytes)
@@ -214,7 +216,7 @@ extension RecordedBody {
                 recentBytes += chunk.readableBytes
                 return
             }
-            // Without a copy, the bytes would keep the memory of all that were read with them.
+            // Without a copy, these bytes would keep all the memory of the chunk.
             recent.removeAll()
             recent.append(ByteBuffer(bytes: chunk.readableBytesView.suffix(maximumEndBytes)))
             recentBytes = maximumEndBytes
@@ -229,14 +231,14 @@ extension RecordedBody {
             recent.append(chunk.kept)
         }
 
-        /// Shortens a last chunk that is much longer than what may be kept of it.
+        /// Shortens the last chunk if it is much longer than the part of it that is kept.
         private mutating func shrinkLast(to maximumEndBytes: Int) {
             guard recent.count == 1, let last = recent.first, last.readableBytes > 2 * maximumEndBytes else { return }
             recent[recent.startIndex] = ByteBuffer(bytes: last.readableBytesView.suffix(maximumEndBytes)).kept
             recentBytes = maximumEndBytes
         }
 
-        /// The last bytes, as far as they come after the first.
+        /// The last bytes of the body that are not in the first end.
         func last(_ maximumEndBytes: Int) -> [UInt8] {
             let last = recent.reduce(into: [UInt8]()) { $0.append(contentsOf: $1.readableBytesView) }
             return Array(last.suffix(maximumEndBytes))

@@ -5,9 +5,9 @@ import PostcardFoundation
 import PostcardReception
 import PostcardServer
 
-/// A request and what became of it.
+/// A recorded request and its outcome.
 struct RecordedRequest: Sendable {
-    /// What became of the request.
+    /// The outcome of the request.
     enum Outcome: Sendable {
         case answered(status: Int, upload: UploadID?)
         case refused(UploadProblem)
@@ -15,18 +15,18 @@ struct RecordedRequest: Sendable {
         case unanswered
     }
 
-    /// Counts the requests since the start, from 1.
+    /// The number of the request since the start, from 1.
     var id = 0
     let received: Date
     let duration: Duration
-    /// The address of the client, as far as it is known.
+    /// The address of the client; `nil` if it is unknown.
     let client: IPAddress?
     let method: String
     let scheme: String
     let host: String
-    /// The path and the query, secrets masked.
+    /// The path and the query, with secrets masked.
     let path: String
-    /// The header fields in their order, secrets masked.
+    /// The header fields in their order, with secrets masked.
     let fields: [(name: String, value: String)]
     let contentType: String?
     let outcome: Outcome
@@ -44,7 +44,7 @@ struct RecordedRequest: Sendable {
         if case .answered(_, let upload) = outcome { upload } else { nil }
     }
 
-    /// How many bytes it takes in memory, approximately.
+    /// The approximate size of the request in memory, in bytes.
     var bytes: Int {
         notes.body.pieces.reduce(method.utf8.count + path.utf8.count) { $0 + $1.bytes.count }
             + notes.parts.reduce(0) { $0 + $1.bytes } + notes.problems.reduce(0) { $0 + $1.bytes }
@@ -71,7 +71,7 @@ extension RecordedRequest {
 }
 
 extension RecordedRequest {
-    /// Describes a malformed request, as far as it looks like one.
+    /// Makes the record of a malformed request, from the lines that look like a request.
     init(_ refusal: EarlyRefusal, scheme: String) {
         let lines = String(streamSafe: refusal.bytes).replacing("\r\n", with: "\n")
             .replacing("\r", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)
@@ -90,14 +90,14 @@ extension RecordedRequest {
         var fields: [(name: String, value: String)] = []
         for line in lines {
             let isFolded = line.first == " " || line.first == "\t"
-            // A line that continues a secret is part of it.
+            // A line that continues a secret belongs to it.
             let isSecret = isFolded && fields.last?.value == Secrets.mask
             fields.append(isSecret ? ("", Secrets.mask) : field(line))
         }
         return fields
     }
 
-    /// A line that is not a header field becomes one without a value.
+    /// The header field in a line. A line that is not a field becomes the name of a field without a value.
     private static func field(_ line: Substring) -> (name: String, value: String) {
         let halves = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let name = halves[0]
@@ -118,15 +118,15 @@ struct RecordedPart: Sendable {
     let name: String
     let filename: String?
     let contentType: String?
-    /// Whether the part's name is that of a secret.
+    /// Whether the part's name is the name of a secret.
     let isSecret: Bool
-    /// The header fields in their order, secrets masked.
+    /// The header fields in their order, with secrets masked.
     var fields: [(name: String, value: String)]
     /// The offsets of the header and of the content, counted from the start of the body.
     let headerOffset: Int64
     let offset: Int64
     var size: Int64 = 0
-    /// The value of a short text field that is not a secret.
+    /// The value of a short text field; `nil` for other parts. Secrets are masked.
     var text: String?
 
     init(_ header: PartHeader, isSecret: Bool, contentOffset: Int64) {
@@ -139,13 +139,13 @@ struct RecordedPart: Sendable {
         offset = contentOffset
     }
 
-    /// Keeps the value of a text field.
+    /// Keeps the value of a text field. Secrets are masked.
     mutating func keep(_ value: [UInt8]) {
         let isShown = !isSecret && !SecretScan.isSecret(value[...])
         text = isShown ? String(validating: value, as: UTF8.self)?.streamSafe : Secrets.mask
     }
 
-    /// How many bytes it takes in memory, approximately.
+    /// The approximate size of the part in memory, in bytes.
     var bytes: Int {
         fields.reduce(name.utf8.count + (filename?.utf8.count ?? 0) + (text?.utf8.count ?? 0)) {
             $0 + $1.name.utf8.count + $1.value.utf8.count
@@ -153,11 +153,11 @@ struct RecordedPart: Sendable {
     }
 }
 
-// No list of secrets is complete, so values are only shown to who asks for them, apart from those that no one minds
-// others to see. What is recognized as a secret is not even recorded.
+// No list of secrets is complete. Values are therefore only shown to clients that ask for them, apart from harmless
+// values. Recognized secrets are not even recorded.
 
 extension RecordedRequest {
-    /// The request with its structure, and harmless values alone. Names, sizes and offsets stay.
+    /// The request with only its structure and harmless values. Names, sizes and offsets are kept.
     var hidingValues: RecordedRequest {
         RecordedRequest(
             id: id, received: received, duration: duration, client: client, method: method, scheme: scheme, host: host,
@@ -185,7 +185,7 @@ extension RecordedPart {
 }
 
 extension RecordedBody {
-    /// The body with its delimiters, the names of header fields and harmless values alone.
+    /// The body with only its delimiters, the names of header fields, and harmless values.
     fileprivate var hidingContents: RecordedBody {
         var body = self
         if let delimiter = Self.delimiter(in: runs.first?.bytes ?? []) {
@@ -193,7 +193,7 @@ extension RecordedBody {
             body.changeRuns { scan.erase(in: &$0.bytes, beginsInSecret: $0.offset > 0) }
             body.hidesSecrets = hidesSecrets || scan.hasErased
         } else {
-            // Its punctuation shows what it is instead of a form.
+            // Punctuation shows what the body is instead of a form.
             body.changeRuns { $0.bytes = $0.bytes.map { $0.isOfWord ? UInt8(ascii: "*") : $0 } }
             body.hidesSecrets = hidesSecrets || length > 0
         }
@@ -202,7 +202,7 @@ extension RecordedBody {
 }
 
 extension UInt8 {
-    /// Whether the byte is of a letter or a digit, in UTF-8.
+    /// Whether the byte belongs to a letter or a digit, in UTF-8.
     var isOfWord: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
@@ -213,7 +213,7 @@ extension UInt8 {
 }
 
 extension Secrets {
-    /// Header fields whose values say how a message is sent, and nothing of who sends it.
+    /// The header fields whose values only describe how a message is sent, and not who sends it.
     private static let harmlessFields: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language", "access-control-request-headers",
         "access-control-request-method", "allow", "cache-control", "connection", "content-digest",
@@ -228,19 +228,19 @@ extension Secrets {
         "x-forwarded-proto", "x-real-ip", "x-request-id", "x-requested-with",
     ]
 
-    /// Whether the value of a header field is shown without being asked for.
+    /// Whether the value of a header field is shown to clients that do not ask for it.
     static func isHarmless(_ name: some StringProtocol) -> Bool {
         name.utf8.count <= 64 && harmlessFields.contains(name.lowercased())
     }
 
     fileprivate static func hidingValue(_ field: (name: String, value: String)) -> (name: String, value: String) {
         if isHarmless(field.name) { return field }
-        // A line of a malformed head that is no header field is all name.
+        // A line of a malformed head that is not a header field has only a name.
         let name = field.name.prefix { $0.isLetter || $0.isNumber || "-_.".contains($0) }
         return (String(name), name == field.name && field.value.isEmpty ? "" : mask)
     }
 
-    /// A path without the values of its parameters.
+    /// The path without the values of its parameters.
     static func hidingValues(ofPath path: String) -> String {
         var shown = String.UnicodeScalarView()
         var isHidden = false
@@ -254,7 +254,7 @@ extension Secrets {
                 shown.append(scalar)
                 shown += mask.unicodeScalars
                 isHidden = true
-            // What is encoded in a name may be a value.
+            // Encoded characters in a name may be a value.
             case "%", "{", "[", "\"", ":", "@":
                 guard isQuery, !isHidden else { break }
                 shown += mask.unicodeScalars

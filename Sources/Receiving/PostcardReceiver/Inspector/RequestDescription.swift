@@ -7,7 +7,7 @@ import PostcardFoundation
 import PostcardReception
 import PostcardServer
 
-/// Everything recorded about a request: the response to `GET /requests/ID`.
+/// The description of a recorded request: the response to `GET /requests/ID`.
 struct RequestDescription: Encodable {
     let summary: RequestSummary
     /// The address of the client; for a request through a trusted proxy, the address that the proxy names.
@@ -17,9 +17,9 @@ struct RequestDescription: Encodable {
     let problems: [Problem]
     let body: Body
     let curl: Curl
-    /// The command of this program that sends the same parts; `nil` if not all parts are known.
+    /// The `postcard send` command that sends the same parts; `nil` if not all parts are known.
     let send: String?
-    /// Whether values are left out that may not be harmless.
+    /// Whether values that may not be harmless are left out.
     let valuesHidden: Bool
 
     struct Part: Encodable {
@@ -30,43 +30,43 @@ struct RequestDescription: Encodable {
         let headerOffset: Int64
         let offset: Int64
         let size: Int64
-        /// The value of a short text field.
+        /// The value of a short text field; `nil` for other parts.
         let text: String?
     }
 
     struct Problem: Encodable, Sendable {
         let code: String
         let severity: String
-        /// What the offset counts from: `head` or `body`.
+        /// The start from which the offset counts: `head` or `body`.
         let place: String
         let offset: Int64?
-        /// How many bytes are wrong, from the offset on.
+        /// The number of wrong bytes, from the offset on.
         let length: Int
         let part: Int?
         let message: String
         let fix: String?
-        /// Why servers care.
+        /// Why servers refuse or misread the problem.
         let reason: String?
         let swift: String?
-        /// The bytes around the offset, if they were recorded.
+        /// The bytes around the offset; `nil` if they were not recorded.
         var around: Bytes?
-        /// How many places have the same problem, this one included.
+        /// The number of places with the same problem, including this one.
         let count: Int
-        /// The first of the other places.
+        /// The first places besides this one.
         let also: [Place]
-        /// The problems that follow from it, by kind.
+        /// The problems that follow from this problem, by kind.
         let consequences: [Consequence]
-        /// How many other problems follow from it.
+        /// The number of other problems that follow from this problem.
         let otherConsequences: Int
     }
 
     /// Problems of one kind that follow from another problem.
     struct Consequence: Encodable, Sendable {
         let code: String
-        /// The message of the first one.
+        /// The message of the first problem.
         let message: String
         let count: Int
-        /// The first places.
+        /// The first places of the problems.
         let places: [Place]
     }
 
@@ -75,7 +75,7 @@ struct RequestDescription: Encodable {
         let part: Int?
     }
 
-    /// Bytes of the body from an offset on.
+    /// Consecutive bytes of the body, with their offset.
     struct Bytes: Encodable, Sendable {
         let offset: Int64
         let base64: Data
@@ -83,7 +83,7 @@ struct RequestDescription: Encodable {
 
     struct Body: Encodable {
         let length: Int64
-        /// Whether all of the body was read.
+        /// Whether the whole body was read.
         let complete: Bool
         let first: Bytes?
         let last: Bytes?
@@ -91,13 +91,13 @@ struct RequestDescription: Encodable {
 
     struct Curl: Encodable {
         let line: String
-        /// Whether the line sends exactly the same bytes.
+        /// Whether the command line sends exactly the same bytes.
         let exact: Bool
-        /// Whether the line sends all parts of the form. Of a refused form, some may not have been read.
+        /// Whether the command line sends all parts of the form. Some parts of a refused form may not have been read.
         let complete: Bool
     }
 
-    /// - Parameter showsValues: Whether values are shown that may not be harmless.
+    /// - Parameter showsValues: Whether values that may not be harmless are shown.
     init(_ recorded: RecordedRequest, showsValues: Bool) {
         let request = showsValues ? recorded : recorded.hidingValues
         valuesHidden = !showsValues
@@ -149,10 +149,11 @@ extension RecordedRequest {
 }
 
 extension CurlCommand {
-    /// A longer body would make the line too long to paste.
+    /// The maximum size of a body that becomes part of the command line, which must be short enough to paste.
     private static let maximumExactBytes = 16 << 10
 
-    /// The command that repeats a request: with its bytes if they are few and known, or else with the form's parts.
+    /// The command that repeats a request. It has the bytes of the body if they are few and known, or else the form's
+    /// parts.
     init(_ request: RecordedRequest) {
         self.init(url: "\(request.scheme)://\(request.host)\(request.path)", method: request.method)
         fields = request.fields.filter { !Self.isMasked($0) }
@@ -185,14 +186,14 @@ extension CurlCommand {
             })
     }
 
-    /// The line for `postcard send`, which takes curl's grammar; `nil` if not all parts are known.
+    /// The command line for `postcard send`, which uses curl's grammar; `nil` if not all parts are known.
     static func sendLine(_ request: RecordedRequest) -> String? {
         let parts = request.notes.parts
         guard !parts.isEmpty, parts.count == request.notes.partCount, !parts.contains(where: { $0.name.contains("=") })
         else { return nil }
         var command = CurlCommand(request)
         command.content = self.parts(of: request)
-        // Those two forms of curl it does not take.
+        // `postcard send` does not accept these two forms of curl.
         command.fields.removeAll { $0.value.isEmpty }
         let curl = (["curl"] + options(forURL: command.url)).joined(separator: " ")
         return "postcard send" + command.line.dropFirst(curl.count)
@@ -209,15 +210,15 @@ struct RequestSummary: Encodable, Sendable {
     let received: Date
     let method: String
     let path: String
-    /// The status of the response; `nil` if the connection was closed before it.
+    /// The status of the response; `nil` if the connection was closed before the response.
     let status: Int?
-    /// The code of the refusal.
+    /// The code of the refusal; `nil` if the request was not refused.
     let code: String?
-    /// What the refusal is about, in a few words.
+    /// What the refusal is about, in a few words; `nil` if the request was not refused.
     let title: String?
-    /// The identifier of the upload that it became.
+    /// The identifier of the upload that the request became; `nil` if there is none.
     let upload: String?
-    /// How many bytes of the body were read.
+    /// The number of bytes of the body that were read.
     let bytes: Int64
     /// The Content-Length of a body of which less was read.
     let declaredBytes: Int64?
@@ -228,7 +229,7 @@ struct RequestSummary: Encodable, Sendable {
         id = String(request.id)
         received = request.received
         method = request.method
-        // The list has no other values.
+        // The list shows no other values.
         path = Secrets.hidingValues(ofPath: request.path)
         status = request.status
         if case .refused(let problem) = request.outcome {
@@ -258,7 +259,7 @@ struct RequestSummary: Encodable, Sendable {
 struct RequestReading: Sendable {
     let inspector: RequestInspector
     let budget: ResponseBudget
-    /// The store, if other receivers may delete its uploads.
+    /// The store, if other receivers may delete its uploads; `nil` otherwise.
     let shared: (any UploadStore)?
 
     private struct Listing: Encodable {
@@ -269,7 +270,7 @@ struct RequestReading: Sendable {
         try respond(with: Listing(requests: inspector.requests.map(RequestSummary.init)), on: connection)
     }
 
-    /// - Throws: ``UploadProblem`` if it is no longer recorded, or the store fails.
+    /// - Throws: ``UploadProblem`` if the request is no longer recorded, or the store fails.
     func request(
         id: String?, showsValues: Bool, on connection: UploadConnection?, logger: Logger
     ) async throws -> Response {

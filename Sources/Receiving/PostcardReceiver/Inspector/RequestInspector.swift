@@ -19,32 +19,33 @@ final class RequestInspector: Sendable {
     private let captures = Atomic<Int>(0)
     private let wholeBytes = Atomic<Int>(0)
 
-    /// - Parameter onRecorded: Called with each request once it is recorded.
+    /// - Parameter onRecorded: Called with each request after it was recorded.
     init(options: InspectionOptions, onRecorded: @escaping @Sendable (RequestSummary) -> Void) {
         self.options = options
         self.onRecorded = onRecorded
     }
 
-    /// How many bytes of each end of a body are recorded: fewer if many requests are in progress.
+    /// The number of bytes that are recorded of each end of a body. It becomes smaller if many requests are in
+    /// progress.
     var maximumEndBytes: Int {
         min(options.maximumEndBytes, max(share / 2, 1))
     }
 
-    /// How many bytes one of the requests in progress may keep. Bodies that are kept whole and ends of bodies have half
-    /// of all bytes each.
+    /// The number of bytes that each request in progress may keep. Half of all bytes are for bodies that are kept as a
+    /// whole, and half for the ends of bodies.
     private var share: Int { options.maximumBytes / (2 * max(captures.load(ordering: .relaxed), 1)) }
 
-    /// How many bytes a body may have that is kept whole: fewer if many requests are in progress.
+    /// The maximum size of a body that is kept as a whole. It becomes smaller if many requests are in progress.
     ///
-    /// - Parameter held: How many bytes of it are kept.
+    /// - Parameter held: The number of bytes that are kept of the body.
     func maximumWholeBytes(holding held: Int) -> Int {
         min(share, options.maximumBytes / 2 - (wholeBytesInProgress - held))
     }
 
-    /// How many bytes are kept of all bodies in progress that are kept whole.
+    /// The number of bytes that are kept of all bodies in progress that are kept as a whole.
     var wholeBytesInProgress: Int { wholeBytes.load(ordering: .relaxed) }
 
-    /// Counts bytes of bodies that are kept whole; fewer than 0 if they are kept no longer.
+    /// Counts bytes of bodies that are kept as a whole. A negative number means that they are no longer kept.
     func holds(_ bytes: Int) { wholeBytes.add(bytes, ordering: .relaxed) }
 
     func recordingBegins() { captures.add(1, ordering: .relaxed) }
@@ -64,7 +65,7 @@ final class RequestInspector: Sendable {
         if let kept { onRecorded(RequestSummary(kept)) }
     }
 
-    /// Removes the request of a deleted upload: nothing of it may be left.
+    /// Removes the record of the request that brought a deleted upload.
     func forget(_ upload: UploadID) {
         state.withLock { state in
             state.deleted.insert(upload)
@@ -80,40 +81,40 @@ final class RequestInspector: Sendable {
     }
 }
 
-/// How much of the last requests is recorded. The record is in memory, and lost when the receiver ends. If there are too
-/// many requests, the oldest of the address that has most of them is removed first.
+/// How much of the last requests is recorded. The record is in memory, and is lost when the receiver ends. If there are
+/// too many requests, the address with most requests loses its oldest.
 public struct InspectionOptions: Sendable, Hashable {
-    /// How many requests are recorded. Defaults to the last 200.
+    /// The maximum number of recorded requests. Defaults to the last 200.
     public var maximumRequests = 200
 
-    /// How many bytes of a refused body are recorded, at its beginning and again at its end. Defaults to 64 KiB.
+    /// The number of bytes that are recorded at the beginning of a refused body, and at its end. Defaults to 64 KiB.
     public var maximumEndBytes = 64 << 10
 
     /// The maximum size of all recorded bodies and headers together, in bytes. Defaults to 8 MiB.
     public var maximumBytes = 8 << 20
 
-    /// How many parts of a form are described. Defaults to the first 200.
+    /// The maximum number of parts of a form that are described. Defaults to the first 200.
     public var maximumParts = 200
 
     /// Makes options with the default values.
     public init() {}
 }
 
-/// The uploads to which something happened last, such as their deletion. A client can delete an upload before the request
-/// that brought it has ended, so what follows from that request is compared with these.
+/// The uploads of the latest events of one kind, such as deletions. A client can delete an upload before the request
+/// that brought the upload has ended. Later results of that request are therefore compared with these uploads.
 struct RecentUploads: Sendable {
-    /// Oldest first.
+    /// The uploads, oldest first.
     private var ordered: [UploadID] = []
     private var known: Set<UploadID> = []
 
-    /// How many are remembered.
+    /// The maximum number of uploads that are kept.
     private static let maximum = 1000
 
     func contains(_ id: UploadID) -> Bool { known.contains(id) }
 
     /// Adds an upload.
     ///
-    /// - Returns: Whether it was not there yet.
+    /// - Returns: Whether the upload was not there yet.
     @discardableResult
     mutating func insert(_ id: UploadID) -> Bool {
         guard known.insert(id).inserted else { return false }
@@ -123,8 +124,8 @@ struct RecentUploads: Sendable {
     }
 }
 
-/// Records requests that have a body or use the path of forms, whether or not they are refused. It runs before all
-/// middleware that may refuse a request.
+/// Records requests that have a body or use the path of forms, whether or not they are refused. The middleware runs
+/// before all middleware that may refuse a request.
 struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
     let inspector: RequestInspector
     let uploadPath: String
@@ -149,7 +150,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         var observed = request
         observed.body = RequestBody(asyncSequence: ObservedBody(recorder: recorder))
         connection?.report.observer = recorder
-        // The response may be left unread for long.
+        // The client may leave the response unread for a long time.
         defer { connection?.report.observer = nil }
         func keep(_ outcome: RecordedRequest.Outcome, _ notes: RequestRecorder.Notes) {
             let kept = RecordedRequest(
@@ -164,7 +165,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
                 recorder.finish(keepsBody: response.status.kind != .successful))
             return response
         } catch let problem as UploadProblem {
-            // If a route refused the form, it has asked already.
+            // If a route refused the form, it has already asked for the refusal.
             _ = await recorder.refusal(for: problem)
             keep(.refused(problem), recorder.finish(refusedFor: problem, keepsBody: true))
             throw problem
@@ -174,7 +175,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 
-    /// Handles other requests: records those that were refused access.
+    /// Responds to a request that is only recorded if it is refused access.
     private func recordingRefusals(
         _ request: Request, _ connection: UploadConnection?, _ context: Context,
         _ next: @concurrent (Request, Context) async throws -> Response
@@ -190,10 +191,10 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 
-    /// Whether the path of forms is also that of the records or of the page, which are read with GET and HEAD.
+    /// Whether the path for forms is also the path of the records or of the page, which are read with GET and HEAD.
     private var isReadingPath: Bool { [UploadRecord.readingPath, "/"].contains(uploadPath) }
 
-    /// Forms that were posted to a wrong path are recorded too.
+    /// Whether a request is recorded in any case. This includes forms that were posted to a wrong path.
     private func isRecorded(_ request: Request) -> Bool {
         switch request.method {
         case .post, .put, .patch: true

@@ -11,7 +11,7 @@ final class RequestRecorder: FormObserver {
     private struct State {
         var body = RecordedBody.Builder()
         var isComplete = false
-        /// Whether the body ended with an error, after which it seems to end once more.
+        /// Whether the body has ended with an error. It then seems to end once more.
         var hasBrokenOff = false
         var parts: [RecordedPart] = []
         var partBytes = 0
@@ -20,12 +20,12 @@ final class RequestRecorder: FormObserver {
         var isPartRecorded = false
         var warnings: [FormProblem] = []
         var warningCounts: [FormProblem.Code: Int] = [:]
-        /// How far the form was read.
+        /// The offset up to which the form was read.
         var readTo: Int64 = 0
-        /// The byte ranges of the contents of secret parts. The last one may not be complete.
+        /// The byte ranges of the contents of secret parts. The last part may not be complete.
         var secrets: [Range<Int64>] = []
         var isInSecret = false
-        /// What was found in the body of a refused request, and what is kept of the body.
+        /// The diagnosis of a refused request, and the recorded body.
         var examined: (diagnosis: Diagnosis, body: RecordedBody)?
 
         mutating func add(_ warning: FormProblem) {
@@ -38,18 +38,18 @@ final class RequestRecorder: FormObserver {
             FindingGroup.groups(of: warnings.map { Finding($0) }, counts: warningCounts)
         }
 
-        /// Whether an offset is or may be within a secret.
+        /// Whether an offset is inside a secret, or may be.
         func maybeSecret(at offset: Int64) -> Bool {
             offset > readTo || secrets.contains { $0.contains(offset) || $0.upperBound == offset }
         }
     }
 
-    /// What was recorded.
+    /// The recorded facts about a request.
     struct Notes {
         var body: RecordedBody
         var parts: [RecordedPart]
         let partCount: Int
-        /// Each kind once. Their bytes are those of the body.
+        /// The problems, one for each kind. The bytes that they show belong to the body.
         let problems: [RequestDescription.Problem]
 
         static let none = Notes(body: .none, parts: [], partCount: 0, problems: [])
@@ -63,17 +63,17 @@ final class RequestRecorder: FormObserver {
     private let inspector: RequestInspector
     private let reader: Reader
     private let headerFields: HTTPFields
-    /// Whether the body may be kept. An append may begin in the middle of a secret.
+    /// Whether the body may be kept. The body of an append may begin in the middle of a secret.
     private let keepsBody: Bool
     private let state = Mutex(State())
 
-    /// The length of a message; longer texts are not recorded.
+    /// The maximum length of a recorded text, enough for a message.
     private static let maximumTextBytes = 1 << 10
-    /// The first one is shown in full, and the places of the next.
+    /// The maximum number of warnings of one kind. The first is shown in full; the others only add their places.
     private static let maximumWarningsOfAKind = FindingGroup.Places.maximum + 1
 
-    /// - Parameter inspector: Keeps the request. All requests in progress take about as much memory together as those
-    ///   that it has recorded.
+    /// - Parameter inspector: The inspector that keeps the request. All requests in progress together use about as much
+    ///   memory as the requests that it has recorded.
     init(_ request: Request, for inspector: RequestInspector) {
         options = inspector.options
         self.inspector = inspector
@@ -112,7 +112,7 @@ final class RequestRecorder: FormObserver {
         return chunk
     }
 
-    /// Whether the client sends the rest of the body in any case, and no more than both ends of it.
+    /// Whether the client sends the rest of the body in any case, and the body fits in its recorded ends.
     private var isShort: Bool {
         guard headerFields[.expect] == nil, let length = headerFields[.contentLength].flatMap({ Int($0) }) else {
             return false
@@ -120,14 +120,14 @@ final class RequestRecorder: FormObserver {
         return length <= options.maximumEndBytes
     }
 
-    /// Reads the rest after a refusal, as far as it would be recorded: most refused bodies are short and have arrived
-    /// already, and a whole body is easier to explain.
+    /// Reads the rest of a body after a refusal, as long as it would be recorded. Most refused bodies are short and
+    /// have already arrived, and a complete body is easier to explain.
     private func readRest() async {
-        // A body that breaks off is recorded as far as it arrived.
+        // If the body breaks off, the bytes that arrived are recorded.
         while hasRoom, let chunk = try? await next() { _ = chunk }
     }
 
-    /// Whether more of the body could be recorded than was read.
+    /// Whether more bytes of the body could be recorded.
     private var hasRoom: Bool {
         let maximumEndBytes = inspector.maximumEndBytes
         return state.withLock { !$0.isComplete && $0.body.length < Int64(maximumEndBytes) }
@@ -181,12 +181,12 @@ final class RequestRecorder: FormObserver {
 
     /// Examines the body of a refused request, once.
     ///
-    /// - Returns: The refusal that the client gets: the cause of the parser's problem, if it is found.
+    /// - Returns: The refusal that the client receives: the cause of the parser's problem, if the cause was found.
     func refusal(for problem: UploadProblem) async -> UploadProblem {
         guard state.withLock({ $0.examined == nil }) else { return problem }
         if isShort, problem.isOfTheForm { await readRest() }
         let recorded = state.withLock { $0 }
-        // Not while others wait for the state: a large body takes some time.
+        // The lock is not held meanwhile, because examining a large body takes some time.
         let examined = examine(recorded, problem)
         state.withLock { state in
             state.examined = examined
@@ -205,7 +205,7 @@ final class RequestRecorder: FormObserver {
         return (diagnosis, kept)
     }
 
-    /// The body without its secrets.
+    /// The body with its secrets masked.
     private func body(of state: State) -> RecordedBody {
         state.body.body(isComplete: state.isComplete, maximumEndBytes: inspector.maximumEndBytes)
             .hidingSecrets(state.maybeSecret)
@@ -220,7 +220,7 @@ final class RequestRecorder: FormObserver {
     /// Ends the recording.
     ///
     /// - Parameters:
-    ///   - refusal: Why the request was refused, if it was. ``refusal(for:)`` was called before.
+    ///   - refusal: The refusal of the request, if it was refused. ``refusal(for:)`` must have been called before.
     ///   - keepsBody: Whether the body is recorded, or only its length.
     func finish(refusedFor refusal: UploadProblem? = nil, keepsBody: Bool) -> Notes {
         let recorded = state.withLock { state in
@@ -249,9 +249,10 @@ extension UploadProblem {
 }
 
 extension RequestRecorder {
-    /// The body can be read once, so all readers share one iterator.
+    /// The body of the request. It can be read only once, so that all readers share one iterator.
     ///
-    /// Unchecked: one task handles a request. It first reads the body to receive the form, and then to record the rest.
+    /// Unchecked: only one task handles a request. It first reads the body to receive the form, and then to record the
+    /// rest.
     fileprivate final class Reader: @unchecked Sendable {
         private var iterator: RequestBody.AsyncIterator?
         private let body: RequestBody
@@ -269,7 +270,7 @@ extension RequestRecorder {
     }
 }
 
-/// A request's body that passes its bytes to a recorder, which can read the rest after its reader.
+/// A request's body that passes its bytes to a recorder. The recorder can read the rest after the form's reader.
 struct ObservedBody: AsyncSequence, Sendable {
     let recorder: RequestRecorder
 

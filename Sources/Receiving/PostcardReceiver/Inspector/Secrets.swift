@@ -5,42 +5,42 @@ import PostcardServer
 
 /// Masks the secrets of a request in logs and in the inspector.
 ///
-/// The name of a header field, parameter or part decides, or a value that begins as credentials do. A name is split into
-/// words, so that `X-Api-Key`, `apiKey` and `api_key` are the same. In doubt a value is masked. Values that grant no
-/// access stay visible, such as `Idempotency-Key`, `X-Request-Id` or `Sec-WebSocket-Key`.
+/// A value is a secret if the name of its header field, parameter or part says so, or if it begins like credentials.
+/// Names are split into words, so that `X-Api-Key`, `apiKey` and `api_key` are the same. In case of doubt, the value is
+/// masked. Values that grant no access stay visible, such as `Idempotency-Key`, `X-Request-Id` or `Sec-WebSocket-Key`.
 enum Secrets {
-    /// What replaces a secret.
+    /// The text that replaces a secret.
     static let mask = "***"
 
-    /// The most frequent names, to look at before a name is split into words.
+    /// The most frequent harmless names. They are compared before a name is split into words.
     private static let harmlessNames = [
         "name", "filename", "content-disposition", "content-type", "content-length", "boundary", "host", "user-agent",
         "accept", "accept-encoding", "accept-language", "connection", "transfer-encoding", "expect", "origin", "date",
         "charset",
     ]
 
-    /// Pieces of names that make a secret anywhere, even within a word.
+    /// Pieces of names that mean a secret anywhere, even inside a word.
     private static let secretPieces = [
         "authoriz", "authenticat", "token", "secret", "password", "passwd", "passwort", "passphrase", "passcode",
         "credential", "cookie", "session", "csrf", "xsrf", "jwt", "dpop", "signature", "apikey", "accesskey", "authkey",
         "privatekey", "signingkey", "encryptionkey", "subscriptionkey", "masterkey", "비밀번호", "암호",
     ].map { Array($0.utf8) }
 
-    /// Words of names that make a secret: `auth`, but not `author`.
+    /// Words in names that mean a secret: `auth`, but not `author`.
     private static let secretWords = [
         "auth", "oauth", "bearer", "pass", "pwd", "pw", "psw", "pin", "otp", "totp", "psk", "sig", "sas", "hmac", "sid",
         "saml", "assertion", "cvc", "cvv",
     ].map { Array($0.utf8) }
 
-    /// Words before `key` with which it is not a secret.
+    /// Words before `key` that make it harmless.
     private static let plainKeys: Set<String> = [
         "idempotency", "socket", "websocket", "cache", "surrogate", "sort", "partition", "primary", "foreign", "object",
         "public", "row", "group", "routing", "dedup", "deduplication", "translation",
     ]
-    /// Words after `key` with which it is not a secret.
+    /// Words after `key` that make it harmless.
     private static let keyProperties: Set<String> = ["id", "name", "type", "size", "length", "count", "algorithm"]
 
-    /// Words before `code` with which it is a secret, unlike `zip`.
+    /// Words before `code` that make it a secret, unlike `zip`.
     private static let secretCodes: Set<String> = [
         "access", "activation", "backup", "confirmation", "device", "invitation", "invite", "login", "recovery",
         "reset", "security", "sms", "unlock", "verification", "verify",
@@ -76,15 +76,16 @@ enum Secrets {
     private static let key = Array("key".utf8)
     private static let code = Array("code".utf8)
 
-    /// The words of a name in lower case. Characters other than letters separate words, and a capital begins one.
+    /// The words of a name in lower case. Characters other than letters separate words, and a capital letter begins a
+    /// word.
     ///
-    /// It works on bytes, because the client decides how many names a request has.
+    /// The type works on bytes, because the client decides how many names a request has.
     private struct NameWords {
-        /// The words without separators.
+        /// All words in a row, without separators.
         private(set) var joined: [UInt8] = []
         private(set) var ranges: [Range<Int>] = []
 
-        /// - Parameter name: The name, folded.
+        /// - Parameter name: The name, after folding.
         init(_ name: String) {
             let bytes = Array(name.utf8)
             var start = 0
@@ -120,7 +121,8 @@ enum Secrets {
 // MARK: - Texts
 
 extension Secrets {
-    /// A header field's value, masked if it is a secret, or if a URL in it has one.
+    /// The value of a header field, masked if it is a secret. If the value is a URL, only the secrets in the URL are
+    /// masked.
     static func masked(_ value: String, of name: some StringProtocol) -> String {
         if isSecret(name) || beginsWithCredentials(value.utf8) { return mask }
         return name.utf8.isEqualIgnoringCase("host".utf8) ? masked(authority: value) : masked(path: value)
@@ -132,8 +134,8 @@ extension Secrets {
         return mask + authority[sign...]
     }
 
-    /// Masks user information, values of secret parameters, and paths of unfinished uploads in a path, a URL, or a text
-    /// with some.
+    /// Masks user information, values of secret parameters, and paths of unfinished uploads. The text may be a path, a
+    /// URL, or any text with paths or URLs.
     static func masked(path: String) -> String {
         // A longer text would keep the receiver busy.
         let mostBytes = 8 << 10
@@ -153,7 +155,7 @@ extension Secrets {
             masked += rest[..<value]
             rest = rest[value...]
             let hasCredentials = beginsWithCredentials(rest.utf8)
-            // Credentials have blanks in them.
+            // Credentials contain blanks.
             let end =
                 hasCredentials
                 ? rest.utf8.firstIndex { "&#".utf8.contains($0) } ?? rest.endIndex
@@ -164,13 +166,13 @@ extension Secrets {
         return masked + rest
     }
 
-    /// Undoes percent-encoding. A text with an invalid escape stays as it is.
+    /// The text with percent-encoding decoded. A text with an invalid escape is not changed.
     static func decoded(_ text: some StringProtocol) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         return text.removingPercentEncoding?.streamSafe ?? String(text)
     }
 
-    // Scalars, because characters take much longer, and the values of all header fields are searched.
+    // Scalars are compared, because characters take much longer and the values of all header fields are searched.
     private static func separatesParameters(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar {
         case "?", "&", "#", ";", ",", "\"", "'", "<", "(": true
@@ -182,7 +184,8 @@ extension Secrets {
         scalar.isASCII ? scalar == " " || ("\t"..."\r").contains(scalar) : scalar.properties.isWhitespace
     }
 
-    /// A secret ends where it must; another value ends where another parameter may begin.
+    /// The end of a parameter's value. A secret ends at the last possible place, another value where another parameter
+    /// may begin.
     private static func endOfValue(_ rest: Substring, isSecret: Bool) -> Substring.Index {
         let quote = UInt8(ascii: "\"")
         if isSecret, rest.utf8.first == quote {
@@ -197,7 +200,7 @@ extension Secrets {
         } ?? rest.endIndex
     }
 
-    /// The value of a parameter may be a URL again, percent-encoded.
+    /// The value of a parameter with its secrets masked. It may be a percent-encoded URL with parameters of its own.
     private static func maskedAddress(_ value: Substring, depth: Int) -> String {
         let (mostDepth, mostBytes) = (3, 4096)
         guard value.utf8.contains(UInt8(ascii: "%")) else { return String(value) }
@@ -209,7 +212,7 @@ extension Secrets {
         return masked(address, depth: depth + 1) == address ? String(value) : mask
     }
 
-    /// User information precedes the host (RFC 3986 §3.2.1).
+    /// The text with user information masked, which comes before the host (RFC 3986 §3.2.1).
     private static func maskingUserInformation(_ text: String) -> String {
         guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
         var masked = ""
@@ -234,7 +237,8 @@ extension Secrets {
         }
     }
 
-    /// Anyone who knows the path of an unfinished upload can resume or discard it.
+    /// The path with the identifier of an unfinished upload masked: anyone who knows it can resume or discard the
+    /// upload.
     private static func maskingResumption(_ path: String) -> String {
         // The values of most header fields are shorter.
         guard path.utf8.count >= ResumptionID.length else { return path }
@@ -248,11 +252,11 @@ extension Secrets {
     }
 }
 
-// A name or a value can be written in ways that a person, or a server, reads as the same.
+// A name or a value can be written in several ways that a person or a server reads as the same.
 
 extension Secrets {
-    /// A name as a person reads it: without percent-encoding and escapes of JSON, and without marks and invisible
-    /// characters. Letters that look like Latin ones, such as full-width or Cyrillic ones, become those.
+    /// The name as a person reads it: without percent-encoding, escapes of JSON, marks and invisible characters.
+    /// Letters that look like Latin letters, such as full-width or Cyrillic ones, become Latin letters.
     static func folded(_ name: some StringProtocol) -> String {
         let bytes = unescaped(Array(name.utf8))
         guard bytes.contains(where: { $0 >= 0x80 }) else { return String(decoding: bytes, as: UTF8.self) }
@@ -266,7 +270,7 @@ extension Secrets {
         return String(letters).precomposedStringWithCanonicalMapping
     }
 
-    /// Undoes `%70` and `\u0070`, also where they are nested; what is no escape stays.
+    /// Decodes escapes such as `%70` and `\u0070`, even if they are nested. Other text is kept.
     private static func unescaped(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         for _ in 0..<mostNested {
@@ -295,7 +299,7 @@ extension Secrets {
         return values.count == 4 ? Unicode.Scalar(values.reduce(UInt32(0)) { $0 << 4 | UInt32($1) }) : nil
     }
 
-    /// Letters of other alphabets, each before the Latin letter that it looks like (Unicode Technical Standard #39).
+    /// Letters of other alphabets, each with the Latin letter that it looks like (Unicode Technical Standard #39).
     private static let lookalikes: [Unicode.Scalar: Unicode.Scalar] = {
         let pairs =
             "аaсcеeһhіiјjкkмmнhоoрpѕsтtуyхxԁdԛqԝwвbгrАAВBЕEКKМMНHОOРPСCТTУYХXІIЈJЅSԚQԜW"
@@ -310,27 +314,27 @@ extension Secrets {
 
     // MARK: - Credentials
 
-    /// Schemes by which requests authenticate.
+    /// The authentication schemes of requests.
     private static let schemes: Set<String> = [
         "bearer", "basic", "digest", "negotiate", "ntlm", "dpop", "hoba", "mutual", "oauth", "gnap", "privatetoken",
         "concealed", "scram-sha-1", "scram-sha-256", "vapid", "hawk", "apikey", "api-key", "token", "signature",
         "sharedkey", "sharedaccesssignature", "aws", "aws4-hmac-sha256",
     ]
 
-    /// Schemes that are also words with which sentences begin.
+    /// The authentication schemes that are also words at the beginning of sentences.
     private static let wordSchemes: Set<String> = [
         "digest", "negotiate", "mutual", "token", "signature", "concealed", "aws",
     ]
 
-    /// Whether a value begins as that of `Authorization` does, with a scheme and credentials (RFC 9110 §11.4), whatever
-    /// its name. The blank between them may be encoded as in a URL or a form.
+    /// Whether a value begins like the value of `Authorization`, with a scheme and credentials (RFC 9110 §11.4), under
+    /// any name. The blank between them may be encoded as in a URL or a form.
     static func beginsWithCredentials(_ value: some Collection<UInt8>) -> Bool {
         let start = value.prefix(longestStart).drop { " \t\r\n\"'".utf8.contains($0) }
         let word = start.prefix { byte in
             byte == UInt8(ascii: "-") || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
                 || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
         }
-        // Most values end with the word, or go on with another character.
+        // Most values end with the word, or continue with another character.
         guard word.endIndex < start.endIndex, " \t+%".utf8.contains(start[word.endIndex]) else { return false }
         let scheme = String(decoding: word.prefix(32), as: UTF8.self).lowercased()
         guard schemes.contains(scheme) else { return false }

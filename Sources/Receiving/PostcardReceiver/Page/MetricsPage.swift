@@ -24,7 +24,7 @@ struct MetricsPage: Sendable {
             body: ResponseBody(byteBuffer: ByteBuffer(string: collector.text)))
     }
 
-    /// Reads what is not counted as it happens.
+    /// Measures the values that are not counted when they change.
     private func measure() async {
         set(.startTime, started.timeIntervalSince1970)
         set(.fileWorkWaiting, Double(waitingFileWork))
@@ -47,10 +47,10 @@ struct MetricsPage: Sendable {
 
 /// Collects the metrics of one receiver, for `GET /metrics`.
 ///
-/// Only what the receiver makes with this factory is collected. The process has its own factory, which an app chooses
-/// with `MetricsSystem.bootstrap`, and gets the same metrics.
+/// Only the metrics that the receiver makes with this factory are collected. The factory of the process, which an app
+/// chooses with `MetricsSystem.bootstrap`, gets the same metrics.
 final class MetricsCollector: MetricsFactory {
-    /// A metric with all its combinations of labels.
+    /// A metric with all combinations of its labels.
     private struct Family {
         let kind: Kind
         var series: [Labels: any Series] = [:]
@@ -61,7 +61,8 @@ final class MetricsCollector: MetricsFactory {
     /// Makes metrics that are collected here and by the factory of the process.
     var withThatOfProcess: any MetricsFactory { MultiplexMetricsHandler(factories: [MetricsSystem.factory, self]) }
 
-    /// How many combinations of labels a metric may have. Further ones count together, under the value `other`.
+    /// The maximum number of label combinations of a metric. Further combinations count together, under the value
+    /// `other`.
     static let maximumSeries = 200
 
     func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
@@ -81,13 +82,14 @@ final class MetricsCollector: MetricsFactory {
         series(of: label, .histogram, dimensions) { HistogramSeries(HistogramSeries.seconds) }
     }
 
-    // What was counted is shown as long as the receiver runs.
+    // Counted values are shown as long as the receiver runs.
     func destroyCounter(_ handler: any CounterHandler) {}
     func destroyMeter(_ handler: any MeterHandler) {}
     func destroyRecorder(_ handler: any RecorderHandler) {}
     func destroyTimer(_ handler: any TimerHandler) {}
 
-    /// The series of a metric and its labels; one that no one sees if the name has another kind.
+    /// The series for a metric and its labels. If the name belongs to another kind of metric, the new series is not
+    /// shown.
     private func series<Made: Series>(
         of name: String, _ kind: Kind, _ dimensions: [(String, String)], make: () -> Made
     ) -> Made {
@@ -133,12 +135,12 @@ private struct Labels: Hashable {
         pairs = dimensions.map { [$0.0, $0.1] }.sorted { $0[0] < $1[0] }
     }
 
-    /// The same labels for all values that are too many.
+    /// The labels that replace combinations beyond the maximum.
     var others: Labels { Labels(pairs.map { ($0[0], "other") }) }
 
     func adding(_ name: String, _ value: String) -> Labels { Labels(pairs.map { ($0[0], $0[1]) } + [(name, value)]) }
 
-    /// The labels as they follow a name.
+    /// The labels in the text format, as they follow a metric's name.
     var text: String {
         guard !pairs.isEmpty else { return "" }
         return "{" + pairs.map { "\($0[0])=\"\(Self.escaped($0[1]))\"" }.joined(separator: ",") + "}"
@@ -191,13 +193,13 @@ private final class GaugeSeries: Series, MeterHandler, RecorderHandler {
 }
 
 private final class HistogramSeries: Series, TimerHandler, RecorderHandler {
-    /// From a small form on the same machine to a large one over a slow connection.
+    /// Bounds for times in seconds, from a small form on the same machine to a large form over a slow connection.
     static let seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800]
-    /// From a form of texts to a video: 1 KiB to 4 GiB, each four times the one before.
+    /// Bounds for sizes, from a form with texts to a video: 1 KiB to 4 GiB. Each bound is four times the one before it.
     static let bytes = (0...11).map { Double(Int64(1024) << (2 * $0)) }
 
     private struct State {
-        /// How many values are in each bucket alone; the last one has those above all bounds.
+        /// The number of values in each bucket alone. The last bucket has the values above all bounds.
         var counts: [Int]
         var sum = 0.0
     }
@@ -232,7 +234,7 @@ private final class HistogramSeries: Series, TimerHandler, RecorderHandler {
     }
 }
 
-/// A number as Prometheus reads it.
+/// The number as Prometheus reads it.
 private func shown(_ value: Double) -> String {
     if let whole = Int64(exactly: value) { return String(whole) }
     if value.isNaN { return "NaN" }

@@ -1,12 +1,12 @@
 import NIOCore
 import Synchronization
 
-/// The thumbnails that were made last, by the digest of their files.
+/// The thumbnails that were made most recently, by the digests of their files.
 final class ThumbnailCache: Sendable {
-    /// What became of a file.
+    /// The result for a file.
     enum Entry: Sendable {
         case picture(ByteBuffer)
-        /// The file is no picture that can be read.
+        /// The file is not a readable picture.
         case none
     }
 
@@ -19,10 +19,10 @@ final class ThumbnailCache: Sendable {
     private let maximumBytes: Int
     private let state = Mutex(State())
 
-    /// What an entry takes besides its picture, in bytes.
+    /// The size of an entry without its picture, in bytes.
     private static let entryBytes = 256
 
-    /// - Parameter maximumBytes: The maximum size of all pictures together.
+    /// - Parameter maximumBytes: The maximum size of all entries together.
     init(maximumBytes: Int) {
         self.maximumBytes = maximumBytes
     }
@@ -35,7 +35,7 @@ final class ThumbnailCache: Sendable {
         }
     }
 
-    /// Adds an entry, and removes those that were not used for longest.
+    /// Adds an entry. If there is no room, the entries that were not used for the longest time are removed.
     func add(_ entry: Entry, for digest: String) {
         state.withLock { state in
             state.clock += 1
@@ -43,7 +43,7 @@ final class ThumbnailCache: Sendable {
                 state.bytes -= Self.size(of: known.entry)
             }
             state.bytes += Self.size(of: entry)
-            // A quarter at a time, because the oldest have to be searched for.
+            // A quarter is removed at once, because the oldest entries have to be searched for.
             guard state.bytes > maximumBytes else { return }
             for (digest, old) in state.entries.sorted(by: { $0.value.used < $1.value.used }) {
                 guard state.bytes > maximumBytes / 4 * 3 else { return }

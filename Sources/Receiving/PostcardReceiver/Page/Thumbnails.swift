@@ -11,8 +11,8 @@ import SystemPackage
 
 /// Responds to `GET /uploads/ID/files/N/thumbnail` with a small JPEG, for the page.
 ///
-/// Anyone may have sent the files, so no picture is decoded in this process: a program of its own does, with limits of
-/// its time and memory, one picture at a time. The latest thumbnails stay in memory.
+/// Anyone may have sent the files, so no picture is decoded in this process. A separate program decodes one picture at
+/// a time, with limits on its time and memory. The latest thumbnails are kept in memory.
 struct Thumbnails: Sendable {
     private let store: LocalUploadStore
     private let command: [String]
@@ -22,15 +22,16 @@ struct Thumbnails: Sendable {
 
     /// The maximum size of a thumbnail, in bytes.
     static let maximumBytes = 256 << 10
-    /// How long a picture may take. The program limits its processor time; this is for a machine that gives it none.
+    /// How long a picture may take. The program limits its own processor time; this limit is for a machine that gives
+    /// it none.
     private static let timeLimit = Duration.seconds(120)
     /// The exit status of a program that was killed.
     private static let killedStatus: Int32 = 128 + 9
-    /// How long a request may wait for its turn.
+    /// How long a request may wait for its turn to make a thumbnail.
     private static let patience = Duration.seconds(60)
 
-    /// - Parameter command: A program and its arguments, which writes a JPEG of the file to standard output whose path is
-    ///   its last argument.
+    /// - Parameter command: A program and its arguments. The path of a file is added as the last argument, and the
+    ///   program writes a JPEG of the file to standard output.
     init(store: LocalUploadStore, command: [String], shares: ShareAccount, budget: ResponseBudget) {
         self.store = store
         self.command = command
@@ -76,14 +77,14 @@ struct Thumbnails: Sendable {
         guard file.size > 0 else { return .none }
         let hold = try await turn(on: connection)
         defer { withExtendedLifetime(hold) {} }
-        // Another request may have waited for the same file.
+        // Another request for the same file may have made the thumbnail meanwhile.
         if let known = cache[file.sha256] { return known }
         let made = try await make(store.path(ofFile: index, of: id), logger: logger)
         cache.add(made, for: file.sha256)
         return made
     }
 
-    /// Waits for the turn of a client, which loses it by closing the connection.
+    /// Waits for a client's turn. The client loses its turn by closing the connection.
     private func turn(on connection: UploadConnection?) async throws -> ShareAccount.Hold {
         try await within(Self.patience, or: shares.usedUp(.thumbnails)) {
             try await shares.wait(
@@ -99,7 +100,7 @@ struct Thumbnails: Sendable {
                     command + [path.string], without: [ChildProcess.options, "AWS_"],
                     maximumOutputBytes: Self.maximumBytes + 1)
             }
-            // The system took its memory for others. The picture can be made another time.
+            // The system needed the memory. The thumbnail can be made another time.
             guard ending.status != Self.killedStatus else {
                 throw shares.usedUp(.thumbnails)
             }

@@ -4,11 +4,11 @@ import PostcardFoundation
 import PostcardReception
 import PostcardServer
 
-/// The page at `/` and its files, all of them in the program.
+/// The page at `/` and its files, which are all part of the program.
 ///
-/// Without scripts it is a plain form. Only scripts add what clients sent to it, as text.
+/// Without scripts, the page is a plain form. Data that clients sent is only shown by scripts, as text.
 struct WebPage: Sendable {
-    /// What the page offers.
+    /// The features that the page offers.
     struct Offer: Encodable, Sendable {
         let uploadPath: String
         let canRead: Bool
@@ -51,7 +51,8 @@ struct WebPage: Sendable {
             body: ResponseBody(byteBuffer: asset.bytes))
     }
 
-    /// The Content-Security-Policy: nothing from other origins and nothing inline. Chosen pictures are blobs.
+    /// The Content-Security-Policy: nothing from other origins and nothing inline. Pictures that the user has chosen
+    /// are blobs.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -72,7 +73,7 @@ struct WebPage: Sendable {
         "explained.js": (script, PackageResources.explained_js),
     ].mapValues { (type: $0.0, bytes: ByteBuffer(bytes: $0.1)) }
 
-    /// The page's texts by their names.
+    /// The texts of the page in a language, by their names.
     static func texts(in language: PageLanguage) -> [String: String] {
         let json =
             switch language {
@@ -82,12 +83,12 @@ struct WebPage: Sendable {
         return (try? JSONDecoder().decode([String: String].self, from: Data(json))) ?? [:]
     }
 
-    /// A problem in the language of a page. The receiver's own messages, in English, have more detail.
+    /// A problem in the page's language. The receiver's own messages, in English, have more detail.
     struct TranslatedProblem: Codable {
         let title: String
-        /// What to write instead.
+        /// The advice on what to write instead.
         let fix: String
-        /// Why servers care; `nil` if the title says it all.
+        /// Why servers refuse or misread the problem; `nil` if the title says enough.
         let cause: String?
     }
 
@@ -144,7 +145,7 @@ enum PageLanguage: String, CaseIterable {
     /// The language that the client prefers (RFC 9110 §12.5.4), or English.
     init(acceptLanguage: String?) {
         let ranges = (acceptLanguage ?? "").split(separator: ",").compactMap(Self.range)
-        // The first of two with the same weight.
+        // If two languages have the same weight, the first counts.
         let best = ranges.filter { $0.weight > 0 }.reduce(nil as (language: PageLanguage, weight: Double)?) {
             best, range in
             (best?.weight ?? 0) < range.weight ? range : best

@@ -28,107 +28,109 @@ public import SystemPackage
 /// | `GET /` | the page, in English or Korean by `Accept-Language` or `?lang=` |
 /// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry, `behind` |
 /// | `GET /requests` | the last requests, newest first, accepted or refused |
-/// | `GET /requests/ID` | one of them: header fields, parts, problems with their bytes, a line for curl; `?values=shown` hides only secrets |
+/// | `GET /requests/ID` | one request: header fields, parts, problems with their bytes, a line for curl; `?values=shown` hides only secrets |
 /// | `GET /uploads/ID/files/N/thumbnail` | a small JPEG of a picture, in `postcard serve` |
 /// | `GET /health` | 200 `ok`; 503 with what has failed while no form can be stored |
 /// | `GET /status` | counts of what was received and refused |
 /// | `GET /metrics` | the same and more for Prometheus, in its text format |
 /// | `GET /webhooks` | how many records were announced, and which are stuck, in `postcard serve` with `--webhook` |
 ///
-/// A store that several receivers share is followed while anyone listens to events: what another receiver has stored or
-/// deleted is an event too, a few seconds later. `behind` says how many `seconds` later at most, whenever that changes.
-/// Requests are those of this receiver alone.
+/// A store that several receivers share is followed while there are listeners. Uploads that another receiver stores or
+/// deletes are events too, a few seconds later. The event `behind` has the maximum delay in `seconds`, whenever it
+/// changes. Events about requests are only about this receiver's requests.
 ///
 /// Recorded requests have their secrets masked, by name: header fields such as `Authorization`, parameters in URLs, and
 /// fields of forms such as `password`. `Idempotency-Key` is not a secret.
 ///
-/// The metrics of forms are also those of swift-metrics, for an app that has chosen a factory of its own with
-/// `MetricsSystem.bootstrap`. The receiver itself never chooses one for the process.
+/// The metrics of forms are also passed to swift-metrics, for an app that has chosen a factory with
+/// `MetricsSystem.bootstrap`. The receiver itself never chooses a factory for the process.
 ///
 /// If the app has chosen a tracer with `InstrumentationSystem.bootstrap` (swift-distributed-tracing), each request is a
-/// span in the trace that its header fields name, such as `traceparent` (W3C Trace Context). Spans have no query, no
-/// secrets of a path, and nothing of the form.
+/// span in the trace that its header fields name, such as `traceparent` (W3C Trace Context). Spans contain no query, no
+/// secrets of a path, and no data of the form.
 public struct Receiver: Sendable {
-    /// Where a receiver keeps the uploads.
+    /// The place where a receiver keeps the uploads.
     public enum Storage: Sendable {
-        /// A directory of this machine, which no other receiver uses.
+        /// A directory on this machine. No other receiver may use it.
         case directory(FilePath)
-        /// A store that is open, such as one in a bucket that several receivers share.
+        /// An open store, such as a bucket that several receivers share.
         case store(any MaintainedUploadStore)
     }
 
-    /// What keeps the uploads.
+    /// The place where uploads are kept.
     public var storage: Storage
-    /// How many bytes of the directory's disk stay free for others. Defaults to 64 MiB.
+    /// The number of bytes on the directory's disk that are left free for others. Defaults to 64 MiB.
     public var keptFreeBytes: Int64 = 64 << 20
-    /// How long uploads are kept, and how many bytes of them. Defaults to `nil`: all until they are deleted.
+    /// How long uploads are kept, and how many bytes of them. Defaults to `nil`: uploads are kept until they are
+    /// deleted.
     public var retention: RetentionPolicy?
     /// The address to listen on. Defaults to `127.0.0.1`, which only this machine can reach.
     public var host = "127.0.0.1"
-    /// The port to listen on; 0 means any free one. Defaults to 8080.
+    /// The port to listen on; 0 means any free port. Defaults to 8080.
     public var port = 8080
-    /// What the upload routes accept, where, and what else they offer. By default, clients may read and delete what is
-    /// stored; if there are ``tokens``, they need one.
+    /// The options of the upload routes. By default, clients may read and delete uploads. If there are ``tokens``,
+    /// clients need a token to do so.
     public var uploads = Self.usualUploads
-    /// The tokens that clients need to post and to read. Defaults to none: every client that reaches the address may.
+    /// The tokens that clients need to post and to read. Defaults to none: every client that reaches the address may do
+    /// both.
     public var tokens = AccessTokens()
     /// Further host names that requests may use, besides this machine's own. Defaults to none.
     ///
-    /// The `Host` of requests is only checked if the receiver listens to this machine alone and does not need tokens:
-    /// a page on the web can let its own name resolve to this machine (DNS rebinding).
+    /// The `Host` of requests is only checked if only this machine can reach the receiver and it needs no tokens: a
+    /// page on the web can let its own name resolve to this machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
     /// The origins whose pages may post, delete, and read the responses, such as `https://app.example`. Defaults to
     /// none.
     ///
     /// A request that changes something without a token is refused if a page of another origin made the browser send
-    /// it: if its `Sec-Fetch-Site` is not `same-origin` or `none`, or without that field, if its `Origin` is not the
-    /// receiver's own. A request without both fields is not from a browser.
+    /// the request. This is so if its `Sec-Fetch-Site` is not `same-origin` or `none`. Without that field, `Origin`
+    /// must be the receiver's own. A request without both fields is not from a browser.
     public var allowedOrigins: Set<String> = []
     /// How much of the last requests is recorded for the page and `GET /requests`; `nil` records nothing.
     public var inspection: InspectionOptions? = InspectionOptions()
     /// The timeouts and limits of a connection.
     public var connections = ConnectionOptions()
-    /// The maximum number of connections; others wait until one is closed. One address can have the share of them that
-    /// `UploadOptions.clientShare` allows; its further connections are closed. Defaults to `nil`: half of
-    /// the files that the process can open (`RLIMIT_NOFILE`) and does not need itself, which leaves as many for their
+    /// The maximum number of connections. Further connections wait until one is closed. One address can have the share
+    /// of them that `UploadOptions.clientShare` allows; its further connections are closed. Defaults to `nil`: half of
+    /// the files that the process can open (`RLIMIT_NOFILE`) and does not need itself. The other half is for their
     /// requests. A number that leaves too few files is lowered.
     public var maximumConnections: Int?
-    /// Secures connections with TLS, and allows HTTP/2. Defaults to `nil`: plain HTTP/1.1. Needs the trait `TLS`.
+    /// The certificate for TLS, which also allows HTTP/2. Defaults to `nil`: plain HTTP/1.1. Needs the trait `TLS`.
     public var certificate: ServerCertificate?
-    /// Logs each request in one line at the level `info`, with its client's address, its path and its result but no
-    /// names or values of the form, and the receiver's own failures.
+    /// Logs each request in one line at the level `info`, with the client's address, the path and the result, but no
+    /// names or values of the form. The receiver's own failures are logged too.
     public var logger = Logger(label: "postcard.receiver")
 
-    /// The program that makes small pictures for the page, and its first arguments. It gets the path of a file as its
-    /// last argument, and writes a JPEG of that file to standard output. Defaults to `nil`: the page shows the files
-    /// themselves.
+    /// The program that makes small pictures for the page, and its first arguments. The program gets the path of a file
+    /// as its last argument, and writes a JPEG of that file to standard output. Defaults to `nil`: the page shows the
+    /// files themselves.
     package var thumbnailCommand: [String]?
 
-    /// The endpoint that gets a message about each record. Defaults to `nil`: none.
+    /// The endpoint that receives a message about each record. Defaults to `nil`: no messages.
     package var webhook: Webhook?
 
-    /// Receives the line of each request that the log has at the level `info`. Defaults to `nil`.
+    /// Called with the log line of each request that is logged at the level `info`. Defaults to `nil`.
     package var onRequest: (@Sendable (RequestLine) -> Void)?
 
-    /// Makes a receiver with default settings.
+    /// Makes a receiver with default settings, which keeps the uploads in a directory.
     public init(directory: FilePath) {
         storage = .directory(directory)
     }
 
-    /// Makes a receiver with default settings, which keeps the uploads in an open store. It calls
+    /// Makes a receiver with default settings, which keeps the uploads in an open store. The receiver calls
     /// `MaintainedUploadStore.sweep()`, and makes no thumbnails.
     public init(store: any MaintainedUploadStore) {
         storage = .store(store)
     }
 
-    /// Makes a receiver with default settings.
+    /// Makes a receiver with default settings, which keeps the uploads in a directory.
     public init(directory: String) {
         self.init(directory: FilePath(directory))
     }
 
     /// Receives until the process gets SIGTERM or SIGINT, or the task is cancelled.
     ///
-    /// From then on no new requests are accepted. Those in progress have `ConnectionOptions.shutdownTimeout` to
+    /// After that, no new requests are accepted. Requests in progress have `ConnectionOptions.shutdownTimeout` to
     /// finish. Then their connections are closed, and the call returns. A second signal ends the process at once, as if
     /// it were not handled.
     ///
@@ -145,14 +147,14 @@ public struct Receiver: Sendable {
         }
     }
 
-    /// The receiver as a Hummingbird application, to run it with other services.
+    /// The receiver as a Hummingbird application, for running it with other services.
     ///
-    /// The directory is open, and locked, as long as the application exists. A graceful shutdown of the
-    /// `ServiceGroup` that runs it honors `ConnectionOptions.shutdownTimeout`.
+    /// The directory is open and locked as long as the application exists. A graceful shutdown of the `ServiceGroup`
+    /// that runs it honors `ConnectionOptions.shutdownTimeout`.
     ///
     /// - Parameter onRunning: Called once connections are accepted, with the server's address.
-    /// - Throws: `UploadStoreError` if the directory cannot be used, and ``ServerCertificateError`` if the
-    ///   certificate cannot be used.
+    /// - Throws: `UploadStoreError` if the directory cannot be used, and ``ServerCertificateError`` if the certificate
+    ///   cannot be used.
     public func application(
         onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }
     ) throws -> some ApplicationProtocol {
@@ -306,9 +308,10 @@ public struct Receiver: Sendable {
 struct ReceiverStatus: Encodable {
     let started: Date
     let uploads: UploadMeter.Counts
-    /// How many bytes are free on the directory's disk; `nil` if that cannot be read, or there is no directory.
+    /// The number of free bytes on the directory's disk; `nil` if it cannot be read, or there is no directory.
     let freeBytes: Int64?
-    /// How many uploads are set aside because they are damaged, also before the start; `nil` without a directory.
+    /// The number of uploads that were set aside because they are damaged, including those before the start; `nil`
+    /// without a directory.
     let damagedUploads: Int?
 
     var response: Response {

@@ -8,19 +8,20 @@ import Synchronization
 
 /// The log line of a request.
 package struct RequestLine: Sendable {
-    /// When its response was complete, or the connection was closed.
+    /// The time at which the response was complete, or the connection was closed.
     package fileprivate(set) var ended = Date()
-    /// The address of the client, as far as it is known: through a trusted proxy, the one that the proxy names.
+    /// The address of the client, or `nil` if it is unknown. For a request through a trusted proxy, the address that
+    /// the proxy names.
     package let client: IPAddress?
     package let method: String
-    /// The path without the query, which may hold secrets.
+    /// The path without the query. It may contain secrets.
     private let rawPath: String
     package fileprivate(set) var status: Int?
-    /// The code of the refusal.
+    /// The code of the refusal; `nil` if the request was not refused.
     package fileprivate(set) var code: String?
-    /// The upload that it made or repeated.
+    /// The upload that the request made or repeated.
     package fileprivate(set) var upload: UploadID?
-    /// The number of bytes of the body, as its head says.
+    /// The number of bytes of the body, according to the head.
     package fileprivate(set) var size: Int64?
     /// The number of files that were stored.
     package fileprivate(set) var fileCount: Int?
@@ -71,10 +72,10 @@ extension RequestLine {
     }
 }
 
-/// Logs one line for each request. It is the first middleware. Besides these lines only the receiver's own failures are
-/// logged, and refusals of clients that hold too much: one line a minute for each code, and none for each request.
+/// Logs one line for each request. It must be the first middleware. Besides these lines, only two kinds are logged: the
+/// receiver's own failures, and refusals of clients that hold too much, in one line a minute for each code.
 struct RequestLog<Context: RequestContext>: RouterMiddleware {
-    /// Receives each line, besides the log.
+    /// Receives each line in addition to the log.
     let report: (@Sendable (RequestLine) -> Void)?
 
     func handle(
@@ -107,8 +108,8 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// The line of a request in progress. It is written when nothing refers to it any more: the request was answered, and a
-/// body that it watches was sent or given up.
+/// The line of a request in progress. The line is written when no one refers to this object any more: the request was
+/// answered, and the body that it watches was sent or given up.
 private final class LogEntry: Sendable {
     private let line: Mutex<RequestLine?>
     private let start = ContinuousClock.now
@@ -138,7 +139,7 @@ private final class LogEntry: Sendable {
         }
     }
 
-    /// Nothing is written.
+    /// Discards the line.
     func drop() { line.withLock { $0 = nil } }
 
     func watching(_ body: ResponseBody) -> ResponseBody {
@@ -150,7 +151,7 @@ private final class LogEntry: Sendable {
     }
 }
 
-/// Reports what became of each form as soon as it is known, also if the response to it fails.
+/// Reports the outcome of each form as soon as it is known, even if the response then fails.
 struct OutcomeMiddleware<Context: RequestContext>: RouterMiddleware {
     let observe: @Sendable (UploadReport.Outcome) -> Void
 

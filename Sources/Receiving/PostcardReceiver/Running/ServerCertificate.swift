@@ -30,7 +30,7 @@ public struct ServerCertificate: Sendable, Hashable {
         let key = try reading(privateKey, "private key") { try NIOSSLPrivateKey(bytes: $0, format: .pem) }
         let configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: certificates, privateKey: .privateKey(key))
-        // Only using both shows that the key belongs to another certificate.
+        // Using both files is the only way to find out that the key belongs to another certificate.
         do {
             _ = try NIOSSLContext(configuration: configuration)
         } catch {
@@ -57,7 +57,7 @@ public struct ServerCertificate: Sendable, Hashable {
 
 /// Why a certificate or its key cannot be used.
 public struct ServerCertificateError: Error, Sendable, CustomStringConvertible {
-    /// What is wrong with the file, and what to do.
+    /// The fault of the file and the advice on what to do.
     public let message: String
 
     public var description: String { message }

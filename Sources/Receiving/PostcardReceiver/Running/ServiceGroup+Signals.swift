@@ -12,10 +12,11 @@ extension ServiceGroup {
     /// Runs the services until they end. The first SIGTERM or SIGINT and the cancellation of the task begin a graceful
     /// shutdown, the second signal ends the process at once.
     func runUntilSignal() async throws {
-        // Before the services start: a signal may arrive as soon as they print their address.
+        // Signals are trapped before the services start, because a signal may arrive as soon as they print their
+        // address.
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
-        // Not a child task, which would be cancelled with this one: SwiftNIO ends the process if a server is cancelled
-        // while it has accepted a connection and not begun to serve it (apple/swift-nio#2637).
+        // Not a child task, which would be cancelled with this task: SwiftNIO ends the process if a server is cancelled
+        // after it has accepted a connection and before it serves the connection (apple/swift-nio#2637).
         let services = Task { try await self.run() }
         try await withTaskCancellationHandler {
             try await waitForEnd(of: services, signals)
@@ -44,7 +45,7 @@ extension ServiceGroup {
                 switch event {
                 case .ended: return
                 case .secondSignal(let signal):
-                    // This kills screening commands, which would otherwise outlive the process.
+                    // Cancelling kills screening commands, which would otherwise outlive the process.
                     services.cancel()
                     Self.endProcess(by: signal)
                 case .noMoreSignals: break

@@ -6,24 +6,24 @@ import SystemPackage
 /// A program that is run once, in its own process group.
 ///
 /// The rest of the group is killed when the program has ended or its task is cancelled. A process that the program
-/// moved out of the group lives on, has no descriptors of this process, and is not waited for.
+/// moved out of the group continues to run. It has no descriptors of this process, and is not waited for.
 final class ChildProcess: Sendable {
-    /// How a program ended.
+    /// The result of a program that has ended.
     struct Ending: Sendable {
-        /// The exit status. For a program that was killed it is 128 plus the signal's number, as in shells.
+        /// The exit status. For a killed program, it is 128 plus the signal's number, as in shells.
         let status: Int32
-        /// The beginning of its standard output.
+        /// The beginning of the program's standard output.
         let output: [UInt8]
     }
 
-    /// The beginning of the names of variables that set the receiver's options, among them tokens and secrets.
+    /// The prefix of the variables that set the receiver's options, among them tokens and secrets.
     static let options = "POSTCARD_"
 
     private typealias Waiter = CheckedContinuation<Ending, any Error>
 
     private enum State {
         case notStarted
-        /// `waiter` is `nil` once the task was cancelled: then the process is only still to be reaped.
+        /// The program runs. `waiter` is `nil` after the task was cancelled: the process then only has to be reaped.
         case running(pid_t, waiter: Waiter?)
         case over
     }
@@ -34,8 +34,8 @@ final class ChildProcess: Sendable {
     ///
     /// - Parameters:
     ///   - arguments: The program's path and its arguments.
-    ///   - secrets: The beginnings of the names of variables that the program does not get.
-    ///   - maximumOutputBytes: How much of its standard output is kept. The rest is read and dropped.
+    ///   - secrets: The prefixes of the variables that the program does not get.
+    ///   - maximumOutputBytes: The number of bytes of its standard output that are kept. The rest is read and dropped.
     /// - Throws: `CancellationError` at once if the task is cancelled, and `Errno` if the program cannot be started or
     ///   its exit status is lost.
     static func run(
@@ -47,7 +47,7 @@ final class ChildProcess: Sendable {
         let child = ChildProcess()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { waiter in
-                // It is blocked while the program runs, so it must not be a thread of a pool.
+                // The thread is blocked while the program runs, so it must not belong to a pool.
                 Thread.detachNewThread { child.run(arguments, environment, maximumOutputBytes, waiter) }
             }
         } onCancel: {
@@ -63,7 +63,7 @@ final class ChildProcess: Sendable {
             var output = OutputPipe(descriptor, maximumBytes: maximumOutputBytes)
             while !isCancelled, !Self.hasEnded(process), output.readPiece(waitingMilliseconds: Self.pauseMilliseconds) {
             }
-            // A program that the system cannot end must not hold a descriptor too.
+            // A program that the system cannot end must not also keep a descriptor open.
             if isCancelled { output.close() }
             Self.waitForEnd(of: process)
             let (ended, ending) = reap(process)
@@ -75,7 +75,8 @@ final class ChildProcess: Sendable {
         }
     }
 
-    /// How soon the end of a program is seen if another process keeps its output open. Without one, it is seen at once.
+    /// How soon the end of a program is noticed if another process keeps its output open. Otherwise it is noticed at
+    /// once.
     private static let pauseMilliseconds: Int32 = 20
 
     private var isCancelled: Bool {
@@ -85,7 +86,7 @@ final class ChildProcess: Sendable {
     private func start(
         _ arguments: [String], _ environment: [String: String], _ waiter: Waiter
     ) throws -> (pid_t, output: FileDescriptor) {
-        // Starting takes milliseconds. A cancellation waits for it and then knows what to kill.
+        // Starting takes milliseconds. A cancellation waits for the start, and then knows which process to kill.
         try state.withLock { state in
             guard case .notStarted = state else { throw CancellationError() }
             let (output, input) = try FileDescriptor.pipe()
@@ -104,18 +105,19 @@ final class ChildProcess: Sendable {
 
     private static func hasEnded(_ process: pid_t) -> Bool {
         var information = siginfo_t()
-        // It is filled in only if the process has ended.
+        // The information is filled in only if the process has ended.
         return waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT | WNOHANG) == 0
             ? information.si_signo != 0 : errno != EINTR
     }
 
-    /// Leaves the process a zombie, so that its number still belongs to its group and to nothing else.
+    /// Waits for the end of the process and leaves it a zombie, so that its number still belongs only to its group.
     private static func waitForEnd(of process: pid_t) {
         var information = siginfo_t()
         while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
     }
 
-    /// Ends the group, and gives who waits for the program, unless its task was cancelled, and its exit status.
+    /// Kills the group and reaps the program. Returns the exit status and the waiter, which is `nil` if its task was
+    /// cancelled.
     private func reap(_ process: pid_t) -> (Waiter?, Result<Int32, any Error>) {
         var status: Int32 = 0
         let (waiter, error): (Waiter?, Errno?) = state.withLock { state in
@@ -126,15 +128,15 @@ final class ChildProcess: Sendable {
             guard case .running(_, let waiter) = state else { return (nil, nil) }
             return (waiter, reaped < 0 ? Errno(rawValue: errno) : nil)
         }
-        // In a process that ignores SIGCHLD the status is lost. A lost status must not look like success.
+        // If the process ignores SIGCHLD, the status is lost. A lost status must not look like success.
         if let error { return (waiter, .failure(error)) }
         let signal = status & 0x7F
         return (waiter, .success(signal == 0 ? (status >> 8) & 0xFF : 128 + signal))
     }
 
-    /// Reaps the rest of the group. This process is its parent if it is process 1 of a container; else the call returns
-    /// at once. The number still names the group and nothing else, because the system uses all others before it uses
-    /// one again.
+    /// Reaps the rest of the group. This process is the parent of these processes only if it is process 1 of a
+    /// container; otherwise the call returns at once. The number still belongs only to the group, because the system
+    /// uses all other numbers before it uses a number again.
     private static func reapOrphans(ofGroup group: pid_t) {
         while waitpid(-group, nil, 0) > 0 || errno == EINTR {}
     }
@@ -152,16 +154,16 @@ final class ChildProcess: Sendable {
             case .over: return nil
             }
         }
-        // The system cannot end some processes, such as one that waits for a lost disk. These are not waited for.
+        // The system cannot end some processes, such as a process that waits for a lost disk. They are not waited for.
         waiter?.resume(throwing: CancellationError())
     }
 }
 
-/// The reading end of a pipe. It is read as soon as something is in it, so that the writer never waits, and its beginning
-/// is kept.
+/// The reading end of a pipe. The pipe is read as soon as it has bytes, so that the writer never waits. The first bytes
+/// are kept.
 ///
-/// The system is asked directly: on Linux a process dies when sources of Dispatch come and go on many threads
-/// (swift-corelibs-libdispatch issue 949).
+/// The system's calls are used directly: on Linux a process crashes when sources of Dispatch come and go on many
+/// threads (swift-corelibs-libdispatch issue 949).
 private struct OutputPipe {
     private var descriptor: FileDescriptor?
     private let maximumBytes: Int
@@ -174,9 +176,9 @@ private struct OutputPipe {
         _ = fcntl(descriptor.rawValue, F_SETFL, O_NONBLOCK)
     }
 
-    /// Reads what is in the pipe, and waits so long if there is nothing yet.
+    /// Reads the bytes in the pipe. If there are none, waits for at most the given time.
     ///
-    /// - Returns: Whether there may be more.
+    /// - Returns: Whether more bytes may follow.
     mutating func readPiece(waitingMilliseconds: Int32) -> Bool {
         guard let descriptor else { return false }
         var wanted = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
@@ -185,18 +187,18 @@ private struct OutputPipe {
 
     /// Reads the bytes in the pipe, without waiting for its end, and closes it.
     ///
-    /// - Returns: The beginning of all that was read.
+    /// - Returns: The first bytes of all that were read.
     @discardableResult
     mutating func close() -> [UInt8] {
         guard let descriptor else { return beginning }
-        // A process that was left behind may write more, so stop when enough was read.
+        // A process that was left behind may continue to write, so reading stops after enough bytes.
         while beginning.count < maximumBytes, let count = readPiece(descriptor), count > 0 {}
         try? descriptor.close()
         self.descriptor = nil
         return beginning
     }
 
-    /// - Returns: How many bytes were read, 0 at the end or after an error, and `nil` if there are none yet.
+    /// - Returns: The number of bytes that were read; 0 at the end or after an error; `nil` if there are none yet.
     private mutating func readPiece(_ descriptor: FileDescriptor) -> Int? {
         withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 1) { piece in
             let count = read(descriptor.rawValue, piece.baseAddress, piece.count)

@@ -3,20 +3,21 @@ import Foundation
 import PostcardCLibrary
 import SystemPackage
 
-/// Starts processes that inherit nothing but the standard descriptors.
+/// Starts processes that inherit only the standard descriptors.
 ///
-/// Foundation's `Process` reports the end of a program only when all processes that it started have ended too, and
-/// keeps its pipes open for longer.
+/// Foundation's `Process` is not used: it reports the end of a program only after all processes that the program
+/// started have ended too, and keeps its pipes open for even longer.
 enum ProcessSpawn {
     /// Starts a program as the leader of its own process group. The call blocks.
     ///
-    /// Its standard input is empty, and its standard error is that of this process. Signals have their usual effects.
+    /// The program's standard input is empty, and its standard error is the one of this process. Signals have their
+    /// default effects.
     ///
     /// - Parameters:
     ///   - arguments: The program's path and its arguments.
-    ///   - output: What becomes its standard output.
-    ///   - environment: Its variables.
-    /// - Throws: `Errno` if it cannot be started.
+    ///   - output: The descriptor that becomes the program's standard output.
+    ///   - environment: The program's environment variables.
+    /// - Throws: `Errno` if the program cannot be started.
     static func start(
         _ arguments: [String], output: FileDescriptor, environment variables: [String: String]
     ) throws(Errno) -> pid_t {
@@ -31,11 +32,11 @@ enum ProcessSpawn {
         defer { posix_spawn_file_actions_destroy(&actions) }
         try check(posix_spawnattr_init(&attributes))
         defer { posix_spawnattr_destroy(&attributes) }
-        // The output first: in a server whose own standard input is closed it may have that number.
+        // The output is duplicated first: in a server whose own standard input is closed, it may have that number.
         try check(posix_spawn_file_actions_adddup2(&actions, output.rawValue, 1))
         try check(posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0))
         var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
-        // Libraries do not close all their descriptors on exec, and a command must not hold the server's sockets.
+        // Libraries do not close all their descriptors on exec, and a command must not keep the server's sockets.
         #if canImport(Darwin)
         flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
         try check(posix_spawn_file_actions_addinherit_np(&actions, 2))
@@ -70,29 +71,31 @@ enum ProcessSpawn {
     }
 
     #if !canImport(Darwin)
-    /// Has the new process close a descriptor and all above it, for which no descriptor need be free here. glibc has it
-    /// since version 2.34; it is looked up, because a program that is linked with it does not start with an older one.
+    /// Makes the new process close a descriptor and all higher ones, without needing a free descriptor here. glibc has
+    /// the function since version 2.34. It is looked up, because a program that is linked to it does not start with an
+    /// older glibc.
     private static let closeFrom = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np").map { symbol in
         unsafeBitCast(
             symbol,
             to: (@convention(c) @Sendable (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32).self)
     }
 
-    /// A number above those of all open descriptors, and of those that other threads open before the program starts:
-    /// they get the lowest numbers that are free.
+    /// A number above all open descriptors, and above those that other threads open before the program starts, because
+    /// they get the lowest free numbers.
     ///
-    /// - Throws: `Errno` if no descriptor is free to read the numbers. The program would get those that are not closed.
+    /// - Throws: `Errno` if no descriptor is free to read the numbers. The program would inherit descriptors that are
+    ///   not closed.
     private static func lowestUnusedDescriptor() throws(Errno) -> Int32 {
         let highest: Int32
         do {
             let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
             highest = names.lazy.compactMap { Int32($0) }.max() ?? 3
         } catch {
-            // Only a system without /proc has to guess.
+            // Only a system without /proc needs a guess.
             guard (error as? CocoaError)?.code == .fileReadNoSuchFile else { throw .tooManyOpenFiles }
             highest = 4096
         }
-        // Closing a number that no descriptor can have would be an error.
+        // Closing a number above the limit of descriptors would be an error.
         let limit = Int32(clamping: sysconf(Int32(_SC_OPEN_MAX)))
         return max(min(highest + 256, limit), 3)
     }
@@ -102,7 +105,7 @@ enum ProcessSpawn {
         if result != 0 { throw Errno(rawValue: result) }
     }
 
-    /// C strings, with a null pointer after the last one.
+    /// C strings, with a null pointer after the last string.
     private struct CStrings {
         let pointers: [UnsafeMutablePointer<CChar>?]
 

@@ -4,21 +4,22 @@ import PostcardForm
 import PostcardFoundation
 import PostcardServer
 
-/// An endpoint that is notified of each record, and how messages reach it.
+/// An endpoint that is notified of each record, with the closure that sends messages to it.
 package struct Webhook: Sendable {
     /// A message to the endpoint.
     package struct Message: Sendable {
-        /// Names and values of the header fields.
+        /// The names and values of the header fields.
         package let headers: [(String, String)]
         package let body: [UInt8]
     }
 
-    /// Where messages are posted.
+    /// The URL to which messages are posted.
     package let url: String
-    /// Signs messages. An endpoint accepts those with a signature by any of them, so that a secret can be replaced.
+    /// The secrets that sign messages. An endpoint accepts a message with a signature by any of them, so that a secret
+    /// can be replaced.
     package let secrets: [WebhookSecret]
-    /// Posts a message, and returns the status of the response. It must not follow redirects, and has to end within a
-    /// minute.
+    /// Posts a message, and returns the status of the response. The closure must not follow redirects, and must return
+    /// within a minute.
     package let post: @Sendable (Message) async throws -> Int
 
     package init(
@@ -29,7 +30,7 @@ package struct Webhook: Sendable {
         self.post = post
     }
 
-    /// The scheme, host and port of the address. All else may be a secret, also the path.
+    /// The scheme, host and port of the URL. Everything else, even the path, may be a secret.
     var shownURL: String {
         guard let scheme = url.firstRange(of: "://") else { return "" }
         let authority = url[scheme.upperBound...].prefix { !"/?#\\".contains($0) }
@@ -37,7 +38,8 @@ package struct Webhook: Sendable {
         return String(url[..<scheme.upperBound] + host)
     }
 
-    /// The maximum size of a record in its message, in bytes. The message about a larger record has only its address.
+    /// The maximum size of a record in its message, in bytes. The message about a larger record only has the record's
+    /// address.
     static let maximumRecordBytes: Int64 = 256 << 10
 
     /// The message about a record.
@@ -49,10 +51,10 @@ package struct Webhook: Sendable {
         let received = id.time.formatted(.iso8601)
         var body = Array(#"{"type":"upload.received","timestamp":"\#(received)","data":"#.utf8)
         let reference = #"{"id":"\#(id)","received":"\#(received)","url":"\#(UploadRecord.url(of: id))"}"#
-        // Endpoints pass messages on to chats and terminals as they are.
+        // Endpoints pass messages on to chats and terminals without changes.
         body += record.map { Array(DisplayText.escapingSteering(inJSON: $0).utf8) } ?? Array(reference.utf8)
         body += Array("}".utf8)
-        // The same for all attempts, so that the endpoint can recognize a message that it has.
+        // All attempts use the same identifier, so that the endpoint can recognize a message that it already has.
         let message = "msg_\(id)"
         let timestamp = Int64(time.timeIntervalSince1970)
         let signatures = secrets.map { $0.signature(id: message, timestamp: timestamp, body: body) }
@@ -64,8 +66,8 @@ package struct Webhook: Sendable {
     }
 }
 
-/// A secret of a webhook, by which its endpoint knows that a message is from this receiver, as Standard Webhooks
-/// describes: `whsec_` and the base64 of 24 to 64 random bytes.
+/// A secret of a webhook. Its endpoint uses the secret to verify that a message is from this receiver, as Standard
+/// Webhooks describes. The text is `whsec_` and the base64 of 24 to 64 random bytes.
 package struct WebhookSecret: Sendable {
     private let key: SymmetricKey
 
@@ -74,7 +76,7 @@ package struct WebhookSecret: Sendable {
 
     /// Reads a secret.
     ///
-    /// - Returns: `nil` if the text is not one.
+    /// - Returns: `nil` if the text is not a valid secret.
     package init?(_ text: String) {
         guard text.hasPrefix(Self.prefix), let bytes = Data(base64Encoded: String(text.dropFirst(Self.prefix.count))),
             Self.lengths.contains(bytes.count)

@@ -21,18 +21,18 @@ final class WebhookDeliverer: Service {
     private let readingInterval: Duration
 
     private enum Event: Sendable {
-        /// A record was stored. It may have been found by the reading, and be announced already.
+        /// A record was stored. The record may already have been found in the outbox and announced.
         case recorded(UploadID, of: PeerAddress?)
-        /// Time to read the outbox of the store. That is done in order with all other events: a list that was read
-        /// before may name records that were announced since.
+        /// The outbox of the store must be read. This is an event like the others, so that it is done in order: an
+        /// older list may have records that were announced since.
         case reading
         case outbox(WebhookOutbox.Event)
     }
 
     /// - Parameters:
-    ///   - store: From now on its new records are in its outbox.
-    ///   - readingInterval: How often the outbox of the store is read. Other receivers may leave records in it. Defaults
-    ///     to a minute.
+    ///   - store: The store. From now on, its new records are put in its outbox.
+    ///   - readingInterval: How often the outbox of the store is read, because other receivers may leave records in it.
+    ///     Defaults to a minute.
     init(
         _ webhook: Webhook, from store: any OutboxStore, meter: UploadMeter, logger: Logger,
         options: WebhookOutbox.Options = WebhookOutbox.Options(), readingInterval: Duration = .seconds(60)
@@ -49,7 +49,7 @@ final class WebhookDeliverer: Service {
 
     private var uptime: Duration { start.duration(to: .now) }
 
-    /// Takes note of what became of a request, so that its record is announced at once.
+    /// Notes the outcome of a request, so that its record is announced at once.
     func note(_ outcome: UploadReport.Outcome) {
         if case .recorded(let record) = outcome {
             continuation.yield(.recorded(record.id, of: UploadConnection.current?.peer))
@@ -92,7 +92,7 @@ final class WebhookDeliverer: Service {
         }
     }
 
-    /// What an event means for the outbox, as the store says it now; `nil` for nothing.
+    /// The event for the outbox, after asking the store; `nil` if there is nothing to do.
     private func outboxEvent(_ event: Event) async -> WebhookOutbox.Event? {
         do {
             switch event {
@@ -108,7 +108,7 @@ final class WebhookDeliverer: Service {
         }
     }
 
-    /// Passes an event on, and logs when the endpoint goes down and comes back.
+    /// Passes an event to the outbox, and logs when the endpoint goes down and comes back.
     private func handle(
         _ event: WebhookOutbox.Event, using random: inout SystemRandomNumberGenerator
     ) -> (actions: [WebhookOutbox.Action], wakeTime: Duration?) {
@@ -175,7 +175,7 @@ final class WebhookDeliverer: Service {
             continuation.yield(.outbox(.ended(id, outcome)))
             return
         }
-        // An attempt that the shutdown has ended is made again after the next start.
+        // An attempt that the shutdown interrupts is repeated after the next start.
         if outcome == .delivered { await settle(id) }
     }
 
@@ -202,7 +202,7 @@ final class WebhookDeliverer: Service {
 
     // MARK: - Showing
 
-    /// The counts for `GET /metrics`.
+    /// The values for `GET /metrics`.
     var measurements: [(metric: ReceiverMetric, value: Double)] {
         let outbox = outbox.withLock { $0 }
         return [
@@ -229,30 +229,30 @@ final class WebhookDeliverer: Service {
     }
 }
 
-/// The response to `GET /webhooks`: what was announced since the start, and what is stuck.
+/// The response to `GET /webhooks`: the counts of announced records since the start, and the records that are stuck.
 struct WebhookList: Encodable {
     /// A record whose message failed.
     struct Stuck: Encodable {
         let upload: UploadID
-        /// How often it failed since the start.
+        /// The number of failed attempts since the start.
         let attempts: Int
-        /// What happened the last time.
+        /// The reason of the last failure.
         let failure: String
-        /// When it is sent again; `nil` while the endpoint accepts no messages.
+        /// The time of the next attempt; `nil` while the endpoint accepts no messages.
         let next: Date?
     }
 
     let url: String
     /// Whether the endpoint accepts no messages at all.
     let isDown: Bool
-    /// How many records are not announced yet.
+    /// The number of records that were not announced yet.
     let pending: Int
     let delivered: Int
     let failedAttempts: Int
     let stuckCount: Int
-    /// The oldest of those that are stuck.
+    /// The oldest stuck records.
     let stuck: [Stuck]
 
-    /// How many stuck records are shown.
+    /// The maximum number of stuck records that are shown.
     static let maximumCount = 100
 }

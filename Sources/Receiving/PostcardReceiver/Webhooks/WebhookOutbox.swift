@@ -4,65 +4,66 @@ import PostcardServer
 
 /// Decides when which record is announced to the endpoint of a webhook.
 ///
-/// A pure value: events and the time go in, and actions come out.
+/// The type is a pure value: it receives events and the time, and returns actions.
 ///
-/// - A record whose message fails waits, from seconds to an hour, and does not hold up others. At most half of the
-///   messages in flight are repeated ones.
-/// - If the messages of several records fail in succession, the endpoint is down. Then one message at a time shows
-///   whether it works again, after waits from seconds to five minutes. Once one is accepted, those that failed
-///   meanwhile follow: two for each that is accepted, so that they cannot bring the endpoint down again, or hold up
-///   others if it was not down but refused those few.
+/// - A record whose message fails waits, from seconds to an hour, and does not delay others. At most half of the
+///   messages in flight are repeated messages.
+/// - If the messages of several records fail in succession, the endpoint counts as down. Single messages then test
+///   whether the endpoint works again, after waits from seconds to five minutes. When a message is accepted, the
+///   records that have failed meanwhile follow: two for each accepted message. This way they cannot bring the endpoint
+///   down again, and do not delay others if the endpoint was not down but only refused those records.
 struct WebhookOutbox: Sendable {
     /// The time since any fixed moment.
     typealias Instant = Duration
 
     enum Event: Sendable, Hashable {
-        /// Records are in the outbox of the store. Those that are known already may be among them. All are from the same
-        /// client, which is `nil` if it is not known.
+        /// Records are in the outbox of the store. Some may already be known. All are from the same client; `nil` if
+        /// the client is unknown.
         case found([UploadID], of: PeerAddress?)
-        /// An attempt has ended.
+        /// An attempt to send a record's message has ended.
         case ended(UploadID, Outcome)
-        /// Time has passed.
+        /// The ``wakeTime`` has come.
         case due
     }
 
-    /// How an attempt ended.
+    /// The result of an attempt.
     enum Outcome: Sendable, Hashable {
         case delivered
         /// The record was deleted, so there is nothing to announce.
         case gone
         /// The endpoint did not accept the message.
         case failed(String)
-        /// The store could not read the record. That says nothing about the endpoint.
+        /// The store could not read the record, which says nothing about the endpoint.
         case unreadable(String)
     }
 
     enum Action: Sendable, Hashable {
-        /// Send the message of a record, and report how it ended.
+        /// Send the message of a record, and report the result.
         case send(UploadID)
         /// Remove a record from the outbox of the store.
         case settle(UploadID)
     }
 
-    /// Limits and waits.
+    /// The limits and waiting times.
     struct Options: Sendable {
         var maximumInFlight = 8
         var firstWait = Duration.seconds(5)
         var longestWait = Duration.seconds(3600)
-        /// How much longer each wait is than the one before.
+        /// The factor by which each wait is longer than the previous wait.
         var factor = 4
-        /// How many records have to fail in succession, each once or more often, before the endpoint is down.
+        /// The number of records whose messages must fail in succession, each at least once, before the endpoint counts
+        /// as down.
         var failuresOfOutage = 3
         var firstProbe = Duration.seconds(5)
         var longestProbe = Duration.seconds(300)
     }
 
-    /// A record whose message failed, for people.
+    /// The state of a record whose message failed, for display.
     struct Stuck: Sendable, Hashable {
         let id: UploadID
         let attempts: Int
         let failure: String
-        /// When it is sent again; `nil` if that depends on the endpoint.
+        /// The time of the next attempt; `nil` if that depends on the endpoint.
         let next: Instant?
     }
 
@@ -73,32 +74,36 @@ struct WebhookOutbox: Sendable {
     }
 
     private enum Health {
+        /// The endpoint works.
+        ///
         /// - Parameter failed: The records that failed since the last success.
         case up(failed: Set<UploadID>)
+        /// The endpoint is down.
+        ///
         /// - Parameters:
-        ///   - failures: How many probes failed.
-        ///   - next: When the next probe is sent.
+        ///   - failures: The number of failed probes.
+        ///   - next: The time of the next probe.
         ///   - probe: The record whose message is the probe in flight.
         case down(failures: Int, next: Instant, probe: UploadID?)
     }
 
     private let options: Options
     private var entries: [UploadID: Entry] = [:]
-    /// Records that were not sent yet. A client with many of them does not hold up others.
+    /// The records that were not sent yet, in turns of their clients: a client with many records does not delay others.
     private var fresh = TurnQueue<UploadID>()
-    /// Records whose message failed, the next one last.
+    /// The records whose message failed and that wait for a time. The next record is last.
     private var waiting: [(until: Instant, id: UploadID)] = []
-    /// Records whose message failed while the endpoint was down.
+    /// The records whose message failed while the endpoint was down.
     private var held = CircularBuffer<UploadID>()
-    /// How many of those may follow at once.
+    /// How many of the held records may follow at once.
     private var releases = 0
-    /// When one of them may follow in any case, if the endpoint is up.
+    /// The time at which a held record may follow in any case, if the endpoint works.
     private var nextRelease = Instant.zero
     private var health = Health.up(failed: [])
     private var inFlightCount = 0
     private var repeatedInFlightCount = 0
 
-    /// How many messages were accepted, and how many attempts failed.
+    /// The number of accepted messages, and the number of failed attempts.
     private(set) var deliveredCount = 0
     private(set) var failedCount = 0
 
@@ -106,16 +111,16 @@ struct WebhookOutbox: Sendable {
         self.options = options
     }
 
-    /// How many records are not announced yet.
+    /// The number of records that were not announced yet.
     var pendingCount: Int { entries.count }
 
-    /// How many of them have failed.
+    /// The number of records whose message has failed.
     var stuckCount: Int { waiting.count + held.count + repeatedInFlightCount }
 
     /// Whether the endpoint accepts no messages at all.
     var isDown: Bool { if case .down = health { true } else { false } }
 
-    /// The records whose message failed, oldest first.
+    /// The records whose message has failed, oldest first.
     func stuck(limit: Int) -> [Stuck] {
         let items = waiting.map { (id: $0.id, next: isDown ? nil : $0.until) } + held.map { (id: $0, next: nil) }
         return items.sorted { $0.id < $1.id }.prefix(limit).map { item in
@@ -127,7 +132,7 @@ struct WebhookOutbox: Sendable {
 
     // MARK: - Events
 
-    /// - Returns: What to do, in this order.
+    /// - Returns: The actions, in their order.
     mutating func handle(
         _ event: Event, at now: Instant, using random: inout some RandomNumberGenerator
     ) -> [Action] {
@@ -165,7 +170,7 @@ struct WebhookOutbox: Sendable {
         case .up(var failed):
             failed.insert(id)
             guard failed.count < options.failuresOfOutage else {
-                // Another attempt may be in flight for some of them.
+                // Another attempt may be in flight for some of the failed records.
                 held.append(contentsOf: waiting.map(\.id).filter(failed.contains).sorted() + [id])
                 waiting.removeAll { failed.contains($0.id) }
                 health = .down(failures: 0, next: now + options.firstProbe, probe: nil)
@@ -189,7 +194,7 @@ struct WebhookOutbox: Sendable {
         let attempts = (entries[id]?.attempts ?? 0) + 1
         entries[id] = Entry(attempts: attempts, failure: failure)
         wait(id, after: attempts, at: now, using: &random)
-        // Not at once, because the store may not be able to read any record.
+        // The next probe waits, because the store may not be able to read any record.
         if case .down(let failures, _, id) = health {
             health = .down(failures: failures, next: now + options.firstProbe, probe: nil)
         }
@@ -202,7 +207,7 @@ struct WebhookOutbox: Sendable {
         releases = held.isEmpty ? 0 : min(releases + 2, options.maximumInFlight)
     }
 
-    /// A record that is gone says nothing about the endpoint.
+    /// Notes that a record is gone, which says nothing about the endpoint.
     private mutating func withdrawn(_ id: UploadID, at now: Instant) {
         switch health {
         case .up(var failed):
@@ -217,7 +222,7 @@ struct WebhookOutbox: Sendable {
 
     private mutating func sends(at now: Instant) -> [UploadID] {
         if case .down(let failures, let next, nil) = health {
-            // Any record will do, and one that has not failed yet will do best.
+            // Any record can be the probe. A record that has not failed yet is best.
             guard next <= now, inFlightCount == 0, let id = fresh.popFirst() ?? held.popFirst() ?? waiting.popLast()?.id
             else { return [] }
             health = .down(failures: failures, next: next, probe: id)
@@ -237,7 +242,7 @@ struct WebhookOutbox: Sendable {
         return ids
     }
 
-    /// Whether a message that failed may be sent now.
+    /// Whether a failed message may be repeated now.
     private var canRepeat: Bool {
         inFlightCount < options.maximumInFlight && repeatedInFlightCount < max(options.maximumInFlight / 2, 1)
     }
@@ -261,7 +266,8 @@ struct WebhookOutbox: Sendable {
         if (entries[id]?.attempts ?? 0) > 0 { repeatedInFlightCount += 1 }
     }
 
-    /// When to report ``Event/due`` if nothing else happens before; `nil` if no message waits for a time.
+    /// The time at which ``Event/due`` must be reported if no other event comes first; `nil` if no message waits for a
+    /// time.
     var wakeTime: Instant? {
         switch health {
         case .up:
@@ -293,13 +299,13 @@ struct WebhookOutbox: Sendable {
     }
 }
 
-/// Items in turns of the clients that they are from, and in order for each client.
+/// A queue that serves clients in turns. The items of each client stay in order.
 struct TurnQueue<Item: Sendable>: Sendable {
     private var queues: [PeerAddress?: CircularBuffer<Item>] = [:]
     /// The clients that have items, each once.
     private var turns = CircularBuffer<PeerAddress?>()
 
-    /// - Parameter peer: The client; `nil` if it is not known.
+    /// - Parameter peer: The client; `nil` if it is unknown.
     mutating func append(_ item: Item, of peer: PeerAddress?) {
         if queues[peer] == nil { turns.append(peer) }
         queues[peer, default: CircularBuffer(initialCapacity: 1)].append(item)

@@ -9,17 +9,17 @@ package final class UploadMeter: Sendable {
     package struct Counts: Sendable, Encodable {
         package var underWay = 0
         package var received = 0
-        /// Forms that were received again under the same key, and made no second record.
+        /// The number of forms that were received again under the same key, and made no second record.
         package var repeated = 0
         package var files = 0
         package var bodyBytes: Int64 = 0
-        /// Uploads that were removed because they were too old, or all together too large.
+        /// The number of uploads that were removed because of their age or the size of all uploads.
         package var removed = 0
         package var refused = 0
         package var refusals: [String: Int] = [:]
     }
 
-    /// What a store was to do when it failed.
+    /// The operation of a store that failed.
     package enum StoreOperation: String, Sendable {
         case store, read, delete, sweep
     }
@@ -35,7 +35,8 @@ package final class UploadMeter: Sendable {
     private let duration: Timer
     private let inProgress: Meter
 
-    /// - Parameter factory: Makes the metrics. Defaults to the one that the app has chosen for the process.
+    /// - Parameter factory: The factory that makes the metrics. Defaults to the factory that the app has chosen for the
+    ///   process.
     package init(factory: any MetricsFactory = MetricsSystem.factory) {
         self.factory = factory
         counters = LabeledCounters(factory)
@@ -52,7 +53,7 @@ package final class UploadMeter: Sendable {
     /// The counts so far.
     package var current: Counts { counts.withLock { $0 } }
 
-    /// Counts an upload that begins. Call ``ended(bodyBytes:after:)`` whether it succeeds or fails.
+    /// Counts an upload that begins. Call ``ended(bodyBytes:after:)`` afterwards, whether the upload succeeds or fails.
     func begins() {
         counts.withLock { $0.underWay += 1 }
         inProgress.increment()
@@ -60,7 +61,7 @@ package final class UploadMeter: Sendable {
 
     /// Counts the end of an upload.
     ///
-    /// - Parameter bodyBytes: The size of the form, in bytes; `nil` for a request with a part of a form, whose bytes
+    /// - Parameter bodyBytes: The size of the form, in bytes; `nil` for a request with a part of a form. Its bytes
     ///   count when the whole form is read.
     func ended(bodyBytes: Int64?, after time: Duration) {
         counts.withLock { counts in
@@ -131,7 +132,7 @@ package final class LabeledCounters: Sendable {
         self.factory = factory
     }
 
-    /// - Parameter labels: Names and values. The values must be from a list that does not grow.
+    /// - Parameter labels: Names and values. The values must be from a fixed list.
     package func increment(_ metric: ReceiverMetric, _ labels: [(String, String)], by amount: Int64 = 1) {
         let key = ([metric.rawValue] + labels.map(\.1)).joined(separator: "\n")
         let counter = counters.withLock { counters in
@@ -144,7 +145,8 @@ package final class LabeledCounters: Sendable {
     }
 }
 
-/// The metrics of a receiver, named by the conventions of Prometheus: base units, and `_total` for what only grows.
+/// The metrics of a receiver, named by the conventions of Prometheus: base units, and `_total` for values that only
+/// grow.
 package enum ReceiverMetric: String, CaseIterable, Sendable {
     case uploadsReceived = "postcard_uploads_received_total"
     case uploadsRepeated = "postcard_uploads_repeated_total"
@@ -170,7 +172,7 @@ package enum ReceiverMetric: String, CaseIterable, Sendable {
     case fileWorkWaiting = "postcard_file_work_waiting"
     case startTime = "postcard_start_time_seconds"
 
-    /// What the metric measures, in a line.
+    /// A description of what the metric measures, in one line.
     package var help: String {
         switch self {
         case .uploadsReceived: "Forms that became records."

@@ -105,7 +105,8 @@ extension UploadProblem {
         status: 404, code: "not-found", detail: "The upload has no such file.",
         advice: "Its record lists the files; they are counted from 0.")
 
-    /// A server that has read the body before cannot be told from a client that broke off at once, which gets no response.
+    /// The problem of a server that has read the body before the receiver. It cannot be distinguished from a client
+    /// that disconnected at once, but such a client gets no response.
     static func bodyNotPassed(of count: Int64) -> UploadProblem {
         UploadProblem(
             status: 500, code: "body-not-passed",
@@ -147,7 +148,7 @@ extension UploadProblem {
         return storeUnavailable(detail: "The form could not be stored.")
     }
 
-    /// A store that does not work, named for those who have to look at it.
+    /// The problem of a store that does not work, for the operators of the store.
     package static func unready(_ store: any MaintainedUploadStore, _ error: any Error) -> UploadProblem {
         if let error = error as? UploadStoreError, error.code == .full { return .store(error) }
         return storeUnavailable(detail: "\(store.dependency) cannot be used to store forms.")
@@ -173,7 +174,7 @@ extension UploadProblem {
     }
 }
 
-/// Requests that are refused before a route sees them.
+/// Refusals of requests before they reach a route.
 extension UploadProblem {
     package static let malformedRequest = UploadProblem(
         status: 400, code: "malformed-request", detail: "This is not a valid HTTP request (RFC 9112).",
@@ -218,7 +219,7 @@ extension UploadProblem {
     /// - Parameters:
     ///   - field: The header field with the digest.
     ///   - count: The number of bytes that the digest is about.
-    ///   - offset: The offset of the first of them in the upload; `nil` for the whole form.
+    ///   - offset: The offset of the first of these bytes in the upload; `nil` for the whole form.
     static func digestMismatch(_ field: String, of count: Int64, at offset: Int64?) -> UploadProblem {
         guard let offset else {
             return UploadProblem(
@@ -236,7 +237,7 @@ extension UploadProblem {
 
     private static let digestMismatchCode = "digest-mismatch"
 
-    /// Whether the bytes of the request are not those of its digest.
+    /// Whether the problem is that the bytes of the request do not match its digest.
     var isDigestMismatch: Bool { code == Self.digestMismatchCode }
 
     static let malformedKey = UploadProblem(

@@ -3,9 +3,9 @@ import PostcardForm
 import PostcardWire
 
 extension UploadProblem {
-    /// The members that the refusal of a resumable request adds to those of an ordinary refusal.
+    /// The members that the refusal of a resumable request has in addition.
     struct Resumption: Sendable, Hashable {
-        /// The registered type, in place of the server's own.
+        /// The registered problem type, which replaces the server's own.
         var type: ResumptionProblemType?
         var expectedOffset: Int64?
         var providedOffset: Int64?
@@ -91,7 +91,7 @@ extension UploadProblem {
         status: 404, code: "upload-not-found",
         detail: "There is no such unfinished upload. It was discarded or has expired.", advice: "Start over.")
 
-    /// No client gets it, because the connection is closed.
+    /// The problem of an append that another request has replaced. No client sees it, because the connection is closed.
     static let supersededAppend = UploadProblem(
         status: 409, code: "append-superseded", detail: "Another request for the same upload arrived.",
         advice: "Send one request at a time to an upload.")

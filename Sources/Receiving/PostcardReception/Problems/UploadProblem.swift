@@ -5,45 +5,46 @@ public import PostcardFoundation
 import PostcardStore
 import PostcardWire
 
-/// Why a request is refused. Encoded as JSON it is the response (RFC 9457).
+/// Why a request is refused. Its JSON is the body of the response (RFC 9457).
 public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The HTTP status of the response.
     public var status: HTTPResponse.Status { facts.status }
-    /// The kind of problem: a `FormProblem.Code` or one of the server's own. It is stable, so scripts can match it.
+    /// The kind of problem: a `FormProblem.Code` or a code of the server's own. Codes are stable, so scripts can match
+    /// them.
     public var code: String { facts.code }
-    /// What is wrong with this request, in a sentence.
+    /// The problem of this request, in a sentence.
     public var detail: String { facts.detail }
-    /// What to do instead, in a sentence.
+    /// The advice on what to do instead, in a sentence.
     public var advice: String? {
         get { facts.advice }
         set { facts.advice = newValue }
     }
-    /// The byte that is wrong, counted from the start of the body.
+    /// The offset of the first wrong byte, counted from the start of the body; `nil` if there is none.
     public var offset: Int64? {
         get { facts.offset }
         set { facts.offset = newValue }
     }
-    /// The part that is wrong, counted from 0.
+    /// The index of the part with the problem, from 0; `nil` if there is none.
     public var partIndex: Int? {
         get { facts.partIndex }
         set { facts.partIndex = newValue }
     }
-    /// The limit that the request exceeds.
+    /// The limit that the request exceeds; `nil` if there is none.
     public var limit: Limit? {
         get { facts.limit }
         set { facts.limit = newValue }
     }
-    /// All limits of sizes that the receiver has, for a 413: a client then need not find them one after the other.
+    /// All size limits of the receiver, for a 413, so that a client need not find them one after the other.
     public var limits: [Limit] {
         get { facts.limits }
         set { facts.limits = newValue }
     }
-    /// After how many seconds to send the request again.
+    /// The number of seconds after which the request may be sent again; `nil` for no such advice.
     public var retryAfterSeconds: Int? {
         get { facts.retryAfterSeconds }
         set { facts.retryAfterSeconds = newValue }
     }
-    /// The methods of the path, for a 405.
+    /// The methods that the path allows, for a 405.
     public var allowedMethods: [String] {
         get { facts.allowedMethods }
         set { facts.allowedMethods = newValue }
@@ -58,7 +59,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         get { facts.isOfShare }
         set { facts.isOfShare = newValue }
     }
-    /// The members that the refusal of a resumable request adds.
+    /// The members that the refusal of a resumable request has in addition.
     var resumption: Resumption {
         get { facts.resumption }
         set { facts.resumption = newValue }
@@ -80,8 +81,8 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         var resumption = Resumption()
     }
 
-    /// Keeps a problem as small as a pointer: every asynchronous function that may throw one reserves room for several
-    /// in its frame, as long as its request lasts.
+    /// The storage of a problem, which is as small as a pointer. Every asynchronous function that may throw a problem
+    /// reserves room for several in its frame, as long as its request lasts.
     private indirect enum Storage: Hashable {
         case facts(Facts)
     }
@@ -101,7 +102,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
     public struct Limit: Sendable, Hashable, Encodable {
         /// The limit's name.
         public let name: String
-        /// The maximum: bytes, milliseconds or a count.
+        /// The maximum: a number of bytes, milliseconds or items.
         public let value: Int64
 
         /// Makes a limit, for your own refusals.
@@ -116,7 +117,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         storage = .facts(Facts(status: status, code: code, detail: detail, advice: advice))
     }
 
-    /// Describes a problem that the parser found.
+    /// Makes the problem for a problem that the form parser found.
     public init(_ problem: FormProblem) {
         self.init(
             status: HTTPResponse.Status(code: problem.status), code: problem.code.rawValue, detail: problem.message,
@@ -126,7 +127,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         limit = problem.limit.map { Limit(name: $0.name, value: $0.value) }
     }
 
-    /// The code in words.
+    /// The code as words.
     public var title: String {
         let words = code.replacing("-", with: " ")
         return words.prefix(1).uppercased() + words.dropFirst()
@@ -169,7 +170,7 @@ extension UploadProblem: Encodable {
 }
 
 extension UploadProblem {
-    /// Describes a problem that the decoder found.
+    /// Makes the problem for an error of the form decoder.
     public init(_ error: FormDecodingError) {
         self.init(
             status: .init(code: error.status), code: error.code.rawValue, detail: error.message, advice: error.advice)
@@ -177,7 +178,7 @@ extension UploadProblem {
         partIndex = error.partIndex
     }
 
-    /// The refusal for an error of a handler that reads a form; `nil` for an error of another kind.
+    /// The refusal for an error that a form's handler throws; `nil` for an unrelated error.
     package init?(anyOf error: any Error) {
         switch error {
         case let problem as UploadProblem: self = problem
@@ -212,7 +213,7 @@ extension UploadProblem {
 }
 
 extension JSONEncoder {
-    /// Encodes responses: without line breaks, keys sorted, times in ISO 8601.
+    /// The encoder for responses: without line breaks, with sorted keys, and with times in ISO 8601.
     package static var forResponses: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

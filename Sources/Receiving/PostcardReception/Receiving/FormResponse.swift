@@ -3,7 +3,7 @@ package import NIOCore
 import PostcardFoundation
 package import PostcardStore
 
-/// The response to a request at the upload routes, before a server has sent any of it.
+/// The response to a request at the upload routes, before the server sends it.
 package struct FormResponse: Sendable {
     package var status: HTTPResponse.Status
     package var headers: HTTPFields
@@ -11,18 +11,18 @@ package struct FormResponse: Sendable {
 
     /// The body of a response.
     package enum Body: Sendable {
-        /// Bytes in memory, and the room for them.
+        /// Bytes in memory, and their share of the memory.
         case bytes(ByteBuffer, ShareAccount.Hold?)
-        /// A stored file, and the room for the open file.
+        /// A stored file, and its share of the open files.
         case file(any StoredFile, ShareAccount.Hold, Priority)
     }
 
-    /// What a server does with a stored file that it has no room for.
+    /// How a server treats a stored file if there is no room for its bytes in memory.
     package enum Priority: Sendable {
         /// The response waits until there is room.
         case ordinary
-        /// The response is sent in the smallest pieces, which do not count: its client has sent a form, and should not
-        /// wait for clients that do not read. A small record is in memory without being counted, too.
+        /// The response is sent in the smallest pieces, which do not count. Its client has sent a form, and should not
+        /// wait for clients that do not read. A small record in memory does not count either.
         case immediate
     }
 
@@ -34,7 +34,7 @@ package struct FormResponse: Sendable {
         self.body = body
     }
 
-    /// The bytes of a body in memory; `nil` if it is a stored file.
+    /// The bytes of a body in memory; `nil` if the body is a stored file.
     var bytes: Data? {
         if case .bytes(let bytes, _) = body { Data(bytes.readableBytesView) } else { nil }
     }
@@ -43,21 +43,21 @@ package struct FormResponse: Sendable {
 extension FinalResponse {
     /// The response to a form that became a record.
     ///
-    /// - Parameter isAnswer: Whether the response is the app's own answer, and does not show the record.
+    /// - Parameter isAnswer: Whether the response is the app's own answer, which does not show the record.
     init(_ response: FormResponse, isAnswer: Bool, showing record: UploadID, length: Int64) {
         self.init(
             status: response.status, fields: response.headers, body: isAnswer ? response.bytes : nil, length: length,
             record: record)
     }
 
-    /// The response to a form that was refused with no way to continue.
+    /// The response to a form that was refused finally, so that it cannot be continued.
     init(_ problem: UploadProblem, length: Int64) {
         self.init(
             status: problem.status, fields: problem.head.headerFields, body: Data(problem.body.readableBytesView),
             length: length, record: nil)
     }
 
-    /// The same response again.
+    /// The stored response as one that can be sent again, to a later request.
     ///
     /// - Parameter recordBody: Makes the body that shows a record.
     func response(recordBody: (UploadID) async throws -> FormResponse.Body) async rethrows -> FormResponse {

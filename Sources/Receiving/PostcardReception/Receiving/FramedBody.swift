@@ -4,8 +4,8 @@ import PostcardForm
 import PostcardFoundation
 import Synchronization
 
-/// The frame that makes a body that is no form a form with one file: what a form has before the file's bytes and after
-/// them. So limits, rules, screening and records are those of any form.
+/// Makes a form with one file of a body that is not a form: it has the bytes of the form before and after the file's
+/// bytes. The same limits, rules, screening and records then apply as for any form.
 struct FramedBody: Sendable {
     /// The name of the field that the file is in.
     static let fieldName = "file"
@@ -17,14 +17,14 @@ struct FramedBody: Sendable {
     let beginning: ByteBuffer
     let end: ByteBuffer
 
-    /// The number of bytes that the form has besides the body.
+    /// The number of bytes of the form without the body.
     var byteCount: Int64 { Int64(beginning.readableBytes + end.readableBytes) }
 
-    /// Frames the body of a request. The file is named by the `Content-Disposition` (RFC 6266), or else by the last part
-    /// of the path.
+    /// Frames the body of a request. The `Content-Disposition` (RFC 6266) names the file, or else the last segment of
+    /// the path.
     init(of request: IncomingRequest) {
         let parameters = Self.parameters(of: request)
-        // It cannot be guessed, so no body has it.
+        // The boundary cannot be guessed, so no body contains it.
         let boundary = Boundary()
         var header = "Content-Disposition: form-data; name=\"\(Self.fieldName)\"\(parameters)\r\n"
         if let type = request.headers[.contentType], !type.isEmpty { header += "Content-Type: \(type)\r\n" }
@@ -47,8 +47,8 @@ struct FramedBody: Sendable {
         return named.isEmpty ? "; filename=\"\(quoted(segment.utf8))\"" : named
     }
 
-    /// The name that a segment of a path is written for (RFC 3986 §2.1), as browsers write it between quotes. Control
-    /// characters are left out, because a header field cannot have them.
+    /// The name that a segment of a path stands for (RFC 3986 §2.1), escaped as browsers escape names between quotes.
+    /// Control characters are left out, because a header field cannot have them.
     private static func quoted(_ segment: Substring.UTF8View) -> String {
         var rest = segment[...]
         var name: [UInt8] = []
@@ -69,18 +69,18 @@ struct FramedBody: Sendable {
     }
 }
 
-/// Checks a form while its bytes arrive, so that a malformed one is refused at the byte that is wrong, and not once all
-/// of it was sent. Uploads from before a restart have no checker; every form is also checked when it is whole.
+/// Checks a form while its bytes arrive. A malformed form is refused at the first wrong byte, and not after all of it
+/// was sent. Uploads from before a restart have no checker, but every form is checked again when it is complete.
 ///
-/// A class for the reason that ``IncomingForm`` is one. Only the request that holds the lock uses it.
+/// A class for the same reason as ``IncomingForm``. Only the request that holds the lock uses it.
 final class ArrivingFormChecker: Sendable {
     private let parser: Mutex<CheckedFormParser>
 
-    /// The number of bytes that the form has before the body.
+    /// The number of bytes of the form before the body.
     private let skipped: Int64
 
-    /// - Parameter frame: What makes the body a form, if it is none.
-    /// - Throws: ``UploadProblem`` if the file that the body is must not be in the form.
+    /// - Parameter frame: Makes a form of a body that is not a form; `nil` for a form.
+    /// - Throws: ``UploadProblem`` if the rules do not allow the file that the body becomes.
     init(parser: CheckedFormParser, frame: FramedBody?) throws {
         self.parser = Mutex(parser)
         skipped = Int64(frame?.beginning.readableBytes ?? 0)
@@ -95,7 +95,7 @@ final class ArrivingFormChecker: Sendable {
     /// The number of bytes of the body that were checked.
     var offset: Int64 { parser.withLock { $0.offset } - skipped }
 
-    /// Checks the next bytes. Throws `FormProblem`.
+    /// Checks the next bytes of the body. Throws `FormProblem`.
     func check(_ bytes: ByteBuffer) throws {
         try parser.withLock { parser in
             var position = 0

@@ -5,21 +5,21 @@ import PostcardFoundation
 import PostcardStore
 import PostcardWire
 
-/// A form that is being received: files are passed to the store, text fields are collected.
+/// A form that is being received. Files are passed to the store, and text fields are collected.
 ///
-/// A class, and asynchronous only where it calls the store: asynchronous functions keep their values, and copies of
-/// them, as long as a sender stalls, and those of a form are large.
+/// This is a class, and only its calls of the store are asynchronous: asynchronous functions keep their values and
+/// copies of them as long as a sender stalls, and the values of a form are large.
 final class IncomingForm {
-    /// The part that is being read.
+    /// The part that is being received.
     private enum Part {
         case none
         case field(PartHeader, value: [UInt8])
-        /// A file whose type is not known yet.
+        /// A file whose type is still unknown.
         case beginning(PartHeader, ByteBuffer)
         case file
     }
 
-    /// A call of the store.
+    /// A call of the store that the form needs.
     private enum Step {
         case beginFile(IncomingFile)
         case write(ByteBuffer)
@@ -28,43 +28,44 @@ final class IncomingForm {
     }
 
     private var parser: CheckedFormParser
-    /// What makes the body a form, if it is none.
+    /// Makes a form of a body that is not a form; `nil` for a form.
     private let frame: FramedBody?
     private var part = Part.none
     private var partIndex = 0
     private var contentOffset: Int64 = 0
     private var recordBytes = 0
-    /// The memory that the parts take until they are a record.
+    /// The number of bytes that the parts need in memory until they become a record.
     private var heldBytes = 0
-    /// The part of it that there is room for.
+    /// The number of bytes in memory that the form has reserved.
     private var roomBytes = 0
     private let shares: ShareAccount
-    /// The room for the parts, once there are any.
+    /// The reserved memory for the parts; `nil` before the first part.
     private(set) var text: ShareAccount.Hold?
     private let maximumRecordBytes: Int
     private let maximumBodyBytes: Int64
     private let connection: (any RequestConnection)?
     private let observer: (any FormObserver)?
     private(set) var fields: [UploadRecord.Field] = []
-    /// The charsets that parts name for their texts, by the index of the field; `nil` if it is unknown.
+    /// The charsets that parts name for their texts, by the index of the field. A charset is `nil` if its label is
+    /// unknown.
     private var charsets: [Int: Charset?] = [:]
-    /// The charset that the form names for the other texts; `nil` if it is unknown.
+    /// The charset that the form names for all other texts; `nil` if its label is unknown.
     private var charset: Charset?
-    /// Whether the form has named a charset. The first field that does counts.
+    /// Whether the form has named a charset. The first field `_charset_` counts.
     private var hasCharset = false
-    /// The fields and files together.
+    /// All fields and files, in the order of the form.
     private(set) var parts: [UploadRecord.Part] = []
     private(set) var fileCount = 0
     private let typePolicy: ContentTypePolicy
-    /// Hashes the body, if the request asks for it.
+    /// Computes the digest of the body, if the request asks for it.
     private var digestCheck: DigestCheck?
 
     /// - Parameters:
-    ///   - frame: What makes the body a form, if it is none.
+    ///   - frame: Makes a form of a body that is not a form; `nil` for a form.
     ///   - digestCheck: Compares the body with its digests; `nil` if there is nothing to compare.
-    ///   - shares: Counts the memory for the parts, for the client of the connection.
-    ///   - observer: Watches the parts.
-    ///   - typePolicy: What is done about files whose first bytes contradict their type.
+    ///   - shares: The account that counts the memory for the parts, for the client of the connection.
+    ///   - observer: The observer of the parts.
+    ///   - typePolicy: The policy for files whose first bytes contradict their type.
     init(
         parser: CheckedFormParser, frame: FramedBody?, digestCheck: DigestCheck?, maximumRecordBytes: Int,
         maximumBodyBytes: Int64,
@@ -130,7 +131,7 @@ final class IncomingForm {
         try decodeTexts()
     }
 
-    /// Which bytes of a form are read: those of a body that is no form have others before and after them.
+    /// The source of the bytes of a form. A body that is not a form has other bytes before and after it.
     private enum Place {
         case beginning, body, end
     }
@@ -143,7 +144,7 @@ final class IncomingForm {
         do {
             while let chunk = try await rest.next(isolation: #isolation) {
                 digestCheck?.add(chunk)
-                // A longer body is refused whatever its digest.
+                // A longer body is refused, regardless of its digest.
                 guard bodyBytes <= maximumBodyBytes else { return }
             }
         } catch is RequestInterruption {
@@ -155,7 +156,7 @@ final class IncomingForm {
     /// The digest of the whole body, if the request asks for it.
     var digest: BodyDigest? { digestCheck?.isWanted == true ? digestCheck?.digest : nil }
 
-    /// Parses up to the next step. Returns `nil` at the end of the chunk.
+    /// Parses up to the next step, and returns it. Returns `nil` at the end of the chunk.
     @inline(never)
     private func nextStep(in chunk: ByteBuffer, at position: inout Int) throws -> Step? {
         while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
@@ -202,7 +203,7 @@ final class IncomingForm {
         part = .beginning(header, ByteBuffer())
     }
 
-    /// Describes a file by its header and its first bytes.
+    /// Makes the description of a file from its header and its first bytes.
     private func file(
         _ header: PartHeader, beginningWith bytes: ByteBuffer
     ) throws(UploadProblem) -> IncomingFile {
@@ -229,7 +230,7 @@ final class IncomingForm {
             try hold(bytes.count)
             // Emptied first, because an array with two owners is copied when it grows.
             part = .none
-            // By a quarter, because an array that doubles is up to half empty.
+            // The capacity grows by a quarter, because an array that doubles is up to half empty.
             if value.capacity < value.count + bytes.count {
                 value.reserveCapacity(max(value.count + bytes.count, value.count / 4 * 5))
             }
@@ -250,7 +251,7 @@ final class IncomingForm {
         }
     }
 
-    /// Adds a text field. One that is not in UTF-8 is decoded at the end of the form.
+    /// Adds a text field. A text that is not in UTF-8 is decoded at the end of the form.
     private func add(_ value: [UInt8], of header: PartHeader) throws {
         if let label = header.charset {
             try keep(Self.charsetBytes)
@@ -268,14 +269,14 @@ final class IncomingForm {
         }
     }
 
-    /// Decodes the texts that are not in UTF-8, once the whole form has been read: its charset may come last.
+    /// Decodes the texts that are not in UTF-8, after the whole form was read: the field with the charset may be last.
     private func decodeTexts() throws {
         var decoder = CharsetDecoder()
         for (index, field) in fields.enumerated() {
             let charset = charsets[index] ?? charset
             guard field.bytes != nil || charset?.hidesInASCII == true else { continue }
             let bytes = field.content
-            // A text is kept with the bytes, and has up to three times as many.
+            // The text is kept with the bytes, and may have three times their size.
             try keep(3 * bytes.count)
             let text =
                 decoder.text(of: bytes, in: charset, repairing: true) ?? String(decoding: bytes, as: UTF8.self)
@@ -293,7 +294,7 @@ final class IncomingForm {
         try keep(count)
     }
 
-    /// Counts bytes that stay in memory until the form is a record, and its response was made.
+    /// Counts bytes that stay in memory until the form is a record and its response was made.
     private func keep(_ count: Int) throws(UploadProblem) {
         heldBytes += count
         guard heldBytes > roomBytes else { return }
@@ -302,18 +303,18 @@ final class IncomingForm {
         roomBytes += room
     }
 
-    /// Room is taken in steps of this many bytes, because a form has many short names and values.
+    /// The minimum number of bytes of memory to reserve at once, because a form has many short names and values.
     private static let leastRoomBytes = 256
-    /// The memory for a field besides its texts, and that for a file, which has a digest and an address too.
+    /// The memory for a field without its texts, and for a file, which also has a digest and an address.
     private static let fieldBytes = 128
     private static let fileBytes = 640
-    /// The memory for a charset that a part names.
+    /// The memory for the charset of a part.
     private static let charsetBytes = 64
 
-    /// How many bytes of the body were read.
+    /// The number of bytes of the body that were read.
     var bodyBytes: Int64 { max(parser.offset - (frame?.byteCount ?? 0), digestCheck?.byteCount ?? 0) }
 
-    /// The error that the client gets.
+    /// The error for the client.
     func problem(for error: any Error) -> any Error {
         switch error {
         case let problem as FormProblem: UploadProblem(problem)
@@ -326,14 +327,14 @@ final class IncomingForm {
 @available(*, unavailable)
 extension IncomingForm: Sendable {}
 
-/// A file whose first bytes have arrived, or all of it.
+/// A file whose first bytes, or all bytes, have arrived.
 struct IncomingFile {
     private(set) var header: UploadRecord.FileHeader
     let beginning: ByteBuffer
-    /// What the first bytes show of damage on the way.
+    /// The damage that the first bytes show.
     let damage: FileDamage?
 
-    /// Whether the first bytes of a file say what it is, or no more of them are judged.
+    /// Whether the first bytes are enough to recognize the file, or all bytes that are judged have arrived.
     static func canJudge(_ beginning: ByteBuffer) -> Bool {
         guard beginning.readableBytes < DamagedStart.bytesCount else { return true }
         return beginning.readableBytes >= MediaType.firstBytesCount

@@ -1,16 +1,15 @@
-import Crypto
 package import HTTPTypes
 public import NIOCore
 public import PostcardForm
 package import PostcardStore
 import PostcardWire
 
-/// A request as the server of an app passes it on: its head, and the bytes of its body as they arrive.
+/// A request that the server of an app passes on: its head, and the bytes of its body as they arrive.
 package struct IncomingRequest: Sendable {
     package let head: HTTPRequest
     private let makeChunks: @Sendable () -> IncomingChunks
 
-    /// - Parameter body: The body, of which one pass is made.
+    /// - Parameter body: The body. It is read once.
     package init<Body: AsyncSequence & Sendable>(_ head: HTTPRequest, _ body: Body) where Body.Element == ByteBuffer {
         self.head = head
         makeChunks = { IncomingChunks(body.makeAsyncIterator()) }
@@ -21,7 +20,7 @@ package struct IncomingRequest: Sendable {
     /// Begins to read the body.
     func chunks() -> IncomingChunks { makeChunks() }
 
-    /// Waits for the first bytes of the body, so that a request without any costs nothing but its connection.
+    /// Waits for the first bytes of the body, so that a request that sends none uses nothing but its connection.
     ///
     /// - Returns: `nil` if the body is empty.
     func beginning(
@@ -40,12 +39,12 @@ package struct IncomingChunks {
     private let read: (isolated (any Actor)?) async throws -> ByteBuffer?
 
     init<Chunks: AsyncIteratorProtocol>(_ chunks: Chunks) where Chunks.Element == ByteBuffer {
-        // One task at a time has these chunks, as with the iterator itself.
+        // Only one task at a time has these chunks, as with the iterator itself.
         nonisolated(unsafe) var chunks = chunks
         read = { try await chunks.next(isolation: $0) }
     }
 
-    /// The next bytes; `nil` at the end.
+    /// The next bytes of the body; `nil` at its end.
     mutating func next(isolation actor: isolated (any Actor)? = #isolation) async throws -> ByteBuffer? {
         try await read(actor)
     }
@@ -55,9 +54,9 @@ extension HTTPRequest {
     /// Whether the client waits for `100 Continue` (RFC 9110 §10.1.1).
     package var expectsContinue: Bool { headerFields[.expect]?.utf8.isEqualIgnoringCase("100-continue") == true }
 
-    /// Checks the head of a request with a form and returns its Content-Type.
+    /// Checks the head of a request with a form, and returns its Content-Type.
     package func formContentType(limits: FormLimits) throws(UploadProblem) -> String {
-        // The HTTP decoder has checked that it is a number. One that does not fit exceeds any limit.
+        // The HTTP decoder has checked that the length is a number. A number that does not fit exceeds any limit.
         if let length = headerFields[.contentLength], Int64(length).map({ $0 > limits.maximumBodyBytes }) ?? true {
             throw .bodyTooLarge(announced: length, limits: limits)
         }
@@ -69,22 +68,22 @@ extension HTTPRequest {
     }
 }
 
-/// Why a request's body broke off. The body throws it to its reader.
+/// Why a request's body ended early. The body throws this error to its reader.
 package enum RequestInterruption: Error {
     /// The client closed its side.
     case endedEarly
-    /// The bytes received are not HTTP, such as a broken chunk.
+    /// The received bytes are not HTTP, such as a broken chunk.
     case malformed
-    /// No byte arrived for this long.
+    /// No byte arrived for this time.
     case tooSlow(Duration)
-    /// The bytes arrived slower than this many per second.
+    /// The bytes arrived at a lower rate than this many per second.
     case belowMinimumRate(Int)
     /// The connection is closed, so no response can be sent.
     case disconnected(any Error)
 
-    /// The problem to respond with, or `nil` if the client is gone.
+    /// The problem to respond with; `nil` if the client is gone.
     ///
-    /// - Parameter offset: The bytes of the body that were received.
+    /// - Parameter offset: The number of bytes of the body that were received.
     package func problem(at offset: Int64) -> UploadProblem? {
         switch self {
         case .endedEarly: .endedEarly(at: offset)
@@ -96,18 +95,18 @@ package enum RequestInterruption: Error {
     }
 }
 
-/// The connection of a request, or its stream of one.
+/// The connection of a request. For HTTP/2, the request's stream.
 package protocol RequestConnection: HoldingConnection {
     /// The client that the request counts for; `nil` if clients cannot be distinguished.
     var peer: PeerAddress? { get }
 
-    /// What becomes of the request.
+    /// The report of the request's outcome.
     var report: UploadReport { get }
 
-    /// What is closed if the client has to give way to a newcomer; `nil` if that cannot be closed.
+    /// The channel that is closed if the client has to make room for a newcomer; `nil` if it cannot be closed.
     var channelToClose: (any Channel)? { get }
 
-    /// Whether interim responses reach the client.
+    /// Whether the client can receive interim responses.
     var informs: Bool { get }
 
     /// Sends an interim response (RFC 9110 §15.2).
@@ -115,12 +114,12 @@ package protocol RequestConnection: HoldingConnection {
 
     /// Sends an interim response after a delay.
     ///
-    /// - Returns: Cancels it if it was not sent yet.
+    /// - Returns: A closure that cancels the response if it was not sent yet.
     func inform(_ head: HTTPResponse, after delay: Duration) -> @Sendable () -> Void
 }
 
 extension RequestConnection {
-    /// Asks the client to send its body (RFC 9110 §10.1.1).
+    /// Sends `100 Continue`, which asks the client for its body (RFC 9110 §10.1.1).
     package func askForBody() async throws {
         try await inform(HTTPResponse(status: .continue))
     }
@@ -132,89 +131,6 @@ extension ShareAccount {
         _ amount: Int = 1, of resource: SharedResource, on connection: (any RequestConnection)?
     ) throws(UploadProblem) -> Hold {
         try take(amount, of: resource, for: connection?.peer, on: connection?.channelToClose)
-    }
-}
-
-extension UploadKey {
-    /// The key of a request; `nil` if it has none.
-    init?(of request: IncomingRequest, scope: (HTTPFields) -> String) throws(UploadProblem) {
-        guard let name = HTTPField.Name.idempotencyKey else { return nil }
-        let values = request.headers[values: name]
-        guard let value = values.first else { return nil }
-        guard values.count == 1, let text = Self.text(of: value) else { throw .malformedKey }
-        self.init(text, scope: scope(request.headers))
-    }
-
-    /// The draft wants a string of a structured field (RFC 9651 §3.3.3). Many clients send the text without quotes, which
-    /// is accepted.
-    static func text(of value: String) -> String? {
-        var text = value
-        if value.utf8.first == UInt8(ascii: "\"") {
-            guard case .string(let content) = StructuredField.item(value) else { return nil }
-            text = content
-        }
-        guard (1...maximumBytes).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            return nil
-        }
-        return text
-    }
-
-    private static let maximumBytes = 255
-}
-
-extension HTTPField.Name {
-    static let idempotencyKey = HTTPField.Name("Idempotency-Key")
-}
-
-/// Compares the bytes of a body with the digests in the head of its request (RFC 9530).
-struct DigestCheck {
-    private let announced: [(name: HTTPField.Name, digest: BodyDigest)]
-    /// Whether the response is to carry the digest of the form.
-    let isWanted: Bool
-    private var hash = SHA256()
-    /// The number of bytes so far.
-    private(set) var byteCount: Int64 = 0
-
-    /// - Parameter names: The fields that can be compared with the bytes of this body.
-    /// - Returns: `nil` if the request has none of them, and does not ask for a digest.
-    /// - Throws: A problem if a field is malformed.
-    init?(of request: IncomingRequest, _ names: [HTTPField.Name]) throws(UploadProblem) {
-        var announced: [(name: HTTPField.Name, digest: BodyDigest)] = []
-        for name in names {
-            switch request.headers.digest(name) {
-            case .none: continue
-            case .digest(let digest): announced.append((name, digest))
-            case .malformed: throw .malformedDigest(name.rawName)
-            }
-        }
-        isWanted = names.contains(.reprDigest) && request.headers.wantsDigest(.wantReprDigest)
-        guard isWanted || !announced.isEmpty else { return nil }
-        self.announced = announced
-    }
-
-    /// Whether the bytes are compared with a digest.
-    var isComparing: Bool { !announced.isEmpty }
-
-    mutating func add(_ bytes: ByteBuffer) {
-        byteCount += Int64(bytes.readableBytes)
-        bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
-    }
-
-    /// The digest of all bytes.
-    var digest: BodyDigest? { BodyDigest(hash.finalize()) }
-
-    /// The field whose digest is not that of the bytes; `nil` if they agree.
-    var mismatch: HTTPField.Name? {
-        guard !announced.isEmpty else { return nil }
-        let digest = digest
-        return announced.first { $0.digest != digest }?.name
-    }
-
-    /// Compares all bytes of a form.
-    ///
-    /// - Throws: A problem if they do not have one of the digests.
-    func check() throws(UploadProblem) {
-        if let field = mismatch { throw .digestMismatch(field.rawName, of: byteCount, at: nil) }
     }
 }
 

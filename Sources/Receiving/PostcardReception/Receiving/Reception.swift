@@ -93,13 +93,17 @@ package struct Reception<Store: UploadStore>: Sendable {
                     .bytes(ByteBuffer(), nil)
                 }
             }
-        } catch {
+        } catch let error as DecodingError {
+            // The app answers again.
             logger.error("Could not read an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
+        } catch let error as UploadStoreError {
+            // Another answer than the first one would be wrong.
+            throw problem(of: error, logger: logger)
         }
         guard let answer = try await stored(upload) else { return nil }
         do {
             let kept = FinalResponse(answer, isAnswer: true, showing: id, length: 0)
-            try await keeper?.keepAnswer(Array(JSONEncoder().encode(kept)), to: id)
+            try await keeper?.keepAnswer(Array(kept.encoded()), to: id)
         } catch {
             logger.error("Could not keep an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
         }

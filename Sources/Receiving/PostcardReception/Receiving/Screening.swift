@@ -9,7 +9,7 @@ package struct Screening: Sendable {
     private let timeLimit: Duration
     private let shares: ShareAccount
 
-    /// - Parameter shares: How many files may be screened at once.
+    /// - Parameter shares: The account that limits how many files are screened at once.
     package init(
         timeLimit: Duration, _ shares: ShareAccount,
         screen: @escaping @Sendable (FinishedFile) async throws -> ScreeningVerdict
@@ -19,7 +19,7 @@ package struct Screening: Sendable {
         self.shares = shares
     }
 
-    /// - Returns: `nil` if the options ask for none.
+    /// - Returns: `nil` if the options have no screening.
     init?(_ options: UploadOptions, _ shares: ShareAccount) {
         guard let screen = options.screen else { return nil }
         self.init(timeLimit: options.screeningTimeout, shares, screen: screen)
@@ -28,8 +28,8 @@ package struct Screening: Sendable {
     /// Screens files one after the other.
     ///
     /// - Parameter peer: The client that sent the files; `nil` if it is unknown.
-    /// - Returns: The first file that is refused, by its index, and why; `nil` if all are accepted.
-    /// - Throws: ``UploadProblem`` if there is no verdict.
+    /// - Returns: The index of the first refused file, and the reason; `nil` if all files are accepted.
+    /// - Throws: ``UploadProblem`` if a file has no verdict.
     package func refusal(
         of files: [FinishedFile], from peer: PeerAddress?, logger: Logger
     ) async throws(UploadProblem) -> (index: Int, reason: String)? {
@@ -48,11 +48,11 @@ package struct Screening: Sendable {
         return nil
     }
 
-    /// Waits for the file's turn and screens it.
+    /// Waits for the file's turn and screens the file.
     ///
     /// - Parameter peer: The client that sent the file.
-    /// - Throws: ``UploadProblem`` if the file has no turn within the time limit, ``ScreeningTimeout`` if it is not
-    ///   screened by then, and the errors of the screening.
+    /// - Throws: ``UploadProblem`` if the file's turn does not come within the time limit, ``ScreeningTimeout`` if the
+    ///   screening does not end within it, and the errors of the screening.
     func screen(_ file: FinishedFile, for peer: PeerAddress?) async throws -> ScreeningVerdict {
         let turn = Turn()
         return try await within(timeLimit, or: overdue(turn)) { try await screen(file, for: peer, in: turn) }
@@ -63,7 +63,7 @@ package struct Screening: Sendable {
         return ScreeningTimeout(timeLimit: timeLimit)
     }
 
-    /// The turn of a file that is to be screened.
+    /// The turn of a file that waits for its screening.
     private final class Turn: Sendable {
         let hasCome = Atomic(false)
     }

@@ -3,7 +3,7 @@ public import PostcardForm
 import PostcardFoundation
 public import PostcardStore
 
-/// What the upload routes accept, where, and what else they offer.
+/// The options of the upload routes: what they accept, at which path, and what else they offer.
 public struct UploadOptions: Sendable {
     /// The path where forms are posted, such as `/api/v1/images`. Defaults to `/uploads`.
     ///
@@ -13,92 +13,93 @@ public struct UploadOptions: Sendable {
         didSet { path = Self.withSingleSlashes(path) }
     }
 
-    /// Whether a body that is not `multipart/form-data` is accepted too, as the uploads of a file by iOS are. It becomes
-    /// a record with one file in the field `file`, named by the request's `Content-Disposition` (RFC 6266), or else by
-    /// the last part of the path: files can also be sent by POST and PUT below ``path``. Limits, rules and screening are
-    /// those of forms. Defaults to `false`: such a body is refused with 415.
+    /// Whether a body that is not `multipart/form-data` is also accepted, as iOS sends when it uploads a file. Such a
+    /// body becomes a record with one file in the field `file`. The request's `Content-Disposition` (RFC 6266) names
+    /// the file, or else the last segment of the path: files can also be sent by POST and PUT below ``path``. The
+    /// limits, rules and screening of forms apply. Defaults to `false`: such a body is refused with 415.
     public var acceptsAnyBody = false
 
     /// The limits of a form and its parts.
     public var limits = FormLimits()
 
-    /// Which fields and files a form may have. Defaults to `nil`: any. A form is refused at the first byte that breaks
-    /// a rule.
+    /// The fields and files that a form may have. Defaults to `nil`: any. A form is refused at the first byte that
+    /// breaks a rule.
     public var rules: FormRules?
 
-    /// What is done about files whose first bytes contradict their media type. Defaults to recording both types.
+    /// The policy for files whose first bytes contradict their media type. Defaults to recording both types.
     public var contentTypePolicy = ContentTypePolicy.recordBoth
 
-    /// The maximum size of all text values, names and filenames of a form together, in bytes. They are in memory until
-    /// the record is written. Defaults to 8 MiB.
+    /// The maximum size of all text values, names and filenames of a form together, in bytes. The texts are in memory
+    /// until the record is written. Defaults to 8 MiB.
     public var maximumRecordBytes = 8 << 20
 
     /// The maximum memory for the text values, names and filenames of all forms that are being received, in bytes, with
     /// 128 bytes for each field and 640 for each file. Defaults to 64 MiB.
     public var maximumHeldBytes = 64 << 20
 
-    /// How many bytes of all responses may be in memory at once: files, records and lists that are read from the store
-    /// and not yet sent. A client waits for its next piece while others use all of them, or while the responses to its
-    /// address use its share. The response to a received form does not wait. Defaults to 8 MiB.
+    /// The maximum number of bytes of all responses that are in memory at once: files, records and lists that were read
+    /// from the store and not sent yet. A client waits for its next piece while the bytes of others reach the maximum,
+    /// or while the responses to its address use its share. The response to a received form does not wait. Defaults to
+    /// 8 MiB.
     public var maximumHeldResponseBytes = 8 << 20
 
     /// Checks every file after it was received and before the form becomes a record, for example with a virus scanner.
-    /// A form with a refused file gets 422. An ``UploadProblem`` that the check throws is the refusal of the form; for
-    /// every other error, the form gets 503. The files of a form are checked in order, one after the other, and can be
+    /// A form with a refused file gets 422. If the check throws an ``UploadProblem``, the form is refused with it. If
+    /// it throws any other error, the form gets 503. The files of a form are checked one after the other, and can be
     /// read until the last check of the form has ended. Defaults to `nil`: no file is checked.
     public var screen: (@Sendable (FinishedFile) async throws -> ScreeningVerdict)?
 
-    /// How many files may be checked at once. Others wait, in turns of the addresses that sent them. Defaults to the
-    /// number of processors.
+    /// The maximum number of files that are checked at once. Other files wait, in turns of the addresses that sent
+    /// them. Defaults to the number of processors.
     public var maximumConcurrentScreenings = ProcessInfo.processInfo.activeProcessorCount
 
-    /// How long the check of a file may take, with the time in which it waits for its turn. Defaults to 60 seconds.
-    /// Then the task of the check is cancelled, and the form is refused with 503.
+    /// The maximum time for the check of a file, including the time in which it waits for its turn. Defaults to 60
+    /// seconds. After that, the task of the check is cancelled, and the form is refused with 503.
     public var screeningTimeout: Duration = .seconds(60)
 
-    /// How many forms may be received at once. Defaults to 2,000, so that a thousand slow clients leave room for
-    /// others.
+    /// The maximum number of forms that are received at once. Defaults to 2,000, so that a thousand slow clients leave
+    /// room for others.
     ///
     /// A form counts from the first byte of its body until its response. Each form and each response from the store has
-    /// a file open. Of the files that the process may open (`RLIMIT_NOFILE`) besides its connections, at most half are
-    /// for forms, and half for responses.
+    /// a file open. Besides its connections, the process may open a number of files (`RLIMIT_NOFILE`): at most half of
+    /// them are for forms, and half for responses.
     public var maximumConcurrentUploads = 2000
 
-    /// How many requests may be in progress at once, forms and all others. Defaults to 2,500: that many whose clients
-    /// do not read their responses take about 180 MiB, because each has its task and its buffers. In an app of your
-    /// own, only the responses that are read from the store count.
+    /// The maximum number of requests that are in progress at once, forms and all others. Defaults to 2,500. If so many
+    /// clients do not read their responses, the requests take about 180 MiB, because each has a task and buffers. In an
+    /// app of your own, only the responses that are read from the store count.
     public var maximumConcurrentRequests = 2500
 
-    /// The share of what is free that the clients of one address can have: of ``maximumConcurrentUploads``,
-    /// ``maximumConcurrentRequests``, ``maximumHeldBytes``, ``maximumHeldResponseBytes``,
-    /// `UnfinishedUploadOptions.maximumUnfinished` and `UnfinishedUploadOptions.maximumUnfinishedBytes`. Defaults to 0.25. An
-    /// address that has one item alone can have half, because one upload may be large. An IPv6 network of 64 bits
-    /// counts as one address.
+    /// The share of the free amount that the clients of one address can have. It applies to
+    /// ``maximumConcurrentUploads``, ``maximumConcurrentRequests``, ``maximumHeldBytes``, ``maximumHeldResponseBytes``,
+    /// `UnfinishedUploadOptions.maximumUnfinished` and `UnfinishedUploadOptions.maximumUnfinishedBytes`. Defaults to
+    /// 0.25. An address that has only one item can have half, because one upload may be large. An IPv6 network of 64
+    /// bits counts as one address.
     ///
-    /// If several addresses take as much as they can, each gets less than the address before, and there is always some
-    /// left. A tenth is kept for addresses that have little. If even that is used up, the oldest request of the address
-    /// that has most makes room for a newcomer. A client is refused with 429 if its address has its share, and with 503
-    /// if all is used up.
+    /// If several addresses take as much as they can, each gets less than the address before, and some amount is always
+    /// left. A tenth is reserved for addresses that have little. If even the reserve is used up, the oldest request of
+    /// the address that has most makes room for a newcomer. A client is refused with 429 if its address has used up its
+    /// share, and with 503 if everything is used up.
     ///
     /// Behind a reverse proxy all clients have one address, unless the proxy is one of the
-    /// `ConnectionOptions.trustedProxies`. 1 is no limit.
+    /// `ConnectionOptions.trustedProxies`. A share of 1 means no limit.
     public var clientShare = 0.25
 
     /// The scope of a request's `Idempotency-Key`, such as the user, read from the header fields: the same key in two
-    /// scopes names two uploads. It must not contain what changes between attempts, such as a token that is refreshed.
-    /// Defaults to one scope for all clients, because keys are random and only the same form gets the record of its
-    /// key.
+    /// scopes names two uploads. The scope must not change between attempts, as a token does that is refreshed.
+    /// Defaults to one scope for all clients. This is safe because keys are random and only the same form gets the
+    /// record of its key.
     public var keyScope: @Sendable (HTTPFields) -> String = { _ in "" }
 
-    /// How unfinished uploads are kept, so that clients can resume them. `nil` switches resumption off: every form must
-    /// arrive in one request. It needs a store that is a `ResumableUploadStore`, as `LocalUploadStore` is.
+    /// How unfinished uploads are kept, so that clients can resume them. `nil` disables resumption: every form must
+    /// arrive in one request. Resumption needs a store that is a `ResumableUploadStore`, such as `LocalUploadStore`.
     public var resumption: UnfinishedUploadOptions? = UnfinishedUploadOptions()
 
     /// What clients may do with stored uploads. Defaults to ``Access/none``: forms are only received. The routes ask
-    /// for no password: everyone who reaches them may do what this allows.
+    /// for no password: everyone who reaches them has this access.
     public var access = Access.none
 
-    /// What clients may do with stored uploads.
+    /// The access of clients to stored uploads.
     public struct Access: OptionSet, Sendable, Hashable {
         public let rawValue: Int
 
@@ -111,9 +112,9 @@ public struct UploadOptions: Sendable {
         public static let reading = Access(rawValue: 1)
         /// Deleting uploads.
         public static let deleting = Access(rawValue: 2)
-        /// Nothing: forms are only received.
+        /// No access: forms are only received.
         public static let none: Access = []
-        /// Everything.
+        /// Full access: reading and deleting.
         public static let all: Access = [.reading, .deleting]
     }
 
@@ -127,7 +128,7 @@ public struct UploadOptions: Sendable {
 }
 
 extension UploadOptions {
-    /// What a form and its parts must fit, as the limits of a problem.
+    /// The size limits of a form and its parts, as a problem lists them.
     var sizeLimits: [UploadProblem.Limit] {
         var sizes = [
             ("maximumBodyBytes", limits.maximumBodyBytes), ("maximumFileBytes", limits.maximumFileBytes),
@@ -141,8 +142,8 @@ extension UploadOptions {
     }
 }
 
-/// What a receiver does about a file whose first bytes contradict the media type that the client sent, such as a HEIC
-/// picture sent as `image/jpeg`.
+/// The policy for a file whose first bytes contradict the media type that the client sent, such as a HEIC picture sent
+/// as `image/jpeg`.
 public enum ContentTypePolicy: String, Sendable, Hashable, CaseIterable {
     /// The record has both types: `UploadRecord.File.contentType` and `UploadRecord.File.detectedType`.
     case recordBoth = "record"
@@ -155,10 +156,10 @@ public enum ContentTypePolicy: String, Sendable, Hashable, CaseIterable {
 extension ShareLimits {
     /// - Parameters:
     ///   - options: The limits of the upload routes.
-    ///   - connections: The maximum number of connections. Defaults to what the process may have open.
+    ///   - connections: The maximum number of connections. Defaults to the number that the process may have open.
     package init(_ options: UploadOptions, connections: Int = OpenFiles.maximumConnections) {
         self.init(clientShare: options.clientShare)
-        // An upload and a response have a file each.
+        // Each upload and each response has one file open.
         let files = max(OpenFiles.forRequests(connections: connections) / 2, 1)
         self[.connections] = connections
         self[.proxiedConnections] = connections

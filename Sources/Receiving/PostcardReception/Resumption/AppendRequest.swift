@@ -6,7 +6,7 @@ import PostcardWire
 /// The header fields of a request that creates an unfinished upload or appends to one.
 struct AppendRequest {
     let version: ResumptionVersion
-    /// Whether the bytes of the request are the upload's last.
+    /// Whether the request has the last bytes of the upload.
     let isComplete: Bool
     /// The offset in the upload at which the bytes of the request begin.
     let offset: Int64
@@ -20,7 +20,8 @@ struct AppendRequest {
         request.headers.contains(.uploadComplete) || request.headers.contains(.uploadIncomplete)
     }
 
-    /// What the client of a form that asks to be resumed must send for that; `nil` if its fields are those of a version.
+    /// The advice for a client that asks to resume its form but has wrong fields; `nil` if its fields follow a known
+    /// version.
     static func advice(for request: IncomingRequest) -> String? {
         let fields = request.headers
         guard let version = ResumptionVersion(of: fields) else {
@@ -77,11 +78,11 @@ struct AppendRequest {
         uploadLength = fields.uploadLength
     }
 
-    /// The length of the upload, if this or an earlier request says it.
+    /// The length of the upload, if this or an earlier request has it.
     ///
     /// - Parameters:
-    ///   - known: The length that an earlier request said.
-    ///   - maximum: How many bytes an upload may have.
+    ///   - known: The length in an earlier request.
+    ///   - maximum: The maximum number of bytes of an upload.
     func length(known: Int64?, maximum: Int64) throws(UploadProblem) -> Int64? {
         var lengths = Set([known, uploadLength].compactMap(\.self))
         let end = contentLength.map { content in
@@ -97,11 +98,11 @@ struct AppendRequest {
     }
 }
 
-/// The interim responses to a request that creates an unfinished upload or appends to one (§5 of the draft): first the
-/// address of the upload, then, from time to time, how many bytes are stored.
+/// The interim responses to a request that creates an unfinished upload or appends to one (§5 of the draft). The first
+/// has the address of the upload. Later ones report how many bytes are stored.
 ///
-/// A request without `Upload-Draft-Interop-Version`, or with one that is still to come, gets none, as the draft demands.
-/// Nor does an empty one, because its final response follows at once.
+/// As the draft requires, a request without `Upload-Draft-Interop-Version`, or with a version from the future, gets no
+/// interim responses. An empty request gets none either, because its final response follows at once.
 struct InterimReports {
     private let connection: (any RequestConnection)?
     private let version: ResumptionVersion
@@ -110,15 +111,15 @@ struct InterimReports {
     private let delay: Duration
     private var interval: Duration
     private var last = ContinuousClock.now
-    /// How many reports may still follow. Proxies give up on a request with more than about five interim responses.
+    /// The number of reports that may still follow. Some proxies end a request after about five interim responses.
     private var reportsLeft = 3
 
     /// - Parameters:
-    ///   - location: The address of the upload; `nil` for a request that appends, whose client knows it.
+    ///   - location: The address of the upload; `nil` for an append, whose client knows the address.
     ///   - limits: The limits of the upload.
     ///   - append: The request.
     ///   - connection: The connection of the request.
-    ///   - options: Which interim responses clients get, and when.
+    ///   - options: The kinds of interim responses that clients get, and when.
     init(
         to location: String?, _ limits: UploadLimits, _ append: AppendRequest, on connection: (any RequestConnection)?,
         _ options: UnfinishedUploadOptions
@@ -134,9 +135,9 @@ struct InterimReports {
         interval = options.progressInterval
     }
 
-    /// Sends the address once the request has been incomplete for a while.
+    /// Sends the address when the request has been incomplete for a while.
     ///
-    /// - Returns: What to cancel once the request is complete.
+    /// - Returns: A closure that cancels the response, to be called when the request is complete.
     func announce() async throws -> (@Sendable () -> Void)? {
         guard let connection, let location else { return nil }
         var head = head
@@ -149,12 +150,12 @@ struct InterimReports {
         return connection.inform(head, after: delay)
     }
 
-    /// Whether a report of the progress is due now. The versions before the fifth know no such report.
+    /// Whether a progress report is due now. Versions before the fifth have no such report.
     func isDue(at now: ContinuousClock.Instant) -> Bool {
         connection != nil && reportsLeft > 0 && version.has(.progressReports) && last.duration(to: now) >= interval
     }
 
-    /// Reports the bytes that the client need not send again.
+    /// Reports the number of bytes that the client need not send again.
     mutating func report(_ progress: UnfinishedUploadProgress) async throws {
         last = .now
         interval *= 2

@@ -6,15 +6,15 @@ import PostcardWire
 import PostcardStore
 
 extension ResumableReception {
-    /// Why an upload has too many bytes.
+    /// The kind of excess in an upload with too many bytes.
     private enum Excess: Error {
         case ofLength
         case ofMaximum
     }
 
-    /// Appends the bytes of a request, and commits the form if they are its last.
+    /// Appends the bytes of a request, and commits the form if they are the last.
     ///
-    /// - Parameter isWhole: Whether the request began the upload.
+    /// - Parameter isWhole: Whether the request also created the upload.
     func receive(
         _ append: AppendRequest, _ request: IncomingRequest, on connection: (any RequestConnection)?,
         into upload: Uploads.Unfinished, _ holder: UploadLock.Holder, isWhole: Bool, _ logger: Logger
@@ -31,7 +31,7 @@ extension ResumableReception {
             }
             throw UploadProblem.mismatchingOffset(expected: offset, provided: append.offset)
         } catch let problem as UploadProblem where problem.isDigestMismatch && isWhole {
-            // Its client may not know the address.
+            // The client of the upload may not know its address.
             try await discard(upload)
             throw problem
         } catch let problem as FormProblem {
@@ -57,7 +57,7 @@ extension ResumableReception {
         return .response(response)
     }
 
-    /// Appends the bytes as far as they arrive.
+    /// Appends the bytes of a request as they arrive.
     private func write(
         _ append: AppendRequest, _ request: IncomingRequest, on connection: (any RequestConnection)?,
         into upload: Uploads.Unfinished, _ holder: UploadLock.Holder, _ reports: InterimReports
@@ -80,7 +80,7 @@ extension ResumableReception {
         let hold = try reception.shares.take(of: .uploads, on: connection)
         let start = ContinuousClock.now
         meter.begins()
-        // The meter counts the bytes when the form is read.
+        // The meter counts the bytes later, when the form is read.
         defer {
             withExtendedLifetime(hold) {}
             meter.ended(bodyBytes: nil, after: start.duration(to: .now))
@@ -99,7 +99,7 @@ extension ResumableReception {
                 do {
                     try checker?.check(chunk)
                 } catch let problem as FormProblem where digestCheck != nil {
-                    // The bytes may be corrupted. Their digest decides, once all have arrived.
+                    // The bytes may be corrupted. Their digest decides after all of them have arrived.
                     formProblem = problem
                     checker = nil
                 }
@@ -125,7 +125,7 @@ extension ResumableReception {
                 $0.uploadOffset = append.offset
             }
         }
-        // However the request ended, the client need not send the bytes received so far again.
+        // Even if the request failed, the client need not send the received bytes again.
         try await appender.finish()
         uploads.keep(checker, of: upload)
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
@@ -147,7 +147,7 @@ extension ResumableReception {
         (error as? RequestInterruption)?.problem(at: count) ?? error
     }
 
-    /// An upload with too many bytes is discarded (§4.4.2).
+    /// The problem of an upload with too many bytes, which is discarded (§4.4.2).
     private func problem(of excess: Excess, _ upload: Uploads.Unfinished) async throws -> UploadProblem {
         switch excess {
         case .ofLength:
@@ -161,7 +161,8 @@ extension ResumableReception {
 
     /// Receives the whole form as one from a single request.
     ///
-    /// The key ensures that it becomes one record, even if the server is killed before the response is stored.
+    /// The key ensures that the form becomes only one record, even if the server is killed before the response is
+    /// stored.
     private func finish(
         _ upload: Uploads.Unfinished, _ holder: UploadLock.Holder, _ version: ResumptionVersion,
         on connection: (any RequestConnection)?, isWhole: Bool, _ logger: Logger
@@ -178,7 +179,7 @@ extension ResumableReception {
         head.headerFields[.wantReprDigest] = known.wantReprDigest
         let form = IncomingRequest(head, StoredFileBody(file: try await upload.openContent()))
         do {
-            // The inspector shows the parts of a form only with a request that brought all of it.
+            // The inspector shows the parts of a form only for a request that brought the whole form.
             let observer = isWhole ? connection?.report.observer : nil
             let received = try await reception.receive(
                 form, on: connection, observer: observer, under: known.key, logger: logger)
@@ -188,7 +189,7 @@ extension ResumableReception {
             await store(final, of: upload, logger)
             return .response(describe(response, length, version))
         } catch let problem as UploadProblem {
-            // All bytes have arrived: what is too large stays too large.
+            // All bytes have arrived, so a form that is too large stays too large.
             guard problem.isFinalForForm || problem.status == .contentTooLarge else {
                 return .refusedForm(problem, isFinal: false)
             }

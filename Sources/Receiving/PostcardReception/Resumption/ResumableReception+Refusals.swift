@@ -19,7 +19,7 @@ extension ResumableReception {
         }
     }
 
-    /// Adds an upload's limits to refusals that are about them (§4.1.4).
+    /// Adds the upload's limits to refusals that are about limits (§4.1.4).
     func limiting(
         _ upload: Uploads.Unfinished, _ version: ResumptionVersion, _ body: () async throws -> Outcome
     ) async throws -> Outcome {
@@ -36,9 +36,10 @@ extension ResumableReception {
         }
     }
 
-    /// Adds to refusals what the draft asks for.
+    /// Adds the members and fields that the draft requires to refusals.
     ///
-    /// - Parameter isOfForm: Whether the refusals are of the form, and not of the request (§4.4.2). Defaults to `false`.
+    /// - Parameter isOfForm: Whether the refusals are about the form, and not about the request (§4.4.2). Defaults to
+    ///   `false`.
     func naming<Value>(
         _ version: ResumptionVersion, isOfForm: Bool = false, _ logger: Logger, _ body: () async throws -> Value
     ) async throws -> Value {
@@ -49,7 +50,7 @@ extension ResumableReception {
         }
     }
 
-    /// Adds the version and the completeness to a refusal, and the limits to one that is about them.
+    /// Adds the version and the completeness to a refusal. A refusal about limits also gets the limits.
     func named(_ problem: UploadProblem, _ version: ResumptionVersion, isFinal: Bool) -> UploadProblem {
         reception.named(problem).adding { fields in
             fields.setResumptionVersion(version)
@@ -60,7 +61,7 @@ extension ResumableReception {
         }
     }
 
-    /// Counts a refusal.
+    /// Counts a refusal that the body throws.
     func counting<Value>(_ logger: Logger, _ body: () async throws -> Value) async throws -> Value {
         do {
             do {
@@ -76,8 +77,8 @@ extension ResumableReception {
 }
 
 extension UploadProblem {
-    /// Whether the refusal of a form ends its upload: the same form would be refused again. One that is too large can be
-    /// made smaller, within the limits.
+    /// Whether the refusal of a form ends its upload, because the same form would be refused again. A form that is too
+    /// large does not end its upload, because it can be made smaller.
     var isFinalForForm: Bool {
         status.kind == .clientError && ![.requestTimeout, .contentTooLarge, .tooManyRequests].contains(status)
     }

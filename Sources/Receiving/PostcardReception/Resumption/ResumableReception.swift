@@ -5,7 +5,8 @@ import PostcardFoundation
 import PostcardWire
 package import PostcardStore
 
-/// Receives a form in several requests, and responds to the last one as if the form had arrived in it alone.
+/// Receives a form in several requests. The response to the last request is the same as if the form had arrived in a
+/// single request.
 package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Sendable {
     let uploads: UnfinishedUploads<Uploads>
     package private(set) var reception: Reception<Store>
@@ -17,23 +18,24 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         self.options = options
     }
 
-    /// The reception of one request. If it brings the end of a form, the form is passed to the app once it is stored.
+    /// The reception of one request. If the request completes a form, the form is passed to the app after it is stored.
     package func passingForm(to stored: Reception<Store>.StoredHandler?) -> Self {
         var resumption = self
         resumption.reception = reception.passingForm(to: stored)
         return resumption
     }
 
-    /// What became of a request.
+    /// The outcome of a request.
     enum Outcome {
         case response(FormResponse)
-        /// The form was read and refused, and the refusal counted. The client need not ask again if it is final.
+        /// The form was read and refused, and the refusal was counted. If the refusal is final, the client need not ask
+        /// again.
         case refusedForm(UploadProblem, isFinal: Bool)
     }
 
     // MARK: - Requests
 
-    /// Responds to OPTIONS: uploads can be resumed here, and how large they may be (§4.1.4 of the draft).
+    /// Responds to OPTIONS: uploads can be resumed here, with these limits (§4.1.4 of the draft).
     package func offer(to request: IncomingRequest) throws -> FormResponse {
         let version = ResumptionVersion(of: request.headers) ?? .newest
         var headers: HTTPFields = [.acceptPatch: PartialUpload.mediaType, .cacheControl: "no-store"]
@@ -53,7 +55,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         return try await receiveOrdinary(request, on: connection, logger: logger)
     }
 
-    /// Receives a form that cannot be resumed. Its client may be one that can, so a refusal of the form's size carries
+    /// Receives a form that cannot be resumed. Its client may support resumption, so a refusal for the form's size has
     /// the limits (§4.1.4).
     func receiveOrdinary(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, logger: Logger
@@ -65,8 +67,9 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// Receives a whole form that cannot be resumed although its client asked for it: there is no room, or its fields are
-    /// not those of a known version. The response says so in the draft's fields, as that of a resumed form does.
+    /// Receives a form in one request although its client asked for resumption: there is no room for an unfinished
+    /// upload, or the fields do not follow a known version. The response says so in the draft's fields, like the
+    /// response to a resumed form.
     private func receiveUnresumable(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -92,9 +95,9 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }) else {
             return try await receiveUnresumable(request, on: connection, logger: logger)
         }
-        // A request that its head alone shows to be wrong is refused first.
+        // If the head alone shows that the request is wrong, it is refused before an upload is created.
         let (form, checker) = try await naming(append.version, isOfForm: true, logger) {
-            // Compared once the bytes have arrived.
+            // The digests are compared after the bytes have arrived.
             _ = try DigestCheck(of: request, [.contentDigest, .reprDigest])
             return (try unfinishedForm(of: request), try reception.checker(for: request))
         }
@@ -112,7 +115,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// The facts about a form that are in the head of its request.
+    /// Reads the facts about a form from the head of its request.
     private func unfinishedForm(of request: IncomingRequest) throws(UploadProblem) -> KnownForm {
         let frame = try reception.frame(of: request)
         return KnownForm(
@@ -127,7 +130,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         let fileParameters: String?
     }
 
-    /// - Returns: `nil` if no more uploads can be kept, and the request has the whole form.
+    /// - Returns: `nil` if there is no room for another unfinished upload, and the request has the whole form.
     private func create(
         _ append: AppendRequest, _ known: KnownForm, _ checker: ArrivingFormChecker,
         by request: IncomingRequest, from peer: PeerAddress?
@@ -137,7 +140,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
             let id = ResumptionID.random()
             var form = UnfinishedForm(
                 contentType: known.contentType,
-                // The identifier is known to the client alone, and so is a key made of it.
+                // Only the client knows the identifier, and so the key that is made of it.
                 key: known.key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length,
                 reprDigest: request.headers[.reprDigest], wantReprDigest: request.headers[.wantReprDigest])
             form.fileParameters = known.fileParameters
@@ -146,14 +149,14 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
             uploads.keep(checker, of: upload)
             return upload
         } catch let error as UploadStoreError where error.code == .full && append.isComplete {
-            // There may be room for the record alone.
+            // There may be room for the record itself.
             return nil
         } catch let problem as UploadProblem where problem.isOfShare && append.isComplete {
             return nil
         }
     }
 
-    /// Responds to PATCH.
+    /// Responds to PATCH: appends to an upload.
     package func append(
         _ request: IncomingRequest, id: String?, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -178,7 +181,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// Records the length that an append says.
+    /// Records the length of the upload that an append states.
     private func note(
         _ append: AppendRequest, to upload: Uploads.Unfinished, at offset: Int64, from peer: PeerAddress?
     ) async throws {
@@ -191,7 +194,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         try await upload.setLength(length)
     }
 
-    /// Checks an append to a complete upload: one without content asks for the final response again (§4.4.2).
+    /// Checks an append to a complete upload. An append without content asks for the final response again (§4.4.2).
     private func checkRepetition(_ append: AppendRequest, _ request: IncomingRequest, _ length: Int64) async throws {
         try check(append, length)
         if try await hasContent(append, request), append.version.has(.lengthAfterCompletion) {
@@ -208,11 +211,15 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
     private func hasContent(_ append: AppendRequest, _ request: IncomingRequest) async throws -> Bool {
         guard append.contentLength ?? 0 == 0 else { return true }
         var body = request.chunks()
-        return try await request.beginning(of: &body, on: nil) != nil
+        do {
+            return try await request.beginning(of: &body, on: nil) != nil
+        } catch {
+            throw (error as? RequestInterruption)?.problem(at: 0) ?? error
+        }
     }
 
-    /// Responds to GET: repeats the response to a complete upload for a client that missed it. For an incomplete one it
-    /// is the response to HEAD, because some proxies turn HEAD into GET.
+    /// Responds to GET. For a complete upload, repeats the response for a client that missed it. For an incomplete
+    /// upload, gives the response to HEAD, because some proxies turn HEAD into GET.
     package func repeatResponse(
         _ request: IncomingRequest, id: String?, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -229,7 +236,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// The response to a complete upload again.
+    /// The final response of a complete upload, made again.
     private func finalResponse(
         of upload: Uploads.Unfinished, _ version: ResumptionVersion, on connection: (any RequestConnection)?,
         _ logger: Logger
@@ -245,8 +252,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         return describe(response, kept.length, version)
     }
 
-    /// Responds to HEAD. Ends an append in progress, because its client has given up on it, but first accepts the bytes
-    /// that have arrived.
+    /// Responds to HEAD with the progress. Ends an append in progress, because its client has given up, but accepts the
+    /// bytes that have arrived first.
     package func progress(
         _ request: IncomingRequest, id: String?, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -259,12 +266,12 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
     private func progress(
         of upload: Uploads.Unfinished, _ version: ResumptionVersion, _ connection: (any RequestConnection)?
     ) async throws -> FormResponse {
-        // A form may be screened for a long time, and is not waited for.
+        // The screening of a form may take long, and is not waited for.
         if upload.lock.isFinishing, let response = try? await describe(upload, version, connection) { return response }
         return try await upload.lock.withLock { try await describe(upload, version, connection) }
     }
 
-    /// The progress once an append that may still be taken back has ended.
+    /// The progress after an append that can still be interrupted has ended.
     private func settledProgress(of upload: Uploads.Unfinished) async throws -> UnfinishedUploadProgress {
         if upload.lock.isFinishing { return try await upload.durableProgress() }
         return try await upload.lock.withLock { try await upload.durableProgress() }
@@ -291,7 +298,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         return FormResponse(status: .noContent, headers: headers)
     }
 
-    /// Responds to DELETE: discards the upload. The record of a complete one stays.
+    /// Responds to DELETE: discards the upload. If the upload is complete, its record stays.
     package func cancel(_ request: IncomingRequest, id: String?, logger: Logger) async throws -> FormResponse {
         let version = try await counting(logger) { try Self.version(of: request) }
         return try await responding(version, logger) {

@@ -3,15 +3,16 @@ import PostcardFoundation
 import PostcardStore
 import Synchronization
 
-/// The unfinished uploads of a store, each with its share, and which of them give way.
+/// The unfinished uploads of a store, each with its share. This type also decides which upload makes room for another.
 ///
-/// If there is no room for another upload, one that is worth little makes room: of the address that has most, unless the
-/// same address has as many. For bytes, only uploads of the same address make room: those that are worth little have
-/// few, and a request could announce more than all of them have.
+/// If there is no room for another upload, an upload that is not worth keeping makes room. It is an upload of the
+/// address that has most, unless the client's own address has as many. For bytes, only uploads of the same address make
+/// room: uploads that are not worth keeping have few bytes, and a request could announce more bytes than all of them
+/// have.
 ///
-/// An upload is worth keeping for as long as its bytes take at 500 bytes per second, counted from its creation, and while
-/// a request uses it. So a phone that was offline for an hour finds its two megabytes, and a client that creates uploads
-/// of a few bytes keeps no room from others.
+/// An upload is worth keeping as long as its bytes take at 500 bytes per second, counted from its creation, and while a
+/// request uses it. A phone that was offline for an hour thus still finds its two megabytes, and a client that creates
+/// uploads of a few bytes does not keep room from others.
 final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Entry {
         let upload: Store.Unfinished
@@ -19,11 +20,11 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         let created: Date
         let place: ShareAccount.Hold
         let bytes: ShareAccount.Hold
-        /// The number of bytes that are held for the upload.
+        /// The number of bytes that are reserved for the upload.
         var held: Int64 = 0
-        /// The length that a request has said.
+        /// The length that a request has announced.
         var announced: Int64 = 0
-        /// Has read the bytes that this process received.
+        /// The checker that has read the bytes that this process received.
         var checker: ArrivingFormChecker?
 
         var worthless: Date { created.addingTimeInterval(Double(held) / 500) }
@@ -33,10 +34,10 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Table {
         var entries: [ResumptionID: Entry] = [:]
         var isLoaded = false
-        /// When this process last checked for uploads that others have ended.
+        /// The time at which this process last checked whether another process has ended the upload.
         var lastLook: ContinuousClock.Instant?
 
-        /// How many bytes an address has announced and not sent.
+        /// The number of bytes that an address has announced and not sent yet.
         func missing(of peer: PeerAddress?, except id: ResumptionID) -> Int64 {
             entries.values.reduce(0) { sum, entry in
                 guard entry.peer == peer, entry.upload.id != id else { return sum }
@@ -46,7 +47,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
 
         /// Forgets uploads that are finished or gone.
         ///
-        /// - Returns: The forgotten uploads. Their shares are given back once the result is released.
+        /// - Returns: The forgotten uploads. Their shares are released with the result.
         mutating func removeEnded(now: Date) -> [Entry] {
             let ended = entries.values.filter { entry in
                 if case .unfinished = entry.upload.progress { entry.upload.expires <= now } else { true }
@@ -100,7 +101,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
 
     /// Counts the length of an upload for its client's share, before its bytes arrive.
     ///
-    /// - Throws: ``UploadProblem`` if there is no room for so many bytes.
+    /// - Throws: ``UploadProblem`` if there is no room for these bytes.
     func announce(_ length: Int64, of upload: Store.Unfinished) async throws {
         guard let entry = table.withLock({ $0.entries[upload.id] }), length > entry.held else { return }
         try await withRoom(for: entry.peer, isOwn: true) { () throws(UploadProblem) in
@@ -109,9 +110,9 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         table.withLock { $0.entries[upload.id]?.announced = length }
     }
 
-    /// Takes room for the bytes of an upload up to an offset.
+    /// Reserves room for the bytes of an upload up to an offset.
     ///
-    /// - Throws: ``UploadProblem`` if there is none.
+    /// - Throws: ``UploadProblem`` if there is no room.
     func grow(_ upload: Store.Unfinished, to end: Int64) async throws {
         guard let entry = table.withLock({ $0.entries[upload.id] }), end > entry.held else { return }
         try await withRoom(for: entry.peer, isOwn: true) { () throws(UploadProblem) in
@@ -120,21 +121,21 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         table.withLock { $0.entries[upload.id]?.held = end }
     }
 
-    /// Takes the checker of an upload if it has read all bytes up to the offset. The request that holds the lock keeps
-    /// it again.
+    /// Takes the checker of an upload, if it has read all bytes up to the offset. The request that holds the lock puts
+    /// it back later.
     func takeChecker(of upload: Store.Unfinished, at offset: Int64) -> ArrivingFormChecker? {
         let checker = table.withLock { $0.entries[upload.id]?.checker.take() }
         return checker?.offset == offset ? checker : nil
     }
 
-    /// Keeps a checker for the next request.
+    /// Keeps a checker for the next request of the upload.
     func keep(_ checker: ArrivingFormChecker?, of upload: Store.Unfinished) {
         table.withLock { $0.entries[upload.id]?.checker = checker }
     }
 
-    /// Gives back the room of an upload that is finished or discarded.
+    /// Releases the room of an upload that is finished or discarded.
     func ended(_ upload: Store.Unfinished) {
-        // Released outside of the lock.
+        // The entry is released outside of the lock.
         let entry = table.withLock { $0.entries.removeValue(forKey: upload.id) }
         withExtendedLifetime(entry) {}
     }
@@ -169,7 +170,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         try bytes.check(Int(clamping: isOver ? .max : sum))
     }
 
-    /// Counts the uploads from before the start, for their clients as far as the store knows them.
+    /// Counts the uploads from before the start, for their clients if the store knows them.
     private func load() async throws {
         let isFirst = table.withLock { table in
             defer { table.isLoaded = true }
@@ -192,7 +193,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
 
     // MARK: - Giving way
 
-    /// Takes room, which other uploads make if there is none.
+    /// Reserves room. If there is none, other uploads make room.
     ///
     /// - Parameter isOwn: Whether only uploads of the same address make room. Defaults to `false`.
     private func withRoom<Value>(
@@ -211,7 +212,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
 
     /// Forgets uploads that another process has finished or discarded.
     ///
-    /// - Returns: Whether there were any.
+    /// - Returns: Whether any were forgotten.
     private func forgetEndedElsewhere() async -> Bool {
         let now = ContinuousClock.now
         let uploads = table.withLock { table -> [Store.Unfinished] in
@@ -219,7 +220,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
             table.lastLook = now
             return table.entries.values.map(\.upload).filter(\.lock.isIdle)
         }
-        // The store may be far away, and the uploads many.
+        // Asking a distant store for many uploads would take too long.
         let chosen = uploads.shuffled().prefix(Self.maximumLooks)
         return await withTaskGroup(of: Bool.self) { group in
             var isAny = false
@@ -243,8 +244,8 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         return true
     }
 
-    /// The upload that gives way, if there is one: of the addresses that have more than this one, or of this one, the
-    /// oldest of the address that has most.
+    /// The upload that makes room; `nil` if there is none. It is the oldest of the address that has most, among the
+    /// addresses that have more than this address, and this address itself.
     private func worthless(for peer: PeerAddress?, isOwn: Bool, now: Date = Date()) -> Store.Unfinished? {
         let entries = table.withLock { Array($0.entries.values) }
         let counts = entries.reduce(into: [PeerAddress?: Int]()) { $0[$1.peer, default: 0] += 1 }
@@ -259,14 +260,16 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         }?.upload
     }
 
-    /// - Returns: Whether to look for room again: `true` too if a request uses the upload by now, because another one
-    ///   may give way.
+    /// Removes an upload to make room.
+    ///
+    /// - Returns: Whether to look for room again. This is also `true` if a request now uses the upload, because another
+    ///   upload may make room.
     private func giveWay(_ upload: Store.Unfinished) async -> Bool {
         do {
             _ = try await upload.lock.withLockIfIdle {
                 switch try? await upload.durableProgress() {
                 case .unfinished(let offset)? where offset > held(for: upload):
-                    // By another process, whose client may be about to append more.
+                    // Another process appended to it, and its client may be about to append more.
                     adopt(upload, at: offset, for: nil)
                     return
                 case .finished: break
@@ -289,7 +292,7 @@ package enum ResumptionPath {
         (uploadPath.hasSuffix("/") ? uploadPath : uploadPath + "/") + name
     }
 
-    /// Whether a path is that of an unfinished upload.
+    /// Whether a path is the path of an unfinished upload.
     package static func contains(_ path: String, below uploadPath: String) -> Bool {
         let segments = path.split(separator: "/")
         return segments.count > 1 && segments.dropLast() == (uploadPath + "/" + name).split(separator: "/")[...]

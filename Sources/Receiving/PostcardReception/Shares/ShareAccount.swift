@@ -3,12 +3,12 @@ package import NIOCore
 package import PostcardStore
 import Synchronization
 
-/// The account of what each client of a server holds of its shared resources. For each resource, a ``SharePool``
-/// decides.
+/// Counts what each client of a server holds: connections, requests, memory and other resources. A ``SharePool`` for each
+/// resource decides who gets more of it.
 package final class ShareAccount: Sendable {
     private typealias Pool = SharePool<(any Channel)?>
 
-    /// An item of a resource that waits.
+    /// A request that waits for an item of a resource.
     private struct Ticket: Hashable {
         let resource: SharedResource
         let number: Int
@@ -17,10 +17,10 @@ package final class ShareAccount: Sendable {
     private struct State {
         var pools: [Pool]
         var waiting: [Ticket: CheckedContinuation<Int, any Error>] = [:]
-        /// The connections on which a request has waited, each with the last such request. Each has one callback for
-        /// its end: one per request would add up while a connection is kept alive.
+        /// The connections on which a request has waited, each with its last such request. A connection has only one
+        /// callback for its end: one callback for each request would add up while a connection is kept alive.
         var connections: [ObjectIdentifier: Ticket] = [:]
-        /// The lines about refusals, by their codes.
+        /// The log lines about refusals, by their codes.
         var lines: [String: RepeatedLine] = [:]
     }
 
@@ -28,14 +28,14 @@ package final class ShareAccount: Sendable {
     private let state: Mutex<State>
     private let meter: UploadMeter?
     private let logger: Logger?
-    /// The minimum time that a client keeps what it holds while newcomers have no room.
+    /// The minimum time that a client keeps its items while newcomers have no room.
     private let patience: Duration
 
     /// - Parameters:
-    ///   - limits: How much there is of each resource.
+    ///   - limits: The limit of each resource.
     ///   - meter: Counts the refusals. Defaults to none.
     ///   - logger: Logs refusals, one line a minute for each code. Defaults to none.
-    ///   - patience: How long a client keeps what it has, at least, while newcomers have no room. Defaults to 10
+    ///   - patience: The minimum time that a client keeps its items while newcomers have no room. Defaults to 10
     ///     seconds.
     package init(
         _ limits: ShareLimits, meter: UploadMeter? = nil, logger: Logger? = nil, patience: Duration = .seconds(10)
@@ -47,7 +47,7 @@ package final class ShareAccount: Sendable {
         self.patience = patience
     }
 
-    /// Part of a resource, given back with the object.
+    /// A part of a resource. It is given back when this object is released.
     package final class Hold: Sendable {
         private let account: ShareAccount
         private let resource: SharedResource
@@ -63,14 +63,14 @@ package final class ShareAccount: Sendable {
 
         deinit { account.giveBack(number, of: resource) }
 
-        /// Takes more for the same item.
+        /// Takes more of the resource for the same item.
         ///
-        /// - Throws: ``UploadProblem`` if there is no room. Nothing is taken then.
+        /// - Throws: ``UploadProblem`` if there is no room. Then nothing is taken.
         package func grow(by amount: Int) throws(UploadProblem) {
             try use { pool throws(Pool.Refusal) in try pool.grow(number, by: amount) }
         }
 
-        /// Checks whether more could be taken for the same item.
+        /// Checks whether the item could take more of the resource.
         ///
         /// - Throws: ``UploadProblem`` if there is no room.
         func check(_ amount: Int) throws(UploadProblem) {
@@ -91,10 +91,11 @@ package final class ShareAccount: Sendable {
     /// Takes part of a resource.
     ///
     /// - Parameters:
-    ///   - amount: How much.
-    ///   - peer: The client that it counts for.
-    ///   - channel: What is closed if the client has to give way to a newcomer.
-    /// - Throws: ``UploadProblem`` if there is no room: 429 if the address has used up its share, 503 if all is used up.
+    ///   - amount: The amount to take.
+    ///   - peer: The client that the amount counts for.
+    ///   - channel: The channel that is closed if the client has to make room for a newcomer.
+    /// - Throws: ``UploadProblem`` if there is no room: 429 if the address has used up its share, 503 if all is used
+    ///   up.
     package func take(
         _ amount: Int = 1, of resource: SharedResource, for peer: PeerAddress?, on channel: (any Channel)? = nil
     ) throws(UploadProblem) -> Hold {
@@ -121,13 +122,13 @@ package final class ShareAccount: Sendable {
         }
     }
 
-    /// Counts what is there already, even if it exceeds the limit.
+    /// Counts an amount that is already in use, even if it exceeds the limit.
     func restore(_ amount: Int, of resource: SharedResource, for peer: PeerAddress?) -> Hold {
         let grant = state.withLock { $0.pools[resource.rawValue].restore(amount, for: peer, by: nil, at: .now) }
         return Hold(self, resource, grant.number, peer)
     }
 
-    /// The refusal of a request that has waited for too long.
+    /// The refusal of a request that has waited too long for a resource.
     package func usedUp(_ resource: SharedResource) -> UploadProblem {
         let problem = resource.usedUp(total: limits[resource])
         note(problem)
@@ -144,11 +145,11 @@ package final class ShareAccount: Sendable {
 
     // MARK: - Waiting
 
-    /// Takes part of a resource, after the requests of the same address that already wait for it and in turn with those
-    /// of other addresses.
+    /// Takes part of a resource. Waits for the requests of the same address that already wait, and takes turns with
+    /// other addresses.
     ///
     /// - Parameters:
-    ///   - amounts: The least and the most that is of use.
+    ///   - amounts: The minimum and maximum useful amount.
     ///   - channel: A connection whose end also ends the wait.
     /// - Throws: `CancellationError` if the task is cancelled, or the connection ends.
     package func wait(
@@ -166,7 +167,7 @@ package final class ShareAccount: Sendable {
                     guard let channel else { return false }
                     return state.connections.updateValue(ticket, forKey: ObjectIdentifier(channel)) == nil
                 }
-                // A client that is gone leaves the queue.
+                // A client that disconnects leaves the queue.
                 if let channel, isNew { channel.closeFuture.whenComplete { [self] _ in closed(channel) } }
                 if Task.isCancelled || channel?.isActive == false { leave(ticket) }
                 Self.resume(state.withLock { Self.serve(resource, &$0) })
@@ -177,7 +178,7 @@ package final class ShareAccount: Sendable {
         return (Hold(self, resource, ticket.number, peer), amount)
     }
 
-    /// Takes part of a resource if nothing has to wait for it.
+    /// Takes part of a resource; `nil` if the request would have to wait.
     package func takeNow(
         _ amounts: ClosedRange<Int>, of resource: SharedResource, for peer: PeerAddress?
     ) -> (hold: Hold, amount: Int)? {
@@ -187,7 +188,8 @@ package final class ShareAccount: Sendable {
         return grant.map { (Hold(self, resource, $0.number, peer), $0.amount) }
     }
 
-    /// - Parameter channel: Retained until now, so that no other connection can have had its identifier.
+    /// - Parameter channel: The closed connection. It was retained until now, so that no other connection can have the
+    ///   same identifier.
     private func closed(_ channel: any Channel) {
         let ticket = state.withLock { $0.connections.removeValue(forKey: ObjectIdentifier(channel)) }
         if let ticket { leave(ticket) }
@@ -195,7 +197,7 @@ package final class ShareAccount: Sendable {
 
     private func leave(_ ticket: Ticket) {
         let (continuation, served) = state.withLock { state in
-            // Without one, it does not wait yet, or no longer.
+            // Without a continuation, the request does not wait yet, or no longer.
             let continuation = state.waiting.removeValue(forKey: ticket)
             state.pools[ticket.resource.rawValue].leave(ticket.number)
             return (continuation, Self.serve(ticket.resource, &state))
@@ -225,7 +227,7 @@ package final class ShareAccount: Sendable {
     {
         let problem: UploadProblem
         switch refusal {
-        // No address can do anything about how fast uploads are removed.
+        // No address can influence how fast uploads are removed.
         case .ofAddress where resource == .excessBytes: problem = resource.usedUp(total: limits[resource])
         case .ofAddress(let limit): problem = resource.shareUsedUp(limit: limit)
         case .ofAll:
@@ -237,14 +239,14 @@ package final class ShareAccount: Sendable {
         return problem
     }
 
-    /// Closes the connection or stream that has to give way to a newcomer, if there is one.
+    /// Closes the connection or stream that has to make room for a newcomer, if there is one.
     package func makeRoom(in resource: SharedResource) {
         let start = ContinuousClock.now - patience
         let channel = state.withLock { $0.pools[resource.rawValue].giveWay(takenBefore: start) }
         channel??.close(promise: nil)
     }
 
-    /// Counts a refusal, and logs those with its code at most once a minute.
+    /// Counts a refusal. Refusals with the same code are logged at most once a minute.
     private func note(_ problem: UploadProblem) {
         meter?.refused(problem)
         guard let logger else { return }
@@ -256,16 +258,16 @@ package final class ShareAccount: Sendable {
 
     // MARK: - For status and tests
 
-    /// What clients hold of a resource.
+    /// The use of a resource by all clients.
     package struct Usage: Sendable {
         package let resource: SharedResource
         package let used: Int
         package let total: Int
-        /// How many requests wait for it.
+        /// The number of requests that wait for the resource.
         package let waiting: Int
     }
 
-    /// What clients hold of each resource that is limited.
+    /// The use of each limited resource.
     package var usage: [Usage] {
         state.withLock { state in
             SharedResource.allCases.filter { limits[$0] < .max }.map { resource in
@@ -276,22 +278,21 @@ package final class ShareAccount: Sendable {
         }
     }
 
-    /// How much of a resource no client holds.
+    /// The amount of a resource that no client holds.
     package func free(of resource: SharedResource) -> Int { state.withLock { $0.pools[resource.rawValue].free } }
 
-    /// How many requests wait for a resource.
+    /// The number of requests that wait for a resource.
     func waitingCount(for resource: SharedResource) -> Int {
         state.withLock { $0.pools[resource.rawValue].waitingCount }
     }
 
-    /// The address that holds most of a resource.
+    /// The address that holds the largest amount of a resource.
     func largestHolder(of resource: SharedResource) -> PeerAddress? {
         state.withLock { $0.pools[resource.rawValue].largestHolder }
     }
 }
 
-/// Decides when a line about something that happens again and again is logged: at once, and then at most once a
-/// minute.
+/// Decides when a log line about a repeated event is written: at once, and then at most once a minute.
 package struct RepeatedLine: Sendable {
     private static let interval = Duration.seconds(60)
 
@@ -302,7 +303,7 @@ package struct RepeatedLine: Sendable {
 
     /// Counts an event.
     ///
-    /// - Returns: The number of events since the last line, if they are to be logged now.
+    /// - Returns: The number of events since the last line if a line must be written now; `nil` otherwise.
     package mutating func count(at now: ContinuousClock.Instant) -> Int? {
         unwritten += 1
         if let written, written.duration(to: now) < Self.interval { return nil }

@@ -5,19 +5,19 @@ import PostcardStore
 ///
 /// The pool is a pure value: ``ShareAccount`` has the lock, and its callers have the clock.
 ///
-/// - An address may hold a share of what is free, by default a quarter, so what is left shrinks with each greedy address
-///   and is never used up by a few of them: four addresses hold two thirds of it, and sixteen 99 percent. An address
-///   that has one item alone may hold half, because a single upload may be large.
-/// - A tenth is kept for addresses that hold little. Each of them gets a 64th of it, at least one item, so that it takes
-///   more than 64 addresses, each with a connection or an upload of its own, to keep a newcomer waiting.
-/// - If even that is used up, a newcomer makes the oldest item of the address that holds most give way.
+/// - An address may hold a share of the free amount, by default a quarter. The free amount shrinks with each greedy
+///   address, but a few of them never use it up: four addresses hold two thirds of the total, and sixteen hold 99
+///   percent. An address that has only one item may hold half, because a single upload may be large.
+/// - A tenth is reserved for addresses that hold little. Each of them gets a 64th of the reserve, at least one item.
+///   Only more than 64 addresses, each with a connection or an upload of its own, can keep a newcomer waiting.
+/// - If even the reserve is used up, the oldest item of the address that holds most makes room for a newcomer.
 /// - Requests that wait are served in turns of their addresses, and in order for each address.
 struct SharePool<Owner: Sendable>: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// Why an address does not get more.
+    /// Why an address is not granted more.
     enum Refusal: Error, Hashable {
-        /// The address already holds the maximum that it may hold now.
+        /// The address already holds its current maximum.
         case ofAddress(limit: Int)
         /// The other addresses hold too much.
         case ofAll
@@ -25,7 +25,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// An amount that an address was granted.
     struct Grant: Hashable {
-        /// Identifies the item.
+        /// The number that identifies the item.
         let number: Int
         let amount: Int
     }
@@ -47,7 +47,7 @@ struct SharePool<Owner: Sendable>: Sendable {
     private struct Holder {
         var held = 0
         var items = 0
-        /// The numbers of its waiting requests in order, and of some that have left.
+        /// The numbers of the address's waiting requests in order, and of some that no longer wait.
         var queue = CircularBuffer<Int>()
         /// The number of requests in the queue that are still waiting.
         var waiting = 0
@@ -60,7 +60,7 @@ struct SharePool<Owner: Sendable>: Sendable {
     private typealias Holders = [PeerAddress?: Holder]
 
     let total: Int
-    /// The amount that is kept for addresses that hold little.
+    /// The amount that is reserved for addresses that hold little.
     let reserve: Int
     /// The amount of the reserve that one address may use.
     let firstAmount: Int
@@ -71,22 +71,22 @@ struct SharePool<Owner: Sendable>: Sendable {
     private var holders: Holders = [:]
     private var items: [Int: Item] = [:]
     private var waiters: [Int: Waiter] = [:]
-    /// The addresses whose requests wait, each once.
+    /// The addresses with waiting requests, each once.
     private var turns = CircularBuffer<PeerAddress?>()
-    /// Whether the first address in `turns` waits for what others hold, so that no other address is granted anything
-    /// before it.
+    /// Whether the first address in `turns` waits for amounts that others hold. Then no other address is granted
+    /// anything before it.
     private var isBlocked = false
     private var lastNumber = 0
 
-    /// The share of an address that has one item alone, which may be large.
+    /// The share of an address that has only one item, which may be large.
     private static var shareOfOnlyItem: Double { 0.5 }
-    /// How many more pieces an address can get after one of variable size.
+    /// The number of further pieces that an address can get after an item of variable size.
     private static var pieces: Int { 8 }
 
     /// - Parameters:
-    ///   - total: How much all addresses may hold together.
-    ///   - share: The share of what is free that one address may hold, from 0 to 1. 1 means that addresses are not
-    ///     limited, and nothing is kept for newcomers.
+    ///   - total: The amount that all addresses may hold together.
+    ///   - share: The share of the free amount that one address may hold, from 0 to 1. 1 means that addresses are not
+    ///     limited, and nothing is reserved for newcomers.
     ///   - unit: The smallest useful amount.
     init(total: Int, share: Double, unit: Int = 1) {
         self.total = max(total, 1)
@@ -100,8 +100,8 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// Takes room for an item.
     ///
-    /// - Parameter amounts: The least and the most that the item needs. An item of variable size gets an eighth of what
-    ///   its address may still have, so that there is some for the next ones.
+    /// - Parameter amounts: The minimum and maximum that the item needs. An item of variable size gets an eighth of the
+    ///   amount that its address may still have, so that there is some left for the next items.
     mutating func take(
         _ amounts: ClosedRange<Int>, for peer: PeerAddress?, by owner: Owner, at now: Instant
     ) throws(Refusal) -> Grant {
@@ -136,8 +136,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         free -= amount
     }
 
-    /// Takes room for an item that is there already, even if there is none. The items may be as large as a disk says,
-    /// so the sum counts only as far as it is a number.
+    /// Takes room for an item that is already there, even if there is no room. Items may be as large as a disk says, so
+    /// the sum is limited to the largest number.
     mutating func restore(_ amount: Int, for peer: PeerAddress?, by owner: Owner, at now: Instant) -> Grant {
         let held = total - free
         let grant = Grant(number: nextNumber(), amount: min(amount, .max - held))
@@ -156,18 +156,18 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// The part of a requested amount that an address is granted.
     ///
-    /// - Parameter holder: What the address holds; `nil` if it holds nothing. Each request is counted several times, so
-    ///   an address is looked up once for each.
+    /// - Parameter holder: The entry of the address; `nil` if it holds nothing. Each request is counted several times,
+    ///   so the entry is looked up only once for each request.
     private func grant(
         _ amounts: ClosedRange<Int>, to peer: PeerAddress?, at holder: Holders.Index?, isNewItem: Bool
     ) throws(Refusal) -> Int {
         let held = holder.map { holders.values[$0].held } ?? 0
         let items = (holder.map { holders.values[$0].items } ?? 0) + (isNewItem ? 1 : 0)
-        // What would be open to it if it held nothing.
+        // The amount that would be open to the address if it held nothing.
         let limit = limit(of: peer, open: max(free - reserve, 0) + held, items: items) ?? held + max(free, 0)
         let rest = limit - held
         guard amounts.lowerBound <= free, amounts.lowerBound <= rest else {
-            // Nothing that others give back, or that gives way, would be enough.
+            // Even if the other addresses gave everything back, there would not be enough.
             let most = self.limit(of: peer, open: total - reserve, items: items)
             if let most, amounts.lowerBound > most { throw .ofAddress(limit: limit) }
             throw held == 0 || amounts.lowerBound > free ? .ofAll : .ofAddress(limit: limit)
@@ -175,8 +175,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         return min(amounts.upperBound, max(min(rest, free) / Self.pieces, amounts.lowerBound))
     }
 
-    /// The amount that an address may hold in this many items, out of what is open to it; `nil` if the address is not
-    /// limited.
+    /// The amount that an address may hold in a number of items, out of the amount that is open to it; `nil` if the
+    /// address is not limited.
     private func limit(of peer: PeerAddress?, open: Int, items: Int) -> Int? {
         guard peer != nil, share < 1 else { return nil }
         let part = items > 1 ? share : max(share, Self.shareOfOnlyItem)
@@ -198,7 +198,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - Waiting
 
-    /// A number for an item that has to wait.
+    /// The next number, for an item that has to wait.
     mutating func nextNumber() -> Int {
         lastNumber += 1
         return lastNumber
@@ -206,7 +206,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// Adds a request to the queue of its address.
     ///
-    /// - Parameter number: The number that its item gets.
+    /// - Parameter number: The number that the request's item will have.
     mutating func wait(_ number: Int, for amounts: ClosedRange<Int>, peer: PeerAddress?, owner: Owner) {
         waiters[number] = Waiter(peer: peer, amounts: amounts, owner: owner)
         var holder = holders[peer] ?? Holder()
@@ -222,7 +222,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         guard let waiter = waiters.removeValue(forKey: number), var holder = holders.removeValue(forKey: waiter.peer)
         else { return }
         holder.waiting -= 1
-        // Searching a long queue for each number would be slow, so numbers that have left are removed together.
+        // Searching a long queue for each number would be slow, so the numbers of requests that have left are removed
+        // together.
         if holder.queue.count > 2 * holder.waiting + 16 {
             let waiters = waiters
             holder.queue.removeAll { waiters[$0] == nil }
@@ -231,7 +232,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         if waiters.isEmpty { isBlocked = false }
     }
 
-    /// Takes room for requests that wait, as long as there is any.
+    /// Grants room to waiting requests until there is no room or no request left.
     mutating func serve(at now: Instant) -> [Grant] {
         var served: [Grant] = []
         var unserved = 0
@@ -280,9 +281,9 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - Giving way
 
-    /// The owner of the item that gives way to a newcomer: of those taken before a time, the oldest of the address that
-    /// holds most. It is not chosen again. `nil` if there is none, or addresses are not limited. Clients that cannot be
-    /// distinguished do not give way, because one of them says nothing about what the others hold.
+    /// The owner of the item that makes room for a newcomer: the oldest item, taken before a time, of the address that
+    /// holds most. An item is chosen only once. `nil` if there is no such item, or addresses are not limited. Clients
+    /// that cannot be distinguished do not make room, because one of them says nothing about the amounts of the others.
     mutating func giveWay(takenBefore start: Instant) -> Owner? {
         guard share < 1 else { return nil }
         let old = items.filter { $0.value.since <= start && !$0.value.isGivingWay && $0.value.peer != nil }
@@ -297,15 +298,15 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     // MARK: - For status and tests
 
-    /// How much an address holds.
+    /// The amount that an address holds.
     func held(by peer: PeerAddress?) -> Int { holders[peer]?.held ?? 0 }
 
-    /// The address that holds most.
+    /// The address that holds the largest amount.
     var largestHolder: PeerAddress? { holders.max { $0.value.held < $1.value.held }?.key }
 
-    /// How many requests wait.
+    /// The number of waiting requests.
     var waitingCount: Int { waiters.count }
 
-    /// Whether nothing is held and nothing waits.
+    /// Whether nothing is held and no request waits.
     var isEmpty: Bool { items.isEmpty && waiters.isEmpty && free == total }
 }

@@ -4,11 +4,12 @@ import PostcardCLibrary
 
 /// The resources that clients share, and their names in refusals.
 package enum SharedResource: Int, CaseIterable, Sendable {
-    /// Open connections. Clients without a share of them get no response: the connection is closed.
+    /// Open connections. A connection of a client whose share is used up is closed without a response.
     case connections
-    /// Open connections of the clients that PROXY headers name. The connections themselves are a proxy's.
+    /// Open connections by the clients that PROXY headers name. The connections themselves belong to a proxy.
     case proxiedConnections
-    /// Requests in progress, each with its task and buffers. Streams of HTTP/2 are cheap for their client.
+    /// Requests in progress, each with a task and buffers. Without this limit, a client could open many streams of
+    /// HTTP/2 cheaply.
     case requests
     /// Forms that are being received, each with an open file, until their responses are sent.
     case uploads
@@ -49,7 +50,7 @@ package enum SharedResource: Int, CaseIterable, Sendable {
         }
     }
 
-    /// The smallest useful amount.
+    /// The smallest useful amount of the resource.
     package var unit: Int {
         switch self {
         // The smallest piece in which a stored file is read.
@@ -67,12 +68,12 @@ package enum SharedResource: Int, CaseIterable, Sendable {
 /// The total of each resource that clients share.
 package struct ShareLimits: Sendable {
     private var totals: [Int]
-    /// The share of what is free that one address may hold, from 0 to 1.
+    /// The share of the free amount that one address may hold, from 0 to 1.
     package var clientShare: Double
 
     /// Makes totals without limits.
     ///
-    /// - Parameter clientShare: The share of what is free that one address may hold, from 0 to 1.
+    /// - Parameter clientShare: The share of the free amount that one address may hold, from 0 to 1.
     package init(clientShare: Double) {
         self.clientShare = clientShare
         totals = Array(repeating: .max, count: SharedResource.allCases.count)
@@ -84,7 +85,7 @@ package struct ShareLimits: Sendable {
     }
 
     func pool<Owner>(of resource: SharedResource) -> SharePool<Owner> {
-        // Every file waits for its turn, so one client may use all processors that no other needs.
+        // Every file waits for its turn, so one client may use all processors that no other client needs.
         let share = [.screenings, .thumbnails].contains(resource) ? 1 : clientShare
         return SharePool(total: self[resource], share: share, unit: resource.unit)
     }
@@ -97,9 +98,9 @@ extension SharedResource {
         let code: String
         /// The name of the limit.
         let limit: String
-        /// The resource in a sentence, after a number.
+        /// The resource as words after a number in a sentence.
         let noun: String
-        /// What an address can do that has used up its share; `nil` if nothing.
+        /// The advice for an address that has used up its share; `nil` if there is none.
         let advice: String?
         var retryAfterSeconds = 5
     }
@@ -161,9 +162,9 @@ extension SharedResource {
         }
     }
 
-    /// The refusal of a request that finds all of the resource used up.
+    /// The refusal of a request when the resource is completely used up.
     ///
-    /// - Parameter total: How much of it there is.
+    /// - Parameter total: The total amount of the resource.
     func usedUp(total: Int) -> UploadProblem {
         let refusal = refusal
         var problem = UploadProblem(
@@ -178,7 +179,7 @@ extension SharedResource {
 
     /// The refusal of a request whose address has used up its share.
     ///
-    /// - Parameter limit: How much the address may have now.
+    /// - Parameter limit: The maximum amount that the address may have now.
     func shareUsedUp(limit: Int) -> UploadProblem {
         let refusal = refusal
         var problem = UploadProblem(
@@ -193,7 +194,7 @@ extension SharedResource {
     }
 }
 
-/// How many files and connections the process may have open.
+/// The number of files and connections that the process may have open.
 package enum OpenFiles {
     #if canImport(Glibc)
     private static var resource: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_NOFILE.rawValue) }
@@ -201,8 +202,8 @@ package enum OpenFiles {
     private static var resource: Int32 { RLIMIT_NOFILE }
     #endif
 
-    /// Raises the limit to what the system allows. Many systems start with 1,024 or fewer, for programs that cannot
-    /// handle more.
+    /// Raises the limit to the system's maximum. Many systems start processes with a limit of 1,024 or less, for
+    /// programs that cannot handle more.
     package static func allowAsManyAsPossible() {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return }
@@ -219,27 +220,29 @@ package enum OpenFiles {
     /// The current limit of the process.
     private static var maximum: Int {
         var limit = rlimit()
-        // More than a million is as good as no limit.
+        // A limit of more than a million counts as no limit.
         return getrlimit(resource, &limit) == 0 ? Int(min(limit.rlim_cur, 1 << 20)) : 1024
     }
 
     /// The number of files that the receiver itself needs: three for each event loop, and some for the rest.
     static let reserve = 64 + 3 * System.coreCount
 
-    /// The maximum number of connections that leaves one file for each, and some for the receiver itself.
+    /// The maximum number of connections for which one file each, and some for the receiver itself, are left.
     package static var maximumConnections: Int { max((maximum - reserve) / 2, 8) }
 
-    /// - Parameter connections: How many connections the receiver shall have.
-    /// - Returns: As many of them as leave descriptors for the receiver itself and for some requests: without any left,
-    ///   libdispatch may end the process.
+    /// The number of connections that the receiver may have.
+    ///
+    /// - Parameter connections: The desired number of connections.
+    /// - Returns: The desired number, or fewer so that descriptors are left for the receiver itself and for some
+    ///   requests: without any, libdispatch may end the process.
     package static func allowed(_ connections: Int) -> Int { allowed(connections, of: maximum) }
 
-    /// - Parameter maximum: How many files and connections the process may have open.
+    /// - Parameter maximum: The number of files and connections that the process may have open.
     static func allowed(_ connections: Int, of maximum: Int) -> Int { min(connections, max(maximum - reserve - 8, 8)) }
 
-    /// How many files the requests of this many connections may have open together.
+    /// The number of files that the requests of this many connections may have open together.
     package static func forRequests(connections: Int) -> Int { forRequests(connections: connections, of: maximum) }
 
-    /// - Parameter maximum: How many files and connections the process may have open.
+    /// - Parameter maximum: The number of files and connections that the process may have open.
     static func forRequests(connections: Int, of maximum: Int) -> Int { max(maximum - reserve - connections, 8) }
 }

@@ -5,25 +5,27 @@ import Synchronization
 /// The limit of the bytes in a store, from which the oldest uploads are removed while new forms arrive.
 ///
 /// While the store is more than a tenth over its limit, a form becomes a record only if its client holds less than its
-/// share of a second tenth, ``SharedResource/excessBytes``. A form that was received waits a moment for that. So the
-/// store is never more than a fifth over its limit, plus one form, and a client that posts faster than uploads are
-/// removed keeps no room from others.
+/// share of a second tenth, ``SharedResource/excessBytes``. Otherwise, a received form waits a moment. The store is
+/// therefore never more than a fifth over its limit, plus one form. A client that posts faster than uploads are removed
+/// does not take the room of others.
 package final class StoreLimit: Sendable {
-    /// A record that the ledger of the store does not have yet.
+    /// A record that is not in the ledger of the store yet.
     package struct Arrival: Sendable {
         package let id: UploadID
         package let bytes: Int64
     }
 
     private struct State {
-        /// The bytes in the ledger.
+        /// The number of bytes in the ledger.
         var ledgerBytes: Int128 = 0
-        /// The bytes of the newest upload. Beyond the limit they do not count, because nothing can be removed for them.
+        /// The number of bytes of the newest upload. They do not count above the limit, because nothing can be removed
+        /// for them.
         var newestBytes: Int64 = 0
-        /// The bytes of forms that are being committed, and of the arrivals.
+        /// The number of bytes of forms that are being committed, and of forms in `arrivals`, which were committed since the
+        /// ledger was read.
         var arrivingBytes: Int128 = 0
         var arrivals: [Arrival] = []
-        /// What clients hold of the second tenth, until the store is less than a tenth over its limit.
+        /// The clients' shares of the second tenth, until the store is less than a tenth over its limit.
         var holds: [ShareAccount.Hold] = []
         /// The forms that wait until there is room.
         var waiting: [Int: AsyncStream<Void>.Continuation] = [:]
@@ -33,7 +35,7 @@ package final class StoreLimit: Sendable {
     private let maximumBytes: Int64
     private let blockBytes: Int64
     private let shares: ShareAccount
-    /// How long a form that was received waits until older uploads are removed.
+    /// How long a received form waits for the removal of older uploads.
     private let patience: Duration
     private let onArrival: @Sendable () -> Void
     private let state = Mutex(State())
@@ -41,8 +43,8 @@ package final class StoreLimit: Sendable {
     /// - Parameters:
     ///   - maximumBytes: The limit.
     ///   - blockBytes: See `MaintainedUploadStore.blockBytes`.
-    ///   - shares: What clients hold. The total of ``SharedResource/excessBytes`` is ``tenth(of:)``.
-    ///   - patience: How long a form that was received waits until older uploads are removed. Defaults to 5 seconds.
+    ///   - shares: The account of the clients' shares. The total of ``SharedResource/excessBytes`` is ``tenth(of:)``.
+    ///   - patience: How long a received form waits for the removal of older uploads. Defaults to 5 seconds.
     ///   - onArrival: Called after each arrival.
     package init(
         of maximumBytes: Int64, blockBytes: Int64, shares: ShareAccount, patience: Duration = .seconds(5),
@@ -55,7 +57,7 @@ package final class StoreLimit: Sendable {
         self.onArrival = onArrival
     }
 
-    /// A tenth of a limit, by which it may be exceeded before clients are refused.
+    /// A tenth of a limit. The limit may be exceeded by this amount before clients are refused.
     package static func tenth(of maximumBytes: Int64) -> Int { Int(clamping: maximumBytes / 10) }
 
     private func isExceeded(_ state: State) -> Bool {
@@ -63,7 +65,7 @@ package final class StoreLimit: Sendable {
         return countedBytes > Int128(maximumBytes) + Int128(Self.tenth(of: maximumBytes))
     }
 
-    /// The bytes that a form will have in the store, before its record is known.
+    /// The number of bytes that a form will have in the store, estimated before its record is known.
     private func expectedBytes(_ formBytes: Int64, files: Int) -> Int64 {
         let (bytes, isOver) = formBytes.addingReportingOverflow(blockBytes * Int64(files + 2))
         return isOver ? .max : bytes
@@ -80,7 +82,8 @@ package final class StoreLimit: Sendable {
 
     /// Counts a form that is about to become a record. Waits a moment if the store is too far over its limit.
     ///
-    /// - Throws: ``UploadProblem`` if it still is then, and `CancellationError` if the task is cancelled.
+    /// - Throws: ``UploadProblem`` if the store is still too far over its limit after that, and `CancellationError` if
+    ///   the task is cancelled.
     func place(for formBytes: Int64, files: Int, of peer: PeerAddress?) async throws -> Place {
         let bytes = expectedBytes(formBytes, files: files)
         if let place = placeNow(bytes, of: peer) { return place }
@@ -92,7 +95,7 @@ package final class StoreLimit: Sendable {
                 return state.lastNumber
             }
             defer { self.state.withLock { _ = $0.waiting.removeValue(forKey: number) } }
-            // There may be room since the first try.
+            // There may be room since the first attempt.
             continuation.yield()
             for await _ in changes {
                 if let place = self.placeNow(bytes, of: peer) { return place }
@@ -121,7 +124,8 @@ package final class StoreLimit: Sendable {
         }
     }
 
-    /// The place of a form that becomes a record. It is given back with the object, unless there is a record then.
+    /// The place of a form that becomes a record. It is given back when this object is released, unless the form is a
+    /// record by then.
     final class Place: Sendable {
         private let limit: StoreLimit
         private let bytes: Int64
@@ -138,7 +142,7 @@ package final class StoreLimit: Sendable {
             if !isRecorded.load(ordering: .relaxed) { limit.giveBack(bytes) }
         }
 
-        /// Passes the record on to the ledger. Called at most once.
+        /// Passes the form's record to the ledger. Called at most once.
         func becomes(_ record: UploadRecord) {
             isRecorded.store(true, ordering: .relaxed)
             let arrival = Arrival(id: record.id, bytes: record.storedBytes(inBlocksOf: limit.blockBytes))
@@ -152,11 +156,12 @@ package final class StoreLimit: Sendable {
         }
     }
 
-    /// Brings the ledger up to date.
+    /// Updates the ledger.
     ///
-    /// - Parameter enter: Enters the arrivals, and returns the bytes in the ledger, and those of the newest upload.
+    /// - Parameter enter: Adds the arrivals to the ledger. Returns the number of bytes in the ledger, and of the newest
+    ///   upload.
     package func update(_ enter: ([Arrival]) -> (all: Int128, newest: Int64)) {
-        // Released outside of the lock.
+        // These shares are released outside of the lock.
         var released: [ShareAccount.Hold] = []
         state.withLock { state in
             for arrival in state.arrivals { state.arrivingBytes -= Int128(arrival.bytes) }

@@ -8,8 +8,8 @@ public import PostcardStore
 
 /// Signs forms with which clients post files straight to a store's bucket, and makes records of these files.
 ///
-/// `router.addPresignedForms(of:)` adds routes that use this type. Use it in a route of your own to decide by the
-/// request which clients get a form, and under which conditions:
+/// `router.addPresignedForms(of:)` adds routes that use this type. Use it in a route of your own to decide which
+/// clients get a form, and under which conditions:
 ///
 /// ```swift
 /// let photos = try PresignedForms(of: store, options)
@@ -18,20 +18,20 @@ public import PostcardStore
 /// }
 /// ```
 ///
-/// A file arrives below `arriving/`, at a key that cannot be guessed. When it is reported, its content is copied within
-/// the store to where no one else can write, and one create-only PUT makes the record, as for every upload.
+/// A file arrives below `arriving/`, at a key that cannot be guessed. When the file is reported, its content is copied
+/// within the store to a key where no client can write. A create-only PUT then makes the record, as for every upload.
 public struct PresignedForms: Sendable {
     private let store: S3UploadStore
     private let options: PresignedFormOptions
-    /// The store at the address of the clients.
+    /// The object store, at the address that clients use.
     private let signing: ObjectStore
     private let screening: Screening?
 
     /// Makes forms for the bucket of a store.
     ///
     /// - Parameters:
-    ///   - store: Keeps the records of the files.
-    ///   - options: What clients may send, and how long a form can be used.
+    ///   - store: The store for the records of the files.
+    ///   - options: The rules for files, and how long a form can be used.
     /// - Throws: ``S3Error`` if the endpoint or the prefix of the options cannot be used.
     public init(of store: S3UploadStore, _ options: PresignedFormOptions = PresignedFormOptions()) throws {
         self.store = store
@@ -41,7 +41,7 @@ public struct PresignedForms: Sendable {
             limits[.screenings] = options.maximumConcurrentScreenings
             return Screening(timeLimit: options.screeningTimeout, ShareAccount(limits), screen: screen)
         }
-        // The same rules as for the bucket's own prefix.
+        // The rules for the bucket's own prefix apply.
         if !options.keyPrefix.isEmpty { _ = try S3Bucket("s3://bucket/\(options.keyPrefix)") }
         guard let endpoint = options.endpoint else {
             signing = store.objects
@@ -60,10 +60,11 @@ public struct PresignedForms: Sendable {
     ///
     /// - Parameters:
     ///   - filename: The client's name for the file. Defaults to an empty text.
-    ///   - contentType: The media type of the file. Defaults to `nil`: any, if all types are accepted.
-    ///   - fields: The text fields of the record. With the filename at most 1,400 bytes of JSON. Defaults to none.
-    /// - Throws: `UploadProblem` if the type is not accepted or the fields are too long; `UploadStoreError` if there are
-    ///   no credentials.
+    ///   - contentType: The media type of the file. Defaults to `nil`: any type, if all types are accepted.
+    ///   - fields: The text fields of the record. Together with the filename, they have at most 1,400 bytes of JSON.
+    ///     Defaults to none.
+    /// - Throws: `UploadProblem` if the type is not accepted or the fields are too long; `UploadStoreError` if there
+    ///   are no credentials.
     public func form(
         filename: String = "", contentType: MediaType? = nil, fields: [UploadRecord.Field] = []
     ) async throws -> SignedForm {
@@ -108,7 +109,7 @@ public struct PresignedForms: Sendable {
 
     private var maximumBytes: Int64 { min(max(options.maximumBytes, 0), PresignedFormOptions.maximumObjectBytes) }
 
-    /// The type that the file must be sent with; `nil` for any.
+    /// The media type that the file must be sent with; `nil` for any type.
     private func acceptedType(_ type: MediaType?) throws(UploadProblem) -> String? {
         if let type {
             guard options.contentTypes.contains(where: { $0.contains(type) }) else {
@@ -117,7 +118,7 @@ public struct PresignedForms: Sendable {
             return type.value
         }
         if options.contentTypes.contains(.any) { return nil }
-        // The only type need not be named.
+        // If only one type is accepted, the client need not name it.
         guard let only = options.contentTypes.first, options.contentTypes.count == 1, only.isExact else {
             throw .typeNotAccepted(nil, options.contentTypes)
         }
@@ -126,18 +127,18 @@ public struct PresignedForms: Sendable {
 
     // MARK: - Records
 
-    /// Makes a record of a file that was stored with one of these forms. Called again for the same file, it returns the
-    /// same record.
+    /// Makes a record of a file that was stored with one of these forms. For a file that already has a record, returns
+    /// that record.
     ///
     /// - Parameters:
-    ///   - key: The whole key of the object, as the store said it.
-    ///   - etag: What identifies the content that is meant, with or without quotes. Defaults to `nil`: whatever there is.
-    ///   - size: The size that is meant, in bytes. Defaults to `nil`: whatever it is.
-    /// - Throws: `UploadProblem` if there is no such file, it is another one, the form was used for another one before,
-    ///   or it is not accepted; `UploadStoreError` if the store fails.
+    ///   - key: The whole key of the object, as the store reported it.
+    ///   - etag: The ETag of the reported content, with or without quotes. Defaults to `nil`: any content.
+    ///   - size: The size of the reported content, in bytes. Defaults to `nil`: any size.
+    /// - Throws: `UploadProblem` if there is no such file, its content is different, the form was already used for
+    ///   another file, or the file is not accepted; `UploadStoreError` if the store fails.
     public func record(ofObject key: String, etag: String? = nil, size: Int64? = nil) async throws -> CommittedUpload {
         let start = store.objects.bucket.prefix + ObjectName.arriving + folder
-        // Not those in folders below: they are of other forms, which may have other rules.
+        // Objects in folders below belong to other forms, which may have other rules.
         guard key.hasPrefix(start), ObjectName.isRandom(key.dropFirst(start.count)) else {
             throw UploadProblem.foreignKey(key)
         }
@@ -150,30 +151,30 @@ public struct PresignedForms: Sendable {
         } catch let problem as UploadProblem where problem == .formUsed {
             throw problem
         } catch {
-            // Another receiver was told as well, and has removed the object meanwhile.
+            // Another receiver got a report too, and has already removed the object.
             if let known = try await known(report) { return known }
             throw error
         }
     }
 
-    /// What is said of an object.
+    /// The report about an object.
     private struct Report {
         let name: String
         /// The key of the record.
         let key: UploadKey
-        /// The ETag that is meant, without quotes.
+        /// The ETag of the reported content, without quotes.
         let etag: String?
         let size: Int64?
     }
 
-    /// The record of a file that was reported before.
+    /// The record of a file that was already reported.
     ///
-    /// - Throws: `UploadProblem` if the report means another file, which was sent with the same form.
+    /// - Throws: `UploadProblem` if the report is about another file that was sent with the same form.
     private func known(_ report: Report) async throws -> CommittedUpload? {
         guard case .taken(let entry) = try await storing({ try await store.keys.current(report.key.digest) }),
             let record = try await store.record(entry.id)
         else { return nil }
-        // Without an ETag, the file is meant that is there, if it was not removed.
+        // Without an ETag, the report is about the file that is stored now, if it was not removed.
         let etag =
             if let etag = report.etag {
                 etag
@@ -195,7 +196,7 @@ public struct PresignedForms: Sendable {
             .flatMap { try? JSONDecoder().decode(FormFacts.self, from: $0) }
         let fields = facts?.fields.map { UploadRecord.Field(name: $0.name, value: $0.value) } ?? []
         let upload = try await store.beginUpload(under: report.key, announcedBytes: head.size)
-        // Another report of the file has had its turn.
+        // Another report of the file was handled first.
         guard upload.isKept else {
             guard let known = try await known(report) else { throw UploadStoreError.deletedMeanwhile }
             return known
@@ -208,7 +209,7 @@ public struct PresignedForms: Sendable {
             }
             let committed = try await upload.commit(
                 fields: fields, parts: fields.indices.map(UploadRecord.Part.field) + [.file(0)])
-            // If this fails, the sweep does it.
+            // If this fails, the sweep removes the object.
             try? await remove(name, head)
             return committed
         } catch let error as UploadStoreError {
@@ -226,7 +227,7 @@ public struct PresignedForms: Sendable {
 
     /// Screens a file.
     ///
-    /// - Returns: Why it is refused; `nil` if it is not.
+    /// - Returns: The reason for a refusal; `nil` if the file is accepted.
     private func refusal(of files: [FinishedFile]) async throws(UploadProblem) -> String? {
         do throws(UploadProblem) {
             return try await screening?.refusal(of: files, from: nil, logger: store.logger)?.reason
@@ -237,7 +238,7 @@ public struct PresignedForms: Sendable {
         }
     }
 
-    /// Compares an object with what was reported, and with what is accepted. An object that is not accepted is removed.
+    /// Compares an object with its report, and with the rules for files. An object that is not accepted is removed.
     private func check(_ head: ObjectHead, _ report: Report) async throws {
         if let etag = report.etag, etag != head.etag?.unquoted { throw UploadProblem.objectChanged }
         if let size = report.size, size != head.size { throw UploadProblem.objectChanged }
@@ -255,7 +256,7 @@ public struct PresignedForms: Sendable {
         throw problem
     }
 
-    /// Removes an object, unless there is another one by now, which a report may mean.
+    /// Removes an object, unless its content has changed: another report may be about the new content.
     private func remove(_ name: String, _ head: ObjectHead) async throws {
         guard try await store.objects.head(name)?.etag == head.etag else { return }
         try await store.objects.delete(name)

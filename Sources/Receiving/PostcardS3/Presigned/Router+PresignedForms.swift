@@ -23,7 +23,7 @@ extension Router {
     ///
     /// | request | response |
     /// | --- | --- |
-    /// | `POST /uploads/forms` with `{"filename", "contentType", "fields"}`, all of them optional | a signed form: `{"method", "url", "fields" or "headers", "key", "expires"}` |
+    /// | `POST /uploads/forms` with `{"filename", "contentType", "fields"}`, all optional | a signed form: `{"method", "url", "fields" or "headers", "key", "expires"}` |
     /// | `POST /uploads/forms/finished` with `{"key", "etag", "size"}`, the last two optional | 201 and the record |
     /// | `POST /uploads/forms/finished` with an event of the store | 200 and the identifiers of the records |
     ///
@@ -31,16 +31,16 @@ extension Router {
     /// record. Ceph and MinIO post their events themselves; Amazon S3 needs a function in between. An event that cannot
     /// be handled now is answered with 503, so that the store delivers it again.
     ///
-    /// The routes do not authenticate clients; add middleware that does before them, as for the upload routes. Give the
-    /// store's events a token of their own.
+    /// The routes do not authenticate clients. Add middleware that does so before them, as for the upload routes. Use a
+    /// separate token for the store's events.
     ///
     /// - Parameters:
-    ///   - store: Keeps the uploads.
-    ///   - options: What clients may send, and where the routes are.
-    ///   - stored: Called with each reported file once it has a record, and again if the file is reported again. The
-    ///     head and the context are those of the report, which the client or the store sends. Defaults to `nil`. If the
-    ///     closure throws, the record stays, and the sender of the report gets the `UploadProblem` or `HTTPError` that
-    ///     was thrown, or a 503 for another error. A store delivers its event again then, whatever the status.
+    ///   - store: The store that keeps the uploads.
+    ///   - options: The rules for files, and the paths of the routes.
+    ///   - stored: Called with each reported file after it has a record, and again if the file is reported again. The
+    ///     head and the context belong to the report, which the client or the store sends. Defaults to `nil`. If the
+    ///     closure throws, the record stays. The sender of the report gets the `UploadProblem` or `HTTPError` that was
+    ///     thrown, or a 503 for another error. A store then delivers its event again, for any of these statuses.
     /// - Throws: ``S3Error`` if the endpoint or the prefix of the options cannot be used.
     @discardableResult
     public func addPresignedForms(
@@ -71,7 +71,7 @@ extension Router {
 
 extension SignedForm: ResponseEncodable {}
 
-/// Responds to the requests for forms, and to reports of stored files.
+/// Responds to requests for forms, and to reports of stored files.
 private struct PresignedFormRoutes: Sendable {
     let forms: PresignedForms
 
@@ -113,9 +113,10 @@ private struct PresignedFormRoutes: Sendable {
         return Self.response(.created, committed.record.json(), [.location: committed.record.url])
     }
 
-    /// Makes records of the objects of an event. Those of other programs, and those that are refused, are left out: an
-    /// event that is not answered with success comes again. So a failure of one object, or of the app with its record,
-    /// is thrown after the others had their turn, which would otherwise wait behind it each time.
+    /// Makes records of the objects in an event. Objects of other programs and refused objects are left out: an event
+    /// is delivered again until it is answered with success. If one object fails, or the app fails to handle its
+    /// record, the error is thrown only after all other objects were handled. Otherwise they would wait behind it each
+    /// time.
     private func handled(
         _ records: [ObjectNotification.Record], logger: Logger, _ process: (CommittedUpload) async throws -> Void
     ) async throws -> Response {
@@ -167,7 +168,7 @@ private struct PresignedFormRoutes: Sendable {
         }
     }
 
-    /// A response that no cache keeps: a form is a credential.
+    /// A response that no cache keeps, because a form is a credential.
     private static func response(
         _ status: HTTPResponse.Status, _ json: Data, _ fields: HTTPFields = [:]
     ) -> Response {
@@ -176,7 +177,7 @@ private struct PresignedFormRoutes: Sendable {
         return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: json)))
     }
 
-    /// Makes a failure of the store a refusal.
+    /// Turns a failure of the store into a refusal.
     private static func storing<Value>(_ logger: Logger, _ work: () async throws -> Value) async throws -> Value {
         do {
             return try await work()

@@ -1,28 +1,28 @@
 import PostcardForm
 import PostcardFoundation
 
-/// A form that was signed for a client. Its JSON is what `PresignedForm` of the module `PostcardClient` is decoded
-/// from, and has what boto3's `generate_presigned_post` returns.
+/// A form that was signed for a client. The module `PostcardClient` decodes its JSON as `PresignedForm`, and the JSON
+/// contains everything that boto3's `generate_presigned_post` returns.
 public struct SignedForm: Sendable, Encodable {
-    /// `POST` or `PUT`.
+    /// The method of the request: `POST` or `PUT`.
     public let method: String
-    /// The address that the file is sent to.
+    /// The URL that the file is sent to.
     public let url: String
-    /// The fields before the file, for a POST.
+    /// The form's fields before the file, for a POST; `nil` for a PUT.
     public let fields: [String: String]?
-    /// The header fields, for a PUT.
+    /// The header fields, for a PUT; `nil` for a POST.
     public let headers: [String: String]?
-    /// The key of the object, by which the client reports that it is stored.
+    /// The key of the object. The client reports the stored file with it.
     public let key: String
-    /// When the form expires, in ISO 8601: at the end of its lifetime, or of the credentials that sign it.
+    /// The time at which the form expires, in ISO 8601: the end of its lifetime, or of the credentials that sign it.
     public let expires: String
 }
 
-/// What a client says of a file before it sends it: the JSON of `POST /uploads/forms`.
+/// The facts about a file that a client states before it sends the file: the JSON of `POST /uploads/forms`.
 struct FormRequest: Codable, Sendable {
     /// The client's name for the file.
     var filename: String?
-    /// Its media type.
+    /// The media type of the file.
     var contentType: String?
     /// The text fields of the record.
     var fields: [Field]?
@@ -35,18 +35,18 @@ struct FormRequest: Codable, Sendable {
     static let maximumBytes = 16 << 10
 }
 
-/// What an object has to say about the record that it becomes: the field `x-amz-meta-form`, JSON in Base64, because
-/// fields of a header are ASCII.
+/// The facts about the later record that an object carries: the field `x-amz-meta-form`, JSON in Base64, because header
+/// fields are ASCII.
 struct FormFacts: Codable, Sendable {
     var filename: String
     var fields: [FormRequest.Field]
 
     static let fieldName = "form"
-    /// Stores accept 2 KB of such fields, with their names.
+    /// The maximum size of the value. Stores accept 2 KB of such fields, including their names.
     static let maximumBytes = 1900
 }
 
-/// The body of a notification: one file that a client reports, or the event of a store.
+/// The body of a report: one file that a client reports, or an event of a store.
 struct ObjectNotification: Decodable, Sendable {
     let key: String?
     let etag: String?
@@ -59,10 +59,12 @@ struct ObjectNotification: Decodable, Sendable {
     }
 
     static let maximumBytes = 1 << 20
-    /// Each takes a few requests to the store. Stores send one record in an event, or few.
+    /// The maximum number of records in an event. Each record takes a few requests to the store. Events have only one
+    /// or a few records.
     static let maximumRecords = 100
 
-    /// An entry of "Event message structure" in the reference of Amazon S3, as far as stores agree on it.
+    /// An entry of an event, as in "Event message structure" in the reference of Amazon S3. Only members that all
+    /// stores send are read.
     struct Record: Decodable, Sendable {
         let eventName: String
         let s3: Place
@@ -82,14 +84,14 @@ struct ObjectNotification: Decodable, Sendable {
             let eTag: String?
         }
 
-        /// Whether an object was stored. Some stores begin the names with `s3:`.
+        /// Whether the event says that an object was stored. Some stores begin the names of events with `s3:`.
         var isCreation: Bool { eventName.contains("ObjectCreated:") }
 
-        /// The key, which is written as the value of a URL-encoded form.
+        /// The key of the object, decoded: in the event, it is encoded like a value of a URL-encoded form.
         var key: String { ObjectNotification.decoded(s3.object.key) }
     }
 
-    /// Undoes percent-encoding, with a plus for a blank. What is not encoded correctly stays.
+    /// The text with percent-encoding decoded, and a plus as a blank. Invalid escapes are kept.
     static func decoded(_ text: String) -> String {
         let encoded = text.utf8.lazy.map { $0 == UInt8(ascii: "+") ? UInt8.space : $0 }
         return String(streamSafe: PercentEncoding.decoded(encoded).bytes)

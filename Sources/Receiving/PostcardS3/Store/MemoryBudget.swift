@@ -2,13 +2,13 @@ import NIOCore
 import Synchronization
 
 /// The memory for bytes that wait to be sent to the object store, in blocks that all uploads share. Uploads that find
-/// none free wait in the order of their requests.
+/// no free block wait in the order of their requests.
 ///
-/// The memory of a block is used again and not freed: if pieces of this size are freed and allocated, glibc keeps much
-/// more memory than is in use.
+/// The memory of a block is reused and not freed: if pieces of this size are freed and allocated, glibc keeps much more
+/// memory than is in use.
 ///
-/// A client may be slow to fill a block. If others wait, those who have had theirs for longest are asked to give it
-/// back: they store what they have gathered.
+/// A client may be slow to fill a block. If other uploads wait, the uploads that have had a block for longest are asked
+/// to give it back. They then store the bytes that they have gathered.
 final class MemoryBudget: Sendable {
     private struct Gathering {
         let since: ContinuousClock.Instant
@@ -17,7 +17,7 @@ final class MemoryBudget: Sendable {
 
     private struct State {
         var free: Int
-        /// The memory of blocks that were given back.
+        /// The memory of blocks that were given back, for reuse.
         var spare: [ByteBuffer] = []
         var waiting: [(id: Int, continuation: CheckedContinuation<Bool, Never>)] = []
         var lastID = 0
@@ -28,7 +28,7 @@ final class MemoryBudget: Sendable {
 
     private let state: Mutex<State>
     private let blockBytes: Int
-    /// How long a client may take to fill a block while others wait for one.
+    /// How long a client may take to fill a block while other uploads wait for a block.
     private let patience: Duration
 
     private let surroundings: Surroundings
@@ -40,7 +40,7 @@ final class MemoryBudget: Sendable {
         self.surroundings = surroundings
     }
 
-    /// A block, given back when the last reference is gone.
+    /// A block. It is given back when the last reference to it is released.
     final class Block: Sendable {
         private let id: Int
         private let budget: MemoryBudget
@@ -52,8 +52,8 @@ final class MemoryBudget: Sendable {
             self.memory = Mutex(memory)
         }
 
-        /// The bytes that were written. Keep the block while you use them: once the block is released, other uploads
-        /// write to its memory, and must first copy that memory if these bytes are still in use.
+        /// The bytes that were written to the block. Keep the block while you use them: after the block is released,
+        /// other uploads write to its memory, and must first copy that memory if these bytes are still in use.
         var bytes: ByteBuffer { memory.withLock { $0 } }
 
         var count: Int { memory.withLock { $0.readableBytes } }
@@ -65,7 +65,8 @@ final class MemoryBudget: Sendable {
             }
         }
 
-        /// From now on the block is not asked for: its bytes are being sent, which takes no longer than the store does.
+        /// From now on the block is not reclaimed, because its bytes are being sent. That takes only as long as the
+        /// store needs.
         func isSending() { budget.forget(id) }
 
         deinit {
@@ -73,9 +74,10 @@ final class MemoryBudget: Sendable {
         }
     }
 
-    /// Waits for a turn and keeps it while the work runs: at most as many run at once as there are blocks.
+    /// Waits for a turn, and keeps it while the work runs. At most as many pieces of work run at once as there are
+    /// blocks.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled meanwhile, and errors of the work.
+    /// - Throws: `CancellationError` if the task is cancelled while it waits, and errors of the work.
     func withBlock<Value>(_ work: () async throws -> Value) async throws -> Value {
         let block = try await take {}
         block.isSending()
@@ -85,7 +87,7 @@ final class MemoryBudget: Sendable {
 
     /// Waits for a free block.
     ///
-    /// - Parameter reclaim: Called if the block is not being sent after a while and others wait for one.
+    /// - Parameter reclaim: Called if the block is not being sent after a while and other uploads wait for a block.
     /// - Throws: `CancellationError` if the task is cancelled.
     func take(reclaim: @escaping @Sendable () -> Void) async throws -> Block {
         let id = state.withLock { state in
@@ -120,7 +122,7 @@ final class MemoryBudget: Sendable {
     }
 
     private func forget(_ id: Int) {
-        // Released outside of the lock.
+        // The entry is released outside of the lock.
         let gathering = state.withLock { $0.gathering.removeValue(forKey: id) }
         withExtendedLifetime(gathering) {}
     }
@@ -128,7 +130,7 @@ final class MemoryBudget: Sendable {
     private func giveBack(_ id: Int, _ memory: ByteBuffer) {
         forget(id)
         var memory = memory
-        // Not cleared: a request that has just ended may still have the bytes.
+        // The memory is not cleared, because a request that has just ended may still use the bytes.
         memory.moveReaderIndex(to: 0)
         memory.moveWriterIndex(to: 0)
         let next: CheckedContinuation<Bool, Never>? = state.withLock { [memory] state in
@@ -151,7 +153,7 @@ final class MemoryBudget: Sendable {
         Task(executorPreference: surroundings.executor) { [self] in await reclaim() }
     }
 
-    /// Asks for blocks, as many as others wait for, until no one does.
+    /// Reclaims as many blocks as other uploads wait for, until no upload waits.
     private func reclaim() async {
         while true {
             do {
@@ -170,7 +172,7 @@ final class MemoryBudget: Sendable {
                 return slow.sorted { $0.since < $1.since }.prefix(state.waiting.count).map(\.reclaim)
             }
             guard let asked else { return }
-            // Outside of the lock, because they give blocks back.
+            // Called outside of the lock, because the closures give blocks back.
             for reclaim in asked { reclaim() }
         }
     }
@@ -181,7 +183,7 @@ struct GatheredBytes: Sendable {
     private var few = ByteBuffer()
     private var block: MemoryBudget.Block?
 
-    /// What became of bytes that were to be added.
+    /// The result of adding bytes.
     enum Addition: Sendable {
         case added
         case needsBlock
@@ -190,11 +192,11 @@ struct GatheredBytes: Sendable {
 
     var count: Int { few.readableBytes + (block?.count ?? 0) }
 
-    /// Adds the first of the bytes.
+    /// Adds as many of the bytes as there is room for.
     ///
     /// - Parameters:
-    ///   - maximum: How many bytes are gathered.
-    ///   - free: How many bytes are gathered without a block.
+    ///   - maximum: The maximum number of gathered bytes.
+    ///   - free: The maximum number of gathered bytes without a block.
     mutating func add(_ bytes: inout ByteBuffer, upTo maximum: Int, free: Int) -> Addition {
         let count = min(maximum - self.count, bytes.readableBytes)
         guard count > 0 else { return .isFull }
@@ -204,22 +206,22 @@ struct GatheredBytes: Sendable {
         return .added
     }
 
-    /// How many bytes the block has room for; `nil` without a block.
+    /// The number of bytes that fit in the block; `nil` without a block.
     func room(upTo maximum: Int) -> Int? { block.map { maximum - $0.count } }
 
-    /// Makes room for more.
+    /// Moves the bytes into a block, which has room for more.
     mutating func hold(_ block: MemoryBudget.Block) {
         block.write(few)
         few = ByteBuffer()
         self.block = block
     }
 
-    /// From now on the bytes wait for the store and not for the client.
+    /// Notes that the bytes now wait for the store and not for the client.
     func isSending() { block?.isSending() }
 
     /// Removes the bytes.
     ///
-    /// - Returns: The bytes, and the block, which is to be kept until they are sent.
+    /// - Returns: The bytes, and their block, which must be kept until they are sent.
     mutating func take() -> (bytes: ByteBuffer, block: MemoryBudget.Block?) {
         defer { self = GatheredBytes() }
         isSending()

@@ -4,12 +4,12 @@ import PostcardForm
 import PostcardStore
 import Synchronization
 
-/// Objects that follow each other, read as one file.
+/// Several objects in a row that are read as one file.
 ///
-/// Small pieces that are read in order are parts of a larger request, because each request takes a while. Only some
-/// files at a time are read so: a client that reads slowly holds what was read ahead.
+/// If small pieces are read in order, larger pieces are requested, because each request takes a while. This is done
+/// only for some files at a time, because the bytes that were read ahead stay in memory while a client reads slowly.
 final class ObjectFile: StoredFile {
-    /// An object, and where in the file it begins.
+    /// An object, and its offset in the file.
     struct Piece: Sendable {
         let key: String
         let offset: Int64
@@ -23,7 +23,7 @@ final class ObjectFile: StoredFile {
     private let ahead = Mutex<(offset: Int64, bytes: ByteBuffer)>((0, ByteBuffer()))
     private let place: ReadingAhead.Place?
 
-    /// How many bytes a request asks for, at least, if they are read in order.
+    /// The minimum number of bytes in a request, if pieces are read in order.
     private static let blockBytes = 1 << 20
 
     init(_ objects: ObjectStore, _ pieces: [Piece]) {
@@ -72,7 +72,7 @@ final class ObjectFile: StoredFile {
     }
 }
 
-/// Makes the errors of requests those of a store.
+/// Turns errors of requests into errors of a store.
 func storing<Value>(_ body: () async throws -> Value) async throws -> Value {
     do {
         return try await body()
@@ -82,15 +82,18 @@ func storing<Value>(_ body: () async throws -> Value) async throws -> Value {
     }
 }
 
-/// Reads an object from its beginning to its end, for its digest and its first bytes.
+/// Reads an object from its beginning to its end, to compute its digest and to get its first bytes.
 struct ObjectReading {
     private var hash = SHA256()
     private(set) var firstBytes: [UInt8] = []
 
-    /// The size of a request.
+    /// The number of bytes in one request.
     private static let blockBytes: Int64 = 4 << 20
 
-    /// - Throws: ``S3Error`` with status 412 if the object has another content by now.
+    /// Reads an object to its end, for its digest and its first bytes.
+    ///
+    /// - Throws: ``S3Error`` with status 412 if the object's content has changed, and with status 404 if the object is
+    ///   gone or shorter than its head says.
     mutating func read(_ key: String, _ head: ObjectHead, from objects: ObjectStore) async throws {
         var position: Int64 = 0
         while position < head.size {
@@ -108,12 +111,12 @@ struct ObjectReading {
     var sha256: String { hash.finalize().hexadecimal }
 }
 
-/// Counts the files that are read ahead, each of which holds up to 2 MiB: the block that is read, and the next one while
+/// Limits the number of files that are read ahead. Each holds up to 2 MiB: the current block, and the next block while
 /// it arrives.
 final class ReadingAhead: Sendable {
     private let free = Atomic(16)
 
-    /// A place among them, given back when the last reference is gone.
+    /// A place for a file that is read ahead. It is given back when the last reference is released.
     final class Place: Sendable {
         private let all: ReadingAhead
 
@@ -126,7 +129,7 @@ final class ReadingAhead: Sendable {
         }
     }
 
-    /// - Returns: `nil` if there is none.
+    /// - Returns: `nil` if there is no free place.
     func place() -> Place? {
         guard free.subtract(1, ordering: .relaxed).newValue >= 0 else {
             free.add(1, ordering: .relaxed)

@@ -7,12 +7,12 @@ enum ObjectName {
     static let keys = "keys/"
     static let unfinished = S3Bucket.secretFolder
     static let probes = "probes/"
-    /// Files that clients post to the bucket by themselves, until they are records.
+    /// The folder of files that clients post to the bucket, until they are records.
     static let arriving = "arriving/"
 
     // MARK: - Records
 
-    /// Listings are in the order of keys, so the newest record has the first.
+    /// The key of a record. Listings are in the order of keys, and the newest record has the first key.
     static func record(_ id: UploadID) -> String { records + UploadID.inverted(id.text) }
 
     static func id(ofRecord key: String) -> UploadID? {
@@ -22,20 +22,20 @@ enum ObjectName {
 
     // MARK: - Files
 
-    /// The folder of an upload's files, named after the random part of its identifier: the time is chosen at the
-    /// commit.
+    /// The folder of an upload's files. Its name is the random part of the upload's identifier, because the time in the
+    /// identifier is chosen at the commit.
     static func folder(of id: UploadID) -> String { "\(files)\(id.randomText)/" }
 
     static func file(_ index: Int, of id: UploadID) -> String { "\(folder(of: id))\(index)" }
 
-    /// The app's answer to an upload.
+    /// The key of the app's answer to an upload.
     static func answer(to id: UploadID) -> String { folder(of: id) + "answer" }
 
-    /// The object of bytes of a file that are set aside while it arrives, counted from 0.
+    /// The key of an object with bytes of a file that are set aside while the file arrives. Numbers begin at 0.
     static func aside(_ number: Int, ofFile key: String) -> String { "\(key).\(number)" }
     static func isAside(_ key: String) -> Bool { key.contains(".") }
 
-    /// The random part of the identifier of a file's upload.
+    /// The random part of the identifier of the upload that a file belongs to.
     static func randomText(ofFile key: String) -> Substring? {
         key.split(separator: "/").dropFirst().first
     }
@@ -44,10 +44,11 @@ enum ObjectName {
 
     static func folder(of digest: String) -> String { "\(keys)\(digest)/" }
 
-    /// The object that holds the key's record. When that is deleted, the next generation follows.
+    /// The key of the object with the record of an idempotency key. After the record is deleted, the next generation is
+    /// used.
     static func key(_ digest: String, generation: Int) -> String { folder(of: digest) + padded(Int64(generation), 8) }
 
-    /// The generation in the name of a key's object, if there can be a next one.
+    /// The generation in the name of a key's object; `nil` if there is none, or no next generation.
     static func generation(ofKey key: String) -> Int? {
         key.split(separator: "/").last.flatMap { Int32($0) }.flatMap { $0 < .max ? Int($0) : nil }
     }
@@ -56,7 +57,7 @@ enum ObjectName {
 
     static func folder(ofUnfinished id: String) -> String { "\(unfinished)\(id)/" }
     static func form(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "form" }
-    /// What the upload became.
+    /// The key of the object with the result of the upload.
     static func end(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "end" }
 
     static func chunks(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "chunks/" }
@@ -65,7 +66,7 @@ enum ObjectName {
     }
     static func offset(ofChunk key: String) -> Int64? { number(in: "chunks", key) }
 
-    /// The objects of bytes that an empty chunk names.
+    /// The folder of the objects with bytes that an empty chunk names.
     static func heldFolder(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "held/" }
     static func held(_ name: String, ofUnfinished id: String) -> String { heldFolder(ofUnfinished: id) + name }
 
@@ -92,13 +93,13 @@ enum ObjectName {
 
     // MARK: - Texts
 
-    /// A name that no other object has.
+    /// A random name that no other object has.
     static func random(_ surroundings: Surroundings) -> String {
         var random = surroundings.generator
         return String(UploadID(milliseconds: 0, using: &random).randomText)
     }
 
-    /// Whether a text is a name that ``random(_:)`` makes.
+    /// Whether a text can be a name made by ``random(_:)``.
     static func isRandom(_ text: some StringProtocol) -> Bool {
         UploadID(String(repeating: "0", count: 10) + text) != nil
     }

@@ -6,8 +6,8 @@ import Synchronization
 
 /// The objects below the prefix of a bucket.
 ///
-/// A request that could not be completed throws ``S3Error``. If that is transient, the store may have carried it out,
-/// or may still do so until the request's signature has expired.
+/// A request that could not be completed throws ``S3Error``. If the error is transient, the store may have carried out
+/// the request, or may still do so until the request's signature expires.
 struct ObjectStore: Sendable {
     private let connection: S3Connection
     let readingAhead = ReadingAhead()
@@ -21,15 +21,15 @@ struct ObjectStore: Sendable {
     var endpoint: String { connection.endpoint }
     private var prefix: String { bucket.prefix }
 
-    /// The address of an object, for messages, without the name of an unfinished upload.
+    /// The address of an object for messages. It does not contain the name of an unfinished upload.
     func address(of key: String) -> String { bucket.address(of: prefix + key) }
 
     // MARK: - Writing
 
-    /// Creates an object, if there is none of the key.
+    /// Creates an object, if there is no object with the key.
     ///
-    /// - Parameter signed: The time from which on the store accepts the request for 15 minutes. Defaults to the time of
-    ///   each try.
+    /// - Parameter signed: The time of the signature. The store accepts the request for 15 minutes from then on.
+    ///   Defaults to the time of each try.
     func create(
         _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], signed: Date? = nil
     ) async throws -> Creation {
@@ -44,9 +44,9 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// Writes an object, whether or not there is one.
+    /// Writes an object. An existing object is replaced.
     ///
-    /// - Parameter limit: How long that may take. Defaults to the bucket's times.
+    /// - Parameter limit: The maximum time for the request. Defaults to the bucket's timeouts.
     func put(
         _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], payloadHash: String? = nil,
         within limit: Duration? = nil
@@ -65,8 +65,8 @@ struct ObjectStore: Sendable {
     /// Copies an object within the store.
     ///
     /// - Parameters:
-    ///   - etag: The content that is meant: the store answers 412 if there is another one by now.
-    ///   - metadata: The fields of the copy.
+    ///   - etag: The ETag of the expected content: the store answers 412 if the content has changed.
+    ///   - metadata: The metadata fields of the copy.
     func copy(_ source: String, to key: String, ifMatching etag: String?, metadata: [String: String]) async throws {
         var request = putting(key, ByteBuffer(), metadata)
         let path = SignableRequest.encode("\(bucket.name)/\(prefix)\(source)", keeping: UInt8(ascii: "/"))
@@ -77,7 +77,7 @@ struct ObjectStore: Sendable {
         _ = try await connection.response(to: request)
     }
 
-    /// Removes an object. It is no error if there is none.
+    /// Removes an object. A missing object is no error.
     func delete(_ key: String) async throws {
         do {
             _ = try await connection.response(to: S3Request(method: .DELETE, key: prefix + key))
@@ -85,7 +85,7 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// Removes objects, several at a time, until one cannot be removed.
+    /// Removes objects, several at once. Stops at the first error.
     func delete(_ keys: [String]) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (index, key) in keys.enumerated() {
@@ -120,7 +120,8 @@ struct ObjectStore: Sendable {
     ///
     /// - Parameters:
     ///   - range: The bytes to read. Defaults to all of them.
-    ///   - etag: The content that is meant: the store answers 412 if there is another one by now. Defaults to any.
+    ///   - etag: The ETag of the expected content: the store answers 412 if the content has changed. Defaults to any
+    ///     content.
     func get(
         _ key: String, range: Range<Int64>? = nil, ifMatching etag: String? = nil
     ) async throws -> (head: ObjectHead, body: ByteBuffer)? {
@@ -162,10 +163,10 @@ struct ObjectStore: Sendable {
     /// Lists objects in the order of their keys.
     ///
     /// - Parameters:
-    ///   - prefix: The beginning of their keys.
-    ///   - last: Only objects after this key; it need not exist.
-    ///   - limit: The maximum number, at most 1000.
-    ///   - time: How long that may take. Defaults to the bucket's times.
+    ///   - prefix: The prefix of their keys.
+    ///   - last: The key after which the listing begins. It need not exist.
+    ///   - limit: The maximum number of objects, at most 1000.
+    ///   - time: The maximum time for the request. Defaults to the bucket's timeouts.
     func list(
         _ prefix: String, after last: String? = nil, limit: Int = 1000, within time: Duration? = nil
     ) async throws -> ObjectPage {
@@ -199,7 +200,7 @@ struct ObjectStore: Sendable {
         return ObjectPage(objects: objects, isTruncated: isTruncated, time: time)
     }
 
-    /// Lists all objects of a prefix, page by page.
+    /// Lists all objects with a prefix, page by page.
     ///
     /// - Returns: The time at which the listing began, by the clock of the store.
     @discardableResult
@@ -217,7 +218,7 @@ struct ObjectStore: Sendable {
 
     // MARK: - Parts
 
-    /// Begins an object that is written in parts.
+    /// Begins a multipart upload of an object.
     func beginParts(_ key: String, metadata: [String: String] = [:]) async throws -> String {
         var request = putting(key, ByteBuffer(), metadata)
         request.method = .POST
@@ -229,9 +230,9 @@ struct ObjectStore: Sendable {
         return id
     }
 
-    /// Writes a part.
+    /// Writes a part of a multipart upload.
     ///
-    /// - Returns: The tag of the part.
+    /// - Returns: The ETag of the part.
     func putPart(_ number: Int, of key: String, _ upload: String, _ body: ByteBuffer) async throws -> String {
         let response = try await connection.response(
             to: S3Request(
@@ -243,10 +244,10 @@ struct ObjectStore: Sendable {
         return tag
     }
 
-    /// Makes an object of its parts.
+    /// Completes a multipart upload.
     ///
-    /// The answer may be lost, and the store does not know the upload any more when it is asked again. So the size of
-    /// the object decides: no other upload writes to its key.
+    /// The answer may be lost, and the store no longer knows the upload if it is asked again. The size of the object
+    /// therefore decides: no other upload writes to its key.
     func completeParts(of key: String, _ upload: String, _ tags: [String], size: Int64) async throws {
         var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
         for (index, tag) in tags.enumerated() {
@@ -263,7 +264,7 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// Removes the parts of an object that was not completed.
+    /// Aborts a multipart upload, which removes its parts.
     func abortParts(of key: String, _ upload: String) async throws {
         do {
             _ = try await connection.response(
@@ -272,14 +273,14 @@ struct ObjectStore: Sendable {
         }
     }
 
-    /// An object whose parts are being written, or were left behind.
+    /// A multipart upload that is in progress, or was left behind.
     struct OpenParts: Sendable {
         let key: String
         let upload: String
         let begun: Date
     }
 
-    /// The first thousand of the objects that are being written in parts.
+    /// The first thousand multipart uploads of a prefix that are not complete.
     func openParts(_ prefix: String) async throws -> (parts: [OpenParts], time: Date) {
         let response = try await connection.response(
             to: S3Request(method: .GET, query: [("prefix", self.prefix + prefix), ("uploads", "")]))
@@ -296,10 +297,10 @@ struct ObjectStore: Sendable {
         return (parts, time)
     }
 
-    /// Signs forms for clients, for an address of the store that may be another than that of this process.
+    /// Signs a form for clients. The address of the store may differ from the address that this process uses.
     ///
-    /// - Returns: The URL, the signed fields and when the form expires. It expires with the credentials, if that is
-    ///   earlier.
+    /// - Returns: The URL, the signed fields, and the time at which the form expires, at the latest when the
+    ///   credentials expire.
     func signedForm(
         _ policy: PostPolicy, at date: Date
     ) async throws -> (url: String, fields: [(String, String)], expires: Date) {
@@ -308,14 +309,14 @@ struct ObjectStore: Sendable {
 
     /// Signs a PUT for clients.
     ///
-    /// - Returns: The URL and when its signature expires. It expires with the credentials, if that is earlier.
+    /// - Returns: The URL, and the time at which its signature expires, at the latest when the credentials expire.
     func signedPut(
         _ key: String, headers: [(String, String)], lifetime: Int, at date: Date
     ) async throws -> (url: String, expires: Date) {
         try await connection.signedPut(prefix + key, headers: headers, lifetime: lifetime, at: date)
     }
 
-    /// Makes a request with a signature of another time, to see whether the store refuses it.
+    /// Makes a request with a signature of another time, to find out whether the store refuses it.
     func isRefusedIfSigned(at date: Date) async throws -> Bool {
         do {
             var request = S3Request(method: .GET)
@@ -329,13 +330,13 @@ struct ObjectStore: Sendable {
     }
 }
 
-/// What the store says of an object without its content.
+/// The facts about an object that the store reports without its content.
 struct ObjectHead: Sendable {
     let size: Int64
-    /// What identifies the content, with its quotes.
+    /// The ETag, which identifies the content, with its quotes.
     let etag: String?
     let contentType: String?
-    /// The fields that were stored with the object, without `x-amz-meta-`, in lower case.
+    /// The metadata fields of the object, without `x-amz-meta-`, in lower case.
     let metadata: [String: String]
 }
 
@@ -349,14 +350,15 @@ struct ListedObject: Sendable, Hashable {
     /// The key below the bucket's prefix.
     let key: String
     let size: Int64
-    /// When the object was written, by the clock of the store.
+    /// The time at which the object was written, by the clock of the store.
     let modified: Date
 
-    /// Sizes and offsets. No store keeps more in an object, and sums of them fit into a number.
+    /// The range of valid sizes and offsets. No store keeps more in an object, and sums of these numbers do not
+    /// overflow.
     static let sizes: ClosedRange<Int64> = 0...(1 << 50)
 }
 
-/// A part of a listing.
+/// A page of a listing.
 struct ObjectPage: Sendable {
     var objects: [ListedObject]
     /// Whether more objects follow.
@@ -365,9 +367,9 @@ struct ObjectPage: Sendable {
     var time: Date
 }
 
-/// What became of a request to create an object.
+/// The result of a request to create an object.
 enum Creation: Sendable {
     case created
-    /// There is an object already. An earlier try of the same request may have made it.
+    /// The object already exists. An earlier try of the same request may have created it.
     case exists
 }

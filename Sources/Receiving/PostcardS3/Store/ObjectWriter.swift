@@ -3,12 +3,13 @@ import NIOCore
 import PostcardForm
 import Synchronization
 
-/// Writes one file as an object: in one request if it has at most 8 MiB, and else in parts of that size.
+/// Writes one file as an object: in one request if it has at most 8 MiB, or else in parts of 8 MiB.
 ///
-/// A part cannot be smaller, so bytes that arrive slowly would occupy memory for as long as their client likes. If other
-/// uploads wait for memory, such bytes are set aside in objects of their own, and read back once they are a whole part.
+/// A part cannot be smaller, so bytes that arrive slowly would occupy memory as long as their client wants. If other
+/// uploads wait for memory, such bytes are stored in objects of their own, and read back when there are enough for a
+/// part.
 final class ObjectWriter {
-    /// `nil` if the file is only hashed.
+    /// The object store; `nil` if the file is only hashed.
     private let objects: ObjectStore?
     private let key: String
     private let metadata: [String: String]
@@ -20,10 +21,10 @@ final class ObjectWriter {
     private var tags: [String] = []
     private var sending: [Task<String, any Error>] = []
 
-    /// The number of parts in flight at once.
+    /// The maximum number of parts in flight.
     private static let maximumSending = 4
     private static let maximumParts = 10_000
-    /// How much is read back at once.
+    /// The maximum number of bytes that are read back at once.
     private static let readBytes = 1 << 20
 
     init(_ objects: ObjectStore?, _ key: String, metadata: [String: String], _ budget: MemoryBudget) {
@@ -55,7 +56,7 @@ final class ObjectWriter {
             case .needsBlock:
                 try await takeBlock()
             case .isFull:
-                // The bytes set aside come first.
+                // The bytes that were set aside come first.
                 if gathering.asideBytes > 0 {
                     gathering.setAside()
                 } else {
@@ -69,10 +70,10 @@ final class ObjectWriter {
         gathering.hold(try await budget.take { [weak gathering] in gathering?.setAside() })
     }
 
-    /// Sends the bytes that were set aside as parts, but for the last ones.
+    /// Reads back the bytes that were set aside, and sends them as parts, except for the last bytes.
     private func readBack() async throws {
         guard let objects else { return }
-        // Kept until all bytes are read back, so that `cancel()` removes the objects if that fails.
+        // Kept until all bytes are read back, so that `cancel()` removes the objects after an error.
         var aside = gathering.beginReadingBack()
         defer { gathering.endReadingBack(keeping: aside) }
         var pieces: [ObjectFile.Piece] = []
@@ -85,7 +86,7 @@ final class ObjectWriter {
         let partBytes = objects.surroundings.partBytes
         var offset: Int64 = 0
         while offset < file.size {
-            // The block first: while an upload waits for one, it holds nothing that it has read.
+            // The block is taken first, so that an upload that waits for a block does not hold bytes that it has read.
             guard let room = gathering.room(upTo: partBytes) else {
                 try await takeBlock()
                 continue
@@ -125,7 +126,7 @@ final class ObjectWriter {
     func finish() async throws -> (size: Int64, sha256: String) {
         let result = (size: size, sha256: hash.finalize().hexadecimal)
         guard let objects, size > 0 else { return result }
-        // From here on the store is waited for, and not the client.
+        // From here on the upload waits for the store, and not for the client.
         gathering.beginSending()
         while gathering.asideBytes > 0 { try await readBack() }
         if let upload = parts {
@@ -141,7 +142,7 @@ final class ObjectWriter {
         return result
     }
 
-    /// Gives up the object.
+    /// Gives up the object, and removes everything that was stored of it.
     func cancel() async {
         for task in sending { task.cancel() }
         for task in sending { _ = try? await task.value }
@@ -161,10 +162,10 @@ final class ObjectWriter {
 }
 
 extension ObjectWriter {
-    /// The bytes of a file that are not a part yet: in memory, and before them in objects of their own. The memory
-    /// budget may move them there at any time, also while the upload waits for its client.
+    /// The bytes of a file that are not in a part yet. They are in memory, and bytes before them may be in objects of
+    /// their own. The memory budget may move bytes there at any time, even while the upload waits for its client.
     fileprivate final class Gathering: Sendable {
-        /// Bytes in an object of their own.
+        /// Bytes that were set aside in an object of their own.
         struct Aside: Sendable {
             let key: String
             let size: Int
@@ -175,7 +176,7 @@ extension ObjectWriter {
             var gathered = GatheredBytes()
             var aside: [Aside] = []
             var asideCount = 0
-            /// Whether the bytes wait for the store and not for the client, so that they are not set aside.
+            /// Whether the bytes wait for the store and not for the client. Such bytes are not set aside.
             var isSending = false
             var isReadingBack = false
         }
@@ -189,19 +190,19 @@ extension ObjectWriter {
             self.key = key
         }
 
-        /// How many bytes are set aside.
+        /// The number of bytes that are set aside.
         var asideBytes: Int { state.withLock { $0.aside.reduce(0) { $0 + $1.size } } }
 
-        /// Adds the first of the bytes.
+        /// Adds as many of the bytes as there is room for.
         ///
         /// - Parameters:
-        ///   - maximum: How many bytes are gathered.
-        ///   - free: How many bytes are gathered without a block.
+        ///   - maximum: The maximum number of gathered bytes.
+        ///   - free: The maximum number of gathered bytes without a block.
         func add(_ bytes: inout ByteBuffer, upTo maximum: Int, free: Int) -> GatheredBytes.Addition {
             state.withLock { $0.gathered.add(&bytes, upTo: maximum, free: free) }
         }
 
-        /// How many bytes the block has room for; `nil` without a block.
+        /// The number of bytes that fit in the block; `nil` without a block.
         func room(upTo maximum: Int) -> Int? { state.withLock { $0.gathered.room(upTo: maximum) } }
 
         func hold(_ block: MemoryBudget.Block) {
@@ -211,7 +212,7 @@ extension ObjectWriter {
             }
         }
 
-        /// Takes the bytes if they are still as many, and follow all that were sent.
+        /// Takes the bytes if their number is still the expected one, and no bytes are set aside before them.
         func takeWhole(_ size: Int) -> (ByteBuffer, MemoryBudget.Block?)? {
             state.withLock { state in
                 guard state.gathered.count == size, state.aside.isEmpty else { return nil }
@@ -221,7 +222,7 @@ extension ObjectWriter {
 
         func takeAll() -> (ByteBuffer, MemoryBudget.Block?) { state.withLock { $0.gathered.take() } }
 
-        /// Moves the bytes to an object of their own, and gives the block back once they are stored.
+        /// Moves the bytes to an object of their own, and gives the block back after they are stored.
         func setAside() {
             state.withLock { state in
                 guard !state.isSending, !state.isReadingBack else { return }
@@ -241,7 +242,7 @@ extension ObjectWriter {
             state.aside.append(Aside(key: name, size: bytes.readableBytes, storing: storing))
         }
 
-        /// The store is waited for from now on.
+        /// Notes that the upload now waits for the store.
         func beginSending() {
             state.withLock { state in
                 state.isSending = true
@@ -249,10 +250,10 @@ extension ObjectWriter {
             }
         }
 
-        /// - Returns: What was set aside, to be gathered again before all that follows.
+        /// - Returns: The bytes that were set aside. They must be gathered again before all later bytes.
         func beginReadingBack() -> [Aside] {
             state.withLock { state in
-                // They follow those that are set aside.
+                // The bytes in memory follow those that are already set aside.
                 setAside(&state)
                 state.isReadingBack = true
                 defer { state.aside = [] }
@@ -260,7 +261,7 @@ extension ObjectWriter {
             }
         }
 
-        /// - Parameter aside: The objects to keep; none if all bytes were read back.
+        /// - Parameter aside: The objects that were not read back.
         func endReadingBack(keeping aside: [Aside]) {
             state.withLock { state in
                 state.isReadingBack = false
@@ -268,7 +269,7 @@ extension ObjectWriter {
             }
         }
 
-        /// - Returns: What was set aside, to be removed.
+        /// - Returns: The objects with bytes that were set aside, to be removed.
         func giveUp() -> [Aside] {
             state.withLock { state in
                 state.isSending = true

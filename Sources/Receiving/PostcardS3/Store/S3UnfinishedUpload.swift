@@ -36,7 +36,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     public var expires: Date { facts.expires }
     public var progress: UnfinishedUploadProgress { state.withLock { $0.progress } }
 
-    /// How many bytes of the upload are stored, as far as this receiver knows.
+    /// The number of bytes of the upload that are stored, as far as this receiver knows.
     var offset: Int64 {
         if case .unfinished(let offset) = progress { offset } else { 0 }
     }
@@ -47,7 +47,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     public func durableProgress() async throws -> UnfinishedUploadProgress {
         let progress = try await storing { try await current() }
         return state.withLock { state in
-            // Another request may have asked later and know more.
+            // Another request may have asked later and have newer information.
             if progress.isLater(than: state.progress) { state.progress = progress }
             return state.progress
         }
@@ -56,14 +56,14 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     private func current() async throws -> UnfinishedUploadProgress {
         guard progress != .gone else { return .gone }
         let known = offset
-        // Before the end is asked for: bytes are only removed after that is stored. So without one, the listing shows
-        // all bytes that were stored before it.
+        // Listed before the end is read: bytes are only removed after the end is stored. If there is no end, the
+        // listing therefore has all bytes that were stored before.
         let listing = try await objects.listing()
         switch try await objects.end() {
         case .discarded: return .gone
         case .finished(let response):
             if let record = response.record, try await store.keys.state(of: record) != .live {
-                // Nothing of a deleted record may be left.
+                // Nothing of a deleted record may remain.
                 try await objects.discard()
                 return .gone
             }
@@ -72,7 +72,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
             if let length = listing.length {
                 state.withLock { $0.length = min($0.length ?? length, length) }
             }
-            // Bytes that the client was promised cannot be asked for again.
+            // The client was told that these bytes are stored, so it cannot be asked for them again.
             guard let offset = try await objects.end(of: listing.chunks) else { return .gone }
             guard offset >= known else {
                 throw UploadStoreError(.unavailable, "The object store does not list what was stored.")
@@ -101,7 +101,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     public func openContent() async throws -> any StoredFile {
         let pieces = try await storing { try await objects.pieces(of: objects.listing().chunks) }
         let file = ObjectFile(store.objects, pieces)
-        // While another receiver removes the chunks, the last ones may be the only ones that are listed.
+        // While another receiver removes the chunks, the listing may only have the last ones.
         let isWhole =
             zip(pieces, pieces.dropFirst()).allSatisfy { $0.end == $1.offset } && pieces.first?.offset ?? 0 == 0
         guard isWhole, file.size == offset else {
@@ -115,9 +115,9 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     /// Stores the response, which is kept until the upload expires, and removes the bytes.
     ///
     /// - Parameters:
-    ///   - response: What a client that asks again gets.
-    ///   - options: If they keep no responses, the upload is discarded. Another maximum is not honored, because no
-    ///     receiver counts the responses of all.
+    ///   - response: The response for a client that asks again.
+    ///   - options: If no responses are kept, the upload is discarded. Any other maximum is not honored, because no
+    ///     receiver counts the responses of all receivers.
     public func finish(with response: FinalResponse, options: UnfinishedUploadOptions) async throws {
         guard options.maximumKeptResponses > 0 else { return try await discard() }
         try await storing { try await objects.finish(response, store.logger) }
@@ -138,7 +138,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
 }
 
 extension UnfinishedUploadProgress {
-    /// Whether an upload comes from the other state into this one.
+    /// Whether an upload can go from the other state to this one.
     fileprivate func isLater(than other: UnfinishedUploadProgress) -> Bool {
         switch (self, other) {
         case (.unfinished(let offset), .unfinished(let earlier)): offset > earlier
@@ -148,7 +148,7 @@ extension UnfinishedUploadProgress {
     }
 }
 
-/// The unfinished uploads that requests of this receiver use, so that they share an object.
+/// The unfinished uploads in use by this receiver's requests, which share one object for each upload.
 final class UnfinishedTable: Sendable {
     private struct Reference {
         weak var upload: S3UnfinishedUpload?
@@ -158,9 +158,9 @@ final class UnfinishedTable: Sendable {
 
     subscript(_ id: ResumptionID) -> S3UnfinishedUpload? { references.withLock { $0[id]?.upload } }
 
-    /// Adds an upload, if there is none of its identifier.
+    /// Adds an upload, if there is no upload with its identifier.
     ///
-    /// - Returns: The upload of the identifier.
+    /// - Returns: The upload with the identifier.
     func add(_ upload: S3UnfinishedUpload) -> S3UnfinishedUpload {
         references.withLock { references in
             if let known = references[upload.id]?.upload { return known }
@@ -184,7 +184,7 @@ extension S3UploadStore: ResumableUploadStore {
         return unfinished.add(upload)
     }
 
-    /// None: an upload takes up room of the receivers that append to it.
+    /// An empty list: uploads only count for the receivers that append to them.
     public func unfinishedUploads() async throws -> [S3UnfinishedUpload] { [] }
 
     public func unfinishedUpload(_ id: ResumptionID) async throws -> S3UnfinishedUpload? {

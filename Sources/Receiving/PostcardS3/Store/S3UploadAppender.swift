@@ -4,19 +4,19 @@ import Synchronization
 
 /// Appends to an unfinished upload of an ``S3UploadStore``.
 ///
-/// Bytes are gathered up to 8 MiB, or for five seconds, and stored while the next ones are gathered. A receiver that is
-/// killed loses those that are not stored.
+/// Bytes are gathered up to 8 MiB, or for five seconds, and stored while the next bytes are gathered. A receiver that
+/// is killed loses the bytes that are not stored yet.
 ///
-/// A chunk is stored once those before it are, so the chunks of an upload always follow each other.
+/// A chunk is stored after all chunks before it, so an upload never has gaps between its chunks.
 public struct S3UploadAppender: UploadAppender {
     private let upload: S3UnfinishedUpload
     private let isRevertible: Bool
-    /// Tells the chunks of this appender from those of others.
+    /// A random name that distinguishes the chunks of this appender from those of others.
     private let name: String
     private let chunks: ChunkGathering
-    /// Writes the bytes that may be reverted to an object of their own, if they are many.
+    /// Writes revertible bytes to an object of their own, if there are many.
     private var held: ObjectWriter?
-    /// No bytes may be stored behind some that are missing.
+    /// The first failure. After it, no bytes may be stored, because some before them are missing.
     private var failure: (any Error)?
     public private(set) var offset: Int64
 
@@ -77,13 +77,13 @@ public struct S3UploadAppender: UploadAppender {
                 try await appender.chunks.stored()
             }
         } catch {
-            // The next request asks for the offset, so no chunk of this one may still be in flight.
+            // The next request asks for the offset, so no chunk of this request may still be in flight.
             try? await chunks.stored()
             throw error
         }
     }
 
-    /// Makes the bytes that could be reverted a part of the upload, by an empty chunk that names their object.
+    /// Makes revertible bytes a part of the upload, with an empty chunk that names their object.
     private mutating func showHeld() async throws {
         guard let writer = held else { return }
         let size = try await writer.finish().size
@@ -111,7 +111,7 @@ public struct S3UploadAppender: UploadAppender {
             try await storing { try await body(&self) }
         } catch {
             failure = error
-            // No one can go on with these bytes.
+            // No later request can continue with these bytes.
             await held?.cancel()
             held = nil
             throw error
@@ -119,15 +119,15 @@ public struct S3UploadAppender: UploadAppender {
     }
 }
 
-/// The bytes that are not stored yet. The memory budget may ask for them to be stored at any time, also while the
+/// The bytes that are not stored yet. The memory budget may ask for them to be stored at any time, even while the
 /// appender waits for its client.
 private final class ChunkGathering: Sendable {
     private struct State {
-        /// Where the gathered bytes begin.
+        /// The offset of the gathered bytes in the upload.
         var start: Int64
         var gathered = GatheredBytes()
         var lastSent: ContinuousClock.Instant
-        /// The last chunk, which is stored once those before it are.
+        /// The last chunk that is being stored. It is stored after all chunks before it.
         var sending: Task<Void, any Error>?
     }
 
@@ -138,7 +138,7 @@ private final class ChunkGathering: Sendable {
     private let surroundings: Surroundings
     /// The maximum size of a chunk.
     private var chunkBytes: Int { surroundings.partBytes }
-    /// How long bytes are gathered, at most, while more arrive.
+    /// The maximum time for which bytes are gathered while more arrive.
     private static let maximumDelay = Duration.seconds(5)
 
     init(_ upload: S3UnfinishedUpload, _ name: String, at offset: Int64) {
@@ -151,19 +151,19 @@ private final class ChunkGathering: Sendable {
 
     var start: Int64 { state.withLock { $0.start } }
 
-    /// Whether the gathered bytes have waited long enough.
+    /// Whether the gathered bytes have waited for the maximum time.
     var isLate: Bool { state.withLock { $0.lastSent.duration(to: surroundings.now()) > Self.maximumDelay } }
 
-    /// Adds the first of the bytes.
+    /// Adds as many of the bytes as there is room for.
     ///
-    /// - Parameter free: How many bytes are gathered without a block.
+    /// - Parameter free: The maximum number of gathered bytes without a block.
     func add(_ bytes: inout ByteBuffer, free: Int) -> GatheredBytes.Addition {
         state.withLock { $0.gathered.add(&bytes, upTo: chunkBytes, free: free) }
     }
 
     /// Adds all of the bytes if they fit without a block.
     ///
-    /// - Returns: Whether they do.
+    /// - Returns: Whether they were added.
     func addSmall(_ bytes: ByteBuffer, free: Int) -> Bool {
         state.withLock { state in
             guard state.gathered.count + bytes.readableBytes <= free else { return false }
@@ -174,7 +174,7 @@ private final class ChunkGathering: Sendable {
     }
 
     func removeGathered() -> ByteBuffer {
-        // Those that may be reverted have no block.
+        // Revertible bytes have no block.
         state.withLock { $0.gathered.take().bytes }
     }
 
@@ -182,7 +182,7 @@ private final class ChunkGathering: Sendable {
         state.withLock { $0.gathered.hold(block) }
     }
 
-    /// Moves the start behind bytes that are stored otherwise.
+    /// Moves the start behind bytes that are stored in another way.
     ///
     /// - Returns: The new start.
     func skip(_ count: Int64) -> Int64 {
@@ -200,7 +200,7 @@ private final class ChunkGathering: Sendable {
             let (offset, earlier) = (state.start, state.sending)
             let (body, block) = state.gathered.take()
             state.start += Int64(body.readableBytes)
-            // Not a part of the request's task, which is cancelled when its client is gone.
+            // Not a child of the request's task, which is cancelled when the client disconnects.
             state.sending = Task(executorPreference: surroundings.executor) { [upload, name] in
                 defer { withExtendedLifetime(block) {} }
                 try await earlier?.value
@@ -210,6 +210,6 @@ private final class ChunkGathering: Sendable {
         }
     }
 
-    /// Waits until all chunks that were sent are stored.
+    /// Waits until all sent chunks are stored.
     func stored() async throws { try await state.withLock { $0.sending }?.value }
 }

@@ -8,12 +8,12 @@ extension S3UploadStore {
 
     public var sweepInterval: Duration { .seconds(3600) }
 
-    /// Two seconds, each with one request to the object store.
+    /// Two seconds. Each time, one request is made to the object store.
     public var followingInterval: Duration? { .seconds(2) }
 
     /// Checks that an upload could begin, by writing a small object within five seconds.
     ///
-    /// - Throws: `UploadStoreError` if it could not.
+    /// - Throws: `UploadStoreError` if the object could not be written.
     public func checkReadiness() async throws {
         try await readiness.check { [objects] in
             try await storing {
@@ -22,7 +22,7 @@ extension S3UploadStore {
         }
     }
 
-    /// The records among the last thousand that were stored or deleted, from a single request.
+    /// The records that were stored, among the last thousand that were stored or deleted. A single request lists them.
     public func newestRecords() async throws -> NewestRecords {
         let page = try await storing { try await objects.list(ObjectName.records, within: .seconds(10)) }
         let oldest = page.isTruncated ? page.objects.last.flatMap { ObjectName.id(ofRecord: $0.key) } : nil
@@ -36,7 +36,7 @@ extension S3UploadStore {
         try await storing {
             var sizes: [UploadID: Int64] = [:]
             var uploads: [Substring: UploadID] = [:]
-            // Records first: all files of a record are there before it is.
+            // Records are listed first: all files of a record are stored before the record.
             try await objects.listAll(ObjectName.records) { page in
                 for object in page.objects where object.size > 0 {
                     guard let id = ObjectName.id(ofRecord: object.key) else { continue }
@@ -55,7 +55,7 @@ extension S3UploadStore {
     }
 }
 
-/// Whether the store works. An answer is good for a second, because anyone may ask.
+/// Checks whether the store works. An answer is reused for a second, because anyone may ask.
 actor Readiness {
     private var last: (asked: ContinuousClock.Instant, answer: Task<Void, any Error>)?
 
@@ -67,35 +67,36 @@ actor Readiness {
     }
 }
 
-/// What the sweep waits for, in seconds by the clock of the object store alone.
+/// The waiting times of the sweep, in seconds by the clock of the object store.
 struct SweepTimes: Sendable {
-    /// How old a file is that no record names before it is removed. Longer than an upload may take.
+    /// The age from which a file is removed if no record names it. It is longer than an upload may take.
     var orphan: TimeInterval = 24 * 3600
-    /// How long the files of a deleted record can still be read by those that have opened them.
+    /// How long the files of a deleted record can still be read by clients that have opened them.
     var openFiles: TimeInterval = 3600
-    /// How long the mark of a deleted record stays. Longer than the store accepts an old signature.
+    /// How long the mark of a deleted record stays: longer than the store accepts an old signature.
     var mark: TimeInterval = 24 * 3600
-    /// How long a receiver may take between the commit of a record and its listing before another one lists it.
+    /// How long a receiver may take between the commit of a record and its listing, before another receiver lists the
+    /// record.
     var listing: TimeInterval = 600
-    /// How long a file that a client has posted may wait for the notification of it. Longer than stores deliver events.
+    /// How long a file that a client has posted may wait for its notification: longer than stores deliver events.
     var arriving: TimeInterval = 7 * 24 * 3600
-    /// How long the objects of an unfinished upload stay after it has expired by the clock of a receiver.
+    /// How long the objects of an unfinished upload stay after it has expired by a receiver's clock.
     var expired: TimeInterval = 3600
-    /// How far back commits are looked at that are not listed.
+    /// The maximum age of commits that are searched for unlisted records.
     var commits: TimeInterval = 48 * 3600
 }
 
 extension S3UploadStore {
     /// Removes what interrupted uploads and deletions left behind, and lists records that were committed but are not
-    /// listed. Call it from time to time, such as once an hour; several receivers may do so at once.
+    /// listed. Call it from time to time, such as once an hour. Several receivers may call it at once.
     ///
-    /// - Throws: `UploadStoreError` if the object store fails. The next sweep does what is left.
+    /// - Throws: `UploadStoreError` if the object store fails. The next sweep does the rest.
     public func sweep() async throws { try await sweep(SweepTimes()) }
 
     func sweep(_ times: SweepTimes) async throws {
         try await storing {
-            // Files that were old before the records were listed: each of them that has a record is found there, because
-            // an upload that is so old is committed no more.
+            // Only files are removed that were old before the records were listed: if such a file has a record, the
+            // listing has it, because an upload of that age can no longer be committed.
             let start = try await objects.list(ObjectName.records, limit: 1).time
             let named = try await sweepRecords(times)
             try await sweepFiles(writtenBefore: start - times.orphan, but: named)
@@ -108,8 +109,8 @@ extension S3UploadStore {
         }
     }
 
-    /// The uploads that records name. Hashes, because there may be millions of records: of two uploads with the same hash
-    /// both are kept.
+    /// The uploads that records name, as hashes, because there may be millions of records. If two uploads have the same
+    /// hash, both are kept.
     private struct NamedUploads {
         private var hashes: Set<Int> = []
 
@@ -117,15 +118,15 @@ extension S3UploadStore {
         func contains(_ random: Substring) -> Bool { hashes.contains(random.hashValue) }
     }
 
-    /// Removes the files of uploads that no record names, if all of them are old, and what is left of the arrival of those
-    /// that records name. The files of an upload follow each other in a listing.
+    /// Removes the files of uploads that no record names, if all of them are old. For uploads with a record, removes
+    /// objects that were only needed while the files arrived. The files of an upload follow each other in a listing.
     private func sweepFiles(writtenBefore limit: Date, but named: NamedUploads) async throws {
         var files: [ListedObject] = []
         func removeOld() async throws {
             guard let random = files.first.flatMap({ ObjectName.randomText(ofFile: $0.key) }) else { return }
             if named.contains(random) {
-                // Their bytes are in the file. The request that removes them may have failed, or have been overtaken by a
-                // repetition of the one that stored them.
+                // The bytes of these objects are in the file. The request to remove them may have failed, or a
+                // repetition of the request that stored them may have come after it.
                 for file in files where ObjectName.isAside(file.key) && file.modified < limit {
                     try await objects.delete(file.key)
                 }
@@ -146,7 +147,7 @@ extension S3UploadStore {
         try await removeOld()
     }
 
-    /// Finishes deletions.
+    /// Finishes interrupted deletions.
     ///
     /// - Returns: The uploads of all records.
     private func sweepRecords(_ times: SweepTimes) async throws -> NamedUploads {
@@ -157,11 +158,11 @@ extension S3UploadStore {
                 named.insert(id.randomText)
                 guard object.size == 0 else { continue }
                 let age = page.time.timeIntervalSince(object.modified)
-                // First the key, because the record's text is in its object too.
+                // The key is freed first, because its object also has the record's text.
                 try await keys.freeKey(objects.head(object.key)?.metadata ?? [:])
                 guard age > times.openFiles else { continue }
                 try await removeFiles(of: id)
-                // Last, because from then on nothing shows that there was a record.
+                // The mark is removed last: after that, nothing shows that there was a record.
                 if age > times.mark { try await objects.delete(object.key) }
             }
         }
@@ -174,7 +175,7 @@ extension S3UploadStore {
         }
     }
 
-    /// Removes files that no listed record names, unless a committed one does that is not listed.
+    /// Removes files that no listed record names, unless a committed but unlisted record names them.
     private func removeOrphans(_ files: [String], of random: Substring) async throws {
         if let file = files.first, let key = try await objects.head(file)?.metadata["key"],
             case .taken(let entry) = try await keys.current(key), entry.id.randomText == random
@@ -192,7 +193,7 @@ extension S3UploadStore {
         }
     }
 
-    /// What a listing shows of an unfinished upload.
+    /// The facts about an unfinished upload in a listing.
     private struct UnfinishedSummary {
         private(set) var parts: Set<Substring> = []
         private(set) var newest = Date.distantPast
@@ -203,7 +204,7 @@ extension S3UploadStore {
         }
     }
 
-    /// Removes expired uploads, and what is left of those that are finished or discarded.
+    /// Removes expired uploads, and the rest of finished or discarded uploads.
     private func sweepUnfinished(_ times: SweepTimes) async throws {
         var uploads: [Substring: UnfinishedSummary] = [:]
         let now = try await objects.listAll(ObjectName.unfinished) { page in
@@ -215,7 +216,8 @@ extension S3UploadStore {
         for (id, summary) in uploads {
             let upload = UnfinishedObjects(objects: objects, id: String(id))
             guard summary.parts.contains("form") else {
-                // Discarded, and no request that began before is still accepted; or from one that came much later.
+                // The upload was discarded, and no request that began before is still accepted. Or the object is from a
+                // request that came much later.
                 if now.timeIntervalSince(summary.newest) > times.orphan { try await objects.deleteAll(upload.folder) }
                 continue
             }
@@ -232,7 +234,7 @@ extension S3UploadStore {
         }
     }
 
-    /// Lists records whose receiver was killed between commit and listing.
+    /// Lists committed records whose receiver was killed before it listed them.
     private func listCommitted(_ times: SweepTimes) async throws {
         try await objects.listAll(ObjectName.keys) { page in
             for object in page.objects where object.size > 0 {

@@ -15,8 +15,8 @@ import Synchronization
 /// router.addUploads(to: store)
 /// ```
 ///
-/// Every receiver serves every request, also for an upload that another receiver has begun. Receivers have no state of
-/// their own and hold no locks, and uploads go on while at least one receiver is running. <doc:HowUploadsAreStored>
+/// Every receiver can handle every request, even for an upload that another receiver has begun. Receivers have no state
+/// of their own and hold no locks. Uploads continue while at least one receiver is running. <doc:HowUploadsAreStored>
 /// describes the objects, and the order in which they are written.
 ///
 /// One task of each receiver should call ``sweep()`` from time to time, as `postcard serve` does.
@@ -24,21 +24,21 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
     let objects: ObjectStore
     let keys: StoredKeys
     let budget: MemoryBudget
-    /// The turns of files that are copied within the store. Others wait, and hold no memory meanwhile.
+    /// The turns of files that are copied within the store. Waiting files hold no memory.
     let copies: MemoryBudget
-    /// The turns of records that are not read at once by all who ask: of a mebibyte of text, a record needs 4 MB while it
-    /// is decoded, and of 8 MiB up to 150 MB.
+    /// The turns of larger records, whose reading is limited. Decoding a record with 1 MiB of text takes 4 MB of
+    /// memory, and with 8 MiB of text up to 150 MB.
     private let records: (medium: MemoryBudget, large: MemoryBudget)
     let identifiers: UploadIDSource
     let unfinished = UnfinishedTable()
     let readiness = Readiness()
     let logger: Logger
 
-    /// How long an upload may take until its commit. The sweep waits longer before it removes files that no record
-    /// names, by more than clocks can differ without the store refusing all requests.
+    /// The maximum time from an upload's beginning to its commit. The sweep waits longer before it removes files that
+    /// no record names. The difference is larger than clocks can differ before the store refuses all requests.
     static let maximumUploadTime = Duration.seconds(20 * 3600)
 
-    /// How many files that are in the bucket may become records at once. Each of them is read in pieces of 4 MiB.
+    /// The maximum number of files in the bucket that become records at once. Each is read in pieces of 4 MiB.
     static let maximumConcurrentCopies = 4
 
     private init(_ objects: ObjectStore, newest: UploadID?, memoryBytes: Int, logger: Logger) {
@@ -55,16 +55,16 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
         identifiers = UploadIDSource(after: newest.map { [$0] } ?? [])
     }
 
-    /// Opens a bucket, and checks that the object store does what uploads rely on, such as PUT with `If-None-Match`.
+    /// Opens a bucket, and checks that the object store supports what uploads need, such as PUT with `If-None-Match`.
     ///
     /// - Parameters:
-    ///   - bucket: The bucket, and how to reach it.
+    ///   - bucket: The bucket and its endpoint.
     ///   - memoryBytes: The memory for bytes that wait to be sent to the object store, for all uploads together.
     ///     Defaults to 80 MiB: ten parts.
-    ///   - logger: Logs what could not be read or removed, new credentials, and at the level `debug` each request that
-    ///     is made again. Its messages may have the keys of objects,
-    ///     but not the identifiers of unfinished uploads.
-    /// - Throws: ``S3Error`` if the bucket cannot be used, or if the store lacks something, which the message names.
+    ///   - logger: Logs objects that could not be read or removed, new credentials, and at the level `debug` each
+    ///     request that is repeated. Messages may contain the keys of objects, but not the identifiers of unfinished
+    ///     uploads.
+    /// - Throws: ``S3Error`` if the bucket cannot be used, or if the store lacks a feature, which the message names.
     public static func open(
         _ bucket: S3Bucket, memoryBytes: Int = 80 << 20, logger: Logger = Logger(label: "postcard.store")
     ) async throws -> S3UploadStore {
@@ -101,7 +101,7 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
         return Array(found.prefix(limit))
     }
 
-    /// The records of a listing. An empty object is the mark of a deleted one.
+    /// The records of a listing, without deleted ones. The mark of a deleted record is an empty object.
     static func live(_ page: ObjectPage) -> [UploadID] {
         page.objects.filter { $0.size > 0 }.compactMap { ObjectName.id(ofRecord: $0.key) }
     }
@@ -129,7 +129,7 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
         }
     }
 
-    /// The size of a record and its first bytes, which are all of most records; `nil` if there is none.
+    /// The size of a record and its first bytes, which are the whole record in most cases; `nil` if there is no record.
     private func beginning(ofRecord id: UploadID) async throws -> (size: Int64, bytes: ByteBuffer)? {
         try await storing {
             do {
@@ -144,7 +144,7 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
         }
     }
 
-    /// Opens the JSON of a record. A long one is read piece by piece.
+    /// Opens the JSON of a record. Long JSON is read piece by piece.
     public func openRecord(_ id: UploadID) async throws -> (any StoredFile)? {
         guard let (size, beginning) = try await beginning(ofRecord: id) else { return nil }
         let isWhole = size == Int64(beginning.readableBytes)
@@ -176,10 +176,10 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
         try await storing { try await objects.get(ObjectName.answer(to: id)).map { Array($0.body.readableBytesView) } }
     }
 
-    /// Deletes an upload. From then on no receiver lists or reads it. Its files are removed by a sweep, an hour later,
+    /// Deletes an upload. After that, no receiver lists or reads the upload. A sweep removes its files an hour later,
     /// because some of them may be open.
     ///
-    /// - Returns: Whether there was one.
+    /// - Returns: Whether the upload existed.
     public func delete(_ id: UploadID) async throws -> Bool {
         try await storing { try await keys.delete(id) }
     }

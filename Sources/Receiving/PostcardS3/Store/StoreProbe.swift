@@ -3,12 +3,12 @@ import NIOCore
 import PostcardFoundation
 import PostcardStore
 
-/// Checks at the start that the object store does what uploads rely on.
+/// Checks at the start that the object store supports what uploads need.
 struct StoreProbe: Sendable {
     let objects: ObjectStore
     let logger: Logger
 
-    /// The largest difference between the clocks of the store and of this machine, in seconds.
+    /// The maximum difference between the clocks of the store and of this machine, in seconds.
     private static let maximumSkew: TimeInterval = 300
 
     func run() async throws {
@@ -70,8 +70,9 @@ struct StoreProbe: Sendable {
         }
     }
 
-    /// A receiver that was stopped for a day must not make a record of files that were swept. Its clock and the time of
-    /// its signature both prevent that; a store that ignores signatures leaves it to the clock.
+    /// Checks that the store refuses old signatures. A receiver that was stopped for a day must not make a record of
+    /// files that were swept. Its own clock and the expired signature both prevent that; a store that ignores
+    /// signatures leaves it to the clock.
     private func checkExpiry() async throws {
         guard try await !objects.isRefusedIfSigned(at: objects.bucket.clock() - 3600) else { return }
         logger.warning(

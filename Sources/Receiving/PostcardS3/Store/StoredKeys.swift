@@ -2,12 +2,12 @@ import NIOCore
 import PostcardFoundation
 import PostcardStore
 
-/// The record of a key, as the fields of its object have it.
+/// The record of a key, as the metadata fields of the key's object have it.
 struct KeyEntry: Sendable {
     let key: String
     let generation: Int
     let id: UploadID
-    /// The SHA-256 of the record's JSON.
+    /// The SHA-256 digest of the record's JSON.
     let digest: String
     let received: Date
     /// The ETag of the object that the record's file was copied from, without quotes; `nil` if a client sent the file.
@@ -46,18 +46,19 @@ struct KeyEntry: Sendable {
     }
 }
 
-/// Records and keys as objects. See <doc:HowUploadsAreStored> for the order of the requests, and why it is right.
+/// Records and keys as objects. See <doc:HowUploadsAreStored> for the order of the requests, and why that order is
+/// correct.
 struct StoredKeys: Sendable {
     let objects: ObjectStore
 
-    /// The state of a key.
+    /// The current state of a key.
     enum Current: Sendable {
-        /// The next record is to be stored in this generation.
+        /// The key is free. The next record must be stored in this generation.
         case free(generation: Int)
         case taken(KeyEntry)
     }
 
-    /// What the object of a record says.
+    /// The state of a record, as its object shows it.
     enum RecordState: Sendable {
         case missing
         case live
@@ -69,10 +70,10 @@ struct StoredKeys: Sendable {
         return head.size > 0 ? .live : .deleted
     }
 
-    /// Looks up the record of a key, and lists it if the process that committed it did not get so far.
+    /// Looks up the record of a key. Lists the record if the process that committed it was stopped before it did so.
     func current(_ key: String) async throws -> Current {
         let seen = objects.bucket.clock()
-        // Most keys have no generation or one.
+        // Most keys have no generation or only one.
         guard let head = try await objects.head(ObjectName.key(key, generation: 0)) else { return .free(generation: 0) }
         if let entry = try await live(key, 0, head, seen) { return .taken(entry) }
         let generation = try await lastGeneration(of: key)
@@ -104,10 +105,10 @@ struct StoredKeys: Sendable {
         }
     }
 
-    /// Creates the object by which a committed record is listed and read.
+    /// Creates the object with which a committed record is listed and read.
     ///
-    /// - Parameter seen: A time before the key's object was read. Deletion leaves a mark in the place of the record for longer
-    ///   than the store accepts a request that was signed then.
+    /// - Parameter seen: A time before the key's object was read. A deletion leaves a mark in the place of the record,
+    ///   and the mark stays longer than the store accepts a request that was signed at this time.
     func list(_ entry: KeyEntry, _ json: ByteBuffer, seen: Date) async throws {
         _ = try await objects.create(
             ObjectName.record(entry.id), json,
@@ -121,7 +122,7 @@ struct StoredKeys: Sendable {
         let name = ObjectName.record(id)
         guard let head = try await objects.head(name), head.size > 0 else { return false }
         let metadata = head.metadata.filter { ["key", "generation"].contains($0.key) }
-        // A store may drop one of two writes at once, and answer that both succeeded.
+        // A store may drop one of two simultaneous writes, and still answer that both succeeded.
         for _ in 0..<5 {
             try await objects.put(name, ByteBuffer(), metadata: metadata)
             if try await objects.head(name)?.size == 0 { break }
@@ -130,8 +131,8 @@ struct StoredKeys: Sendable {
         return true
     }
 
-    /// Removes a deleted record from the object of its key. The object stays, empty, so that its name is never used
-    /// again: a process that was stopped in the meantime cannot take it for a new one.
+    /// Removes a deleted record from the object of its key. The empty object stays, so that its name is never used
+    /// again: a process that was stopped in the meantime must not mistake it for a new key.
     func freeKey(_ metadata: [String: String]) async throws {
         guard let key = metadata["key"], let generation = metadata["generation"].flatMap({ Int($0) }) else { return }
         let name = ObjectName.key(key, generation: generation)

@@ -3,7 +3,7 @@ import NIOCore
 import PostcardFoundation
 import PostcardStore
 
-/// The facts about an unfinished upload that are known when it is created, as they are stored.
+/// The stored form of the facts about an unfinished upload that are known when it is created.
 struct UnfinishedFacts: Sendable, Codable {
     /// The Content-Type of the form, with its boundary.
     let contentType: String
@@ -11,38 +11,38 @@ struct UnfinishedFacts: Sendable, Codable {
     let keyDigest: String
     let created: Date
     let expires: Date
-    /// The length of the form, if the first request said it.
+    /// The length of the form; `nil` if the first request did not state it.
     let length: Int64?
     let reprDigest: String?
     let wantReprDigest: String?
-    /// What names the file, if the upload is no form.
+    /// The parameters that name the file, if the upload is not a form.
     var fileParameters: String?
 
-    /// Whether an upload can have these facts: others may have written them.
+    /// Whether the facts are possible for an upload. They may have been written by others.
     var arePossible: Bool {
         let times = UnfinishedForm.possibleTimes
         return times.contains(created) && times.contains(expires) && length ?? 0 >= 0
     }
 }
 
-/// The objects of an unfinished upload. See <doc:HowUploadsAreStored> for the order of the requests, and why it is
-/// right.
+/// The objects of an unfinished upload. See <doc:HowUploadsAreStored> for the order of the requests, and why that order
+/// is correct.
 struct UnfinishedObjects: Sendable {
-    /// An object that holds bytes of the upload, and where in the upload they begin.
+    /// An object with bytes of the upload, and their offset in the upload.
     struct Chunk: Sendable {
         let offset: Int64
-        /// The size of the object; 0 if the bytes are in another object, which its fields name.
+        /// The size of the object; 0 if the bytes are in another object, which the chunk's metadata names.
         let size: Int64
     }
 
-    /// What a listing shows.
+    /// The facts about the upload in a listing.
     struct Listing: Sendable {
         var chunks: [Chunk] = []
-        /// The length of the form, if a request after the first has said it.
+        /// The length of the form, if a request after the first stated it.
         var length: Int64?
     }
 
-    /// What has become of the upload.
+    /// The final state of the upload.
     enum End: Sendable {
         case finished(FinalResponse)
         case discarded
@@ -57,7 +57,7 @@ struct UnfinishedObjects: Sendable {
     // MARK: - Facts
 
     func create(_ facts: UnfinishedFacts) async throws {
-        // If there is one already, an earlier try of the request made it: no other upload has the identifier.
+        // If the object already exists, an earlier try of the request made it: no other upload has the identifier.
         _ = try await objects.create(ObjectName.form(ofUnfinished: id), ByteBuffer(bytes: JSONEncoder().encode(facts)))
     }
 
@@ -70,7 +70,7 @@ struct UnfinishedObjects: Sendable {
         return facts
     }
 
-    /// The length is in the name of the object, so that a listing shows it.
+    /// Stores the length of the upload in the name of an object, so that a listing shows it.
     func setLength(_ length: Int64) async throws {
         try await objects.put(ObjectName.length(length, ofUnfinished: id), ByteBuffer())
     }
@@ -95,7 +95,7 @@ struct UnfinishedObjects: Sendable {
                 if let offset = ObjectName.offset(ofChunk: object.key) {
                     listing.chunks.append(Chunk(offset: offset, size: object.size))
                 } else if let length = ObjectName.length(ofKey: object.key) {
-                    // Requests that say different lengths are refused, sooner or later.
+                    // Requests that state different lengths are refused sooner or later.
                     listing.length = min(listing.length ?? .max, length)
                 }
             }
@@ -103,7 +103,7 @@ struct UnfinishedObjects: Sendable {
         return listing
     }
 
-    /// The end of the bytes that the chunks hold; `nil` if some are missing in between.
+    /// The end offset of the bytes in the chunks; `nil` if there is a gap between them.
     func end(of chunks: [Chunk]) async throws -> Int64? {
         var end: Int64 = 0
         for (index, chunk) in chunks.enumerated() {
@@ -134,7 +134,7 @@ struct UnfinishedObjects: Sendable {
         return pieces
     }
 
-    /// The object that has the bytes of an empty chunk.
+    /// The object with the bytes of an empty chunk.
     private func held(_ chunk: Chunk) async throws -> (key: String, size: Int64) {
         let key = ObjectName.chunk(at: chunk.offset, ofUnfinished: id)
         guard let fields = try await objects.head(key)?.metadata, let name = fields["held"],
@@ -143,12 +143,12 @@ struct UnfinishedObjects: Sendable {
         return (ObjectName.held(name, ofUnfinished: id), size)
     }
 
-    /// Stores bytes at an offset, where no other request has stored any.
+    /// Stores bytes at an offset where no other request has stored bytes.
     ///
     /// - Parameters:
     ///   - append: A random text, the same for all chunks of a request.
-    ///   - fields: What is stored with an empty chunk.
-    /// - Throws: `UploadStoreError` with the code `overtaken` if another request has.
+    ///   - fields: The metadata of an empty chunk.
+    /// - Throws: `UploadStoreError` with the code `overtaken` if another request has stored bytes there.
     func createChunk(
         at offset: Int64, _ bytes: ByteBuffer, of append: String, fields: [String: String] = [:]
     ) async throws {
@@ -156,7 +156,7 @@ struct UnfinishedObjects: Sendable {
         var metadata = fields
         metadata["append"] = append
         guard case .exists = try await objects.create(key, bytes, metadata: metadata) else { return }
-        // An earlier try of this request may have made it.
+        // An earlier try of this request may have created the chunk.
         guard try await objects.head(key)?.metadata["append"] == append else { throw UploadStoreError.overtaken }
     }
 
@@ -171,10 +171,10 @@ struct UnfinishedObjects: Sendable {
 
     /// Stores the response, and removes the bytes.
     ///
-    /// - Throws: If the response could not be stored. Bytes that could not be removed are left to the sweep.
+    /// - Throws: An error if the response could not be stored. Bytes that could not be removed are left to the sweep.
     func finish(_ response: FinalResponse, _ logger: Logger) async throws {
         let json = try ByteBuffer(bytes: JSONEncoder().encode(response))
-        // If there is one already, another receiver has finished the upload.
+        // If the response already exists, another receiver has finished the upload.
         _ = try await objects.create(ObjectName.end(ofUnfinished: id), json)
         do {
             try await removeBytes()
@@ -183,14 +183,14 @@ struct UnfinishedObjects: Sendable {
         }
     }
 
-    /// Removes what the response has replaced.
+    /// Removes the bytes of a finished upload.
     func removeBytes() async throws {
         for part in [ObjectName.chunks(ofUnfinished: id), ObjectName.heldFolder(ofUnfinished: id)] {
             try await objects.deleteAll(part)
         }
     }
 
-    /// Removes the upload. A mark stays, so that no receiver counts the bytes while they are being removed.
+    /// Removes the upload. A mark stays, so that no receiver counts the bytes while they are removed.
     func discard() async throws {
         try await objects.put(ObjectName.end(ofUnfinished: id), ByteBuffer())
         try await objects.delete(ObjectName.form(ofUnfinished: id))

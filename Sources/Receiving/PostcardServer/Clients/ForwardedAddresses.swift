@@ -2,11 +2,11 @@ import HTTPTypes
 import PostcardFoundation
 import PostcardStore
 
-/// The addresses that the proxies of a request added to one of its header fields, the last one first. An element
-/// without an address, such as `unknown` or a malformed one, is `nil`.
+/// The addresses that the proxies of a request have added to one of its header fields, the last address first. An
+/// element without an address, such as `unknown` or a malformed element, is `nil`.
 ///
-/// The elements are read backwards, so that what a client wrote, such as a quoted string without an end, cannot change
-/// how the elements are read that proxies added behind it.
+/// The elements are read backwards. Text that a client wrote in front, such as a quoted string without an end, thus
+/// cannot change how the elements are read that proxies added behind it.
 struct ForwardedAddresses: Sequence, IteratorProtocol {
     enum Field {
         /// `Forwarded` (RFC 7239 §4): `for=192.0.2.1;proto=https, for="[2001:db8::1]:4711"`.
@@ -25,7 +25,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
     private typealias Bytes = ArraySlice<UInt8>
 
     private let field: Field
-    /// The lines of the field that have not been read. Several lines are one list (RFC 9110 §5.3).
+    /// The lines of the field that have not been read yet. Several lines are one list (RFC 9110 §5.3).
     private var lines: [String]
     /// The unread part of the current line.
     private var rest: Bytes = []
@@ -50,7 +50,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
         }
     }
 
-    /// Removes what is behind the last comma that is not quoted, and the comma.
+    /// Removes the last comma that is not quoted, and the text behind it. Returns the text.
     private mutating func takeLastElement() -> Bytes {
         var start = rest.endIndex
         var isQuoted = false
@@ -83,7 +83,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
 
     // MARK: - Elements of Forwarded
 
-    /// The value of `for` in an element; `nil` if it has none or several, or is malformed.
+    /// The value of `for` in an element; `nil` if the element has no `for` or several, or is malformed.
     private static func node(of element: Bytes) -> Bytes? {
         var rest = element
         var node: Bytes?
@@ -122,7 +122,8 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
         return value
     }
 
-    /// Letters, digits and hyphens: no proxy uses another character in a parameter's name.
+    /// Whether a name consists of letters, digits and hyphens. No proxy uses other characters in the names of
+    /// parameters.
     private static func isToken(_ name: Bytes) -> Bool {
         !name.isEmpty && name.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "-") }
     }
@@ -147,7 +148,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
         IPAddress(text: String(streamSafe: bytes))
     }
 
-    /// Whether a node ends here, or with a port: up to five digits, or an obfuscated one (RFC 7239 §6.3).
+    /// Whether a node ends here or with a port. A port has up to five digits, or is obfuscated (RFC 7239 §6.3).
     private static func isEndOrPort(_ bytes: Bytes) -> Bool {
         guard let colon = bytes.first else { return true }
         let port = bytes.dropFirst()

@@ -1,10 +1,10 @@
 import NIOCore
 import PostcardStore
 
-/// The header with which a proxy begins a connection, to name its client: version 2 of the PROXY protocol (§2.2 of
+/// The header with which a proxy begins a connection to name its client: version 2 of the PROXY protocol (§2.2 of
 /// haproxy.org's proxy-protocol.txt).
 enum ProxyHeader: Hashable {
-    /// The connection is the proxy's own, such as a health check, or that of a client without an IP address.
+    /// The connection is the proxy's own, such as a health check, or the client has no IP address.
     case ownConnection
     case client(IPAddress)
 
@@ -35,10 +35,10 @@ enum ProxyHeader: Hashable {
 
     private static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
     private static let firstVersion = Array("PROXY ".utf8)
-    /// The bytes in front of the addresses.
+    /// The number of bytes before the addresses.
     private static let fixedBytes = 16
 
-    /// The maximum length of a header. One with all registered additions (TLV) is shorter.
+    /// The maximum length of a header. A header with all registered additions (TLV) is shorter.
     static let maximumBytes = 4096
 
     /// Removes the header from the first bytes of a connection.
@@ -65,16 +65,16 @@ enum ProxyHeader: Hashable {
         return header
     }
 
-    /// - Parameter block: The addresses, and additions, which are skipped.
+    /// - Parameter block: The addresses, followed by additions, which are skipped.
     private static func client(_ family: UInt8, _ block: ByteBufferView) throws(Refusal) -> ProxyHeader {
         let addressBytes: Int
         switch family {
         case 0x11: addressBytes = 4
         case 0x21: addressBytes = 16
-        // Unix sockets, datagrams, and what the proxy does not know: the connection's own address is used.
+        // Unix sockets, datagrams, and unknown families: the connection's own address is used.
         default: return .ownConnection
         }
-        // The source, the destination, and a port for each.
+        // The block has the source, the destination, and a port for each.
         guard block.count >= 2 * addressBytes + 4 else { throw .tooShort }
         return IPAddress(bytes: block.prefix(addressBytes)).map(ProxyHeader.client) ?? .ownConnection
     }

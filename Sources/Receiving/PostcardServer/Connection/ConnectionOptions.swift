@@ -11,12 +11,12 @@ public struct ConnectionOptions: Sendable, Hashable {
 
     /// How long a connection is kept after a response, until the next request begins. Defaults to 75 seconds.
     ///
-    /// Let it be longer than a reverse proxy keeps its connections to the server, such as 60 seconds in nginx: otherwise
-    /// the proxy may send a request on a connection that the server is just closing, and respond with 502.
+    /// Choose a longer time than a reverse proxy keeps its connections to the server, such as 60 seconds in nginx.
+    /// Otherwise the proxy may send a request on a connection that the server is just closing, and respond with 502.
     public var keepAliveTimeout: Duration = .seconds(75)
 
-    /// The minimum rate at which a body must arrive, in bytes per second. Defaults to 500, a twentieth of what the
-    /// slowest phone networks carry. 0 means no minimum. A slower client is refused with 408.
+    /// The minimum rate at which a body must arrive, in bytes per second. Defaults to 500, a twentieth of the rate of
+    /// the slowest phone networks. 0 means no minimum. A slower client is refused with 408.
     public var minimumBytesPerSecond = 500
 
     /// How long a body may be slower than ``minimumBytesPerSecond``. Defaults to 20 seconds.
@@ -24,60 +24,61 @@ public struct ConnectionOptions: Sendable, Hashable {
     /// Each such period is measured on its own, without the time in which the server was not ready to read.
     public var gracePeriod: Duration = .seconds(20)
 
-    /// How long a client may go on sending after an early refusal, or leave the connection open after its last
+    /// How long a client may continue to send after an early refusal, or leave the connection open after its last
     /// response. Defaults to 10 seconds.
     ///
-    /// Most clients, and most proxies, send the whole body before they read the response, and would lose the response if
-    /// the connection were closed earlier. So what is left of a body is read and dropped. If the body has a
-    /// `Content-Length`, each 100 MB of it that arrive extend this timeout by a second, to at most six times its value.
+    /// Most clients, and most proxies, send the whole body before they read the response, and would lose the response
+    /// if the connection were closed earlier. The rest of the body is therefore read and dropped. If the body has a
+    /// `Content-Length`, every 100 MB that arrive extend this timeout by a second, to at most six times its value.
     public var drainTimeout: Duration = .seconds(10)
 
     /// The proxies that may say which client a request is from. Defaults to none.
     ///
-    /// A request from one of them counts for the client that it names in `Forwarded` (RFC 7239) or `X-Forwarded-For`: the
-    /// last address in it that is not itself a trusted proxy's. That is the client for its share of all limits, see
-    /// `UploadOptions.clientShare`, and for the log. Connections from these addresses are not limited to a share. From
-    /// any other address the two fields mean nothing, because a client can write what it likes into them.
+    /// A request from a trusted proxy counts for the client in `Forwarded` (RFC 7239) or `X-Forwarded-For`: the last
+    /// address in the field that is not a trusted proxy's. This client counts for the shares of all limits, see
+    /// `UploadOptions.clientShare`, and is in the log. Connections from these addresses are not limited to a share. In
+    /// requests from any other address the two fields are ignored, because a client can write anything into them.
     ///
-    /// If a request has both fields, they count only if both name the same client: a proxy adds to one of them, and
-    /// passes on the other one as the client wrote it. Let the proxy remove the field that it does not set.
+    /// If a request has both fields, they count only if both name the same client: a proxy adds to one field, and
+    /// passes on the other field as the client wrote it. Configure the proxy to remove the field that it does not set.
     ///
-    /// Every address in these ranges can pretend to be any client. Name only proxies, and no network with clients in it.
+    /// Every address in these ranges can pretend to be any client. Only list proxies, and no network that contains
+    /// clients.
     public var trustedProxies: [TrustedProxy] = []
 
-    /// Whether each connection begins with a header of the PROXY protocol, version 2, that names its client. Defaults to
-    /// `false`.
+    /// Whether each connection begins with a header of the PROXY protocol, version 2, that names its client. Defaults
+    /// to `false`.
     ///
     /// Proxies that forward connections instead of requests send it, such as HAProxy with `send-proxy-v2`. A connection
-    /// without a valid header is closed, and so is one that is not from one of the ``trustedProxies``. If there are
-    /// none, every connection is taken for a proxy's: use that only where no client can reach the port.
+    /// without a valid header is closed, and so is a connection that is not from one of the ``trustedProxies``. If that
+    /// list is empty, every connection counts as a proxy's: use this only if no client can reach the port.
     ///
-    /// The client that the header names counts for its share of connections too. If it is itself one of the
-    /// ``trustedProxies``, the client of each request is looked for in the request's header fields as well.
+    /// The connection counts for the share of the client in the header. If that client is itself one of the
+    /// ``trustedProxies``, the client of each request is also searched for in the request's header fields.
     public var usesProxyProtocol = false
 
-    /// How long requests in progress may take to finish once the server is shutting down. Defaults to 30 seconds.
-    /// After that, they are cancelled and their connections are closed.
+    /// How long requests in progress may take to finish after the server has begun to shut down. Defaults to 30
+    /// seconds. After that, they are cancelled and their connections are closed.
     public var shutdownTimeout: Duration = .seconds(30)
 
-    /// The defaults.
+    /// Makes options with the default values.
     public init() {}
 }
 
 extension ConnectionOptions {
-    /// Whether the other end of a connection is a proxy, which has many clients.
+    /// Whether the other end of a connection is a proxy, which may have many clients.
     func isProxy(_ peer: ConnectionPeer) -> Bool {
         trustedProxies.isEmpty ? usesProxyProtocol : trustedProxies.contains { $0.contains(peer) }
     }
 
     /// The number of bytes that the slowest allowed client reads in half of the idle timeout. Responses are written in
-    /// slices of this size, so that the reading of a slow client shows before the timeout.
+    /// slices of this size, so that the progress of a slow client is noticed before the timeout.
     var sliceBytes: Int {
         let bytes = Double(minimumBytesPerSecond) * (idleTimeout / .seconds(1)) / 2
         return Int(min(max(bytes, 1024), 16_384))
     }
 
-    /// How long a client may read nothing after reading this many bytes at once. A client that pauses to limit its
+    /// How long a client may read nothing after it has read this many bytes at once. A client that pauses to limit its
     /// rate, as curl does, gets as long as the slowest allowed client needs for these bytes, up to twice the timeout.
     func pause(afterReading bytes: UInt64) -> Duration {
         guard minimumBytesPerSecond > 0 else { return idleTimeout }

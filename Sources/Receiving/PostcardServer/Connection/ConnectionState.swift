@@ -15,32 +15,32 @@ struct ConnectionState {
     }
 
     private struct Exchange {
-        /// Requests whose head was received and whose response is not complete.
+        /// The number of requests whose head was received and whose response is not complete.
         var awaitingResponse = 0
         var input = Input.betweenRequests
         /// Whether the last request asked to close the connection after its response (RFC 9112 §9.6).
         var isFinal = false
-        /// Whether the last request said how long its body is.
+        /// Whether the last request stated the length of its body.
         var hasLength = false
         /// Whether any request has begun.
         var hasBegun = false
 
-        /// The drain of what is left of the last request.
+        /// The drain for the rest of the last request.
         var drain: Drain { Drain(hasLength: hasLength) }
     }
 
-    /// What is left of a body after the last response, and is dropped.
+    /// The rest of a body after the last response, which is dropped.
     struct Drain: Equatable {
         fileprivate let hasLength: Bool
         fileprivate var bytes: Int64 = 0
 
-        /// The number of bytes that are worth another second.
+        /// The number of bytes that extend the time by a second.
         private static let bytesPerSecond = 100_000_000.0
         private static let maximumTimeouts = 5
 
-        /// How long it may take: the timeout, and more for a body of known length of which much arrives. A proxy on a
-        /// fast network sends hundreds of megabytes before it reads the response. A client that holds the connection
-        /// for longer has to use as much of its own network for that.
+        /// How long the drain may take: the timeout, and more if many bytes of a body with a known length arrive. A
+        /// proxy on a fast network sends hundreds of megabytes before it reads the response. A client that keeps the
+        /// connection longer has to use its own network for as long.
         func time(_ timeout: Duration) -> Duration {
             guard hasLength else { return timeout }
             return timeout + min(Duration.seconds(Double(bytes) / Self.bytesPerSecond), timeout * Self.maximumTimeouts)
@@ -51,21 +51,22 @@ struct ConnectionState {
         case betweenRequests
         /// The body of the last request is not complete.
         case inBody
-        /// The last request's body broke off.
+        /// The body of the last request has ended early.
         case interrupted
         /// The bytes after the last request are not a request.
         case malformed
     }
 
     private var phase = Phase.serving(Exchange())
-    /// Whether the client may send more bytes. A client can stop in any phase, but that only matters at the end.
+    /// Whether the client may still send bytes. A client can stop sending in any phase, but that only matters at the
+    /// end.
     private var isInputOpen = true
 
     enum ReadAction: Equatable { case pass, drop, close }
 
     /// - Parameters:
     ///   - isFinal: Whether the request asks to close the connection.
-    ///   - hasLength: Whether the request says how long its body is.
+    ///   - hasLength: Whether the request states the length of its body.
     mutating func headRead(isFinal: Bool = false, hasLength: Bool = false) -> ReadAction {
         guard case .serving(var exchange) = phase, exchange.input != .malformed else { return .drop }
         exchange.awaitingResponse += 1
@@ -99,7 +100,7 @@ struct ConnectionState {
         return .pass
     }
 
-    /// The client will send no more.
+    /// Notes that the client will send no more bytes.
     mutating func inputClosed() -> ReadAction {
         isInputOpen = false
         guard case .lingering = phase else { return .pass }
@@ -107,7 +108,8 @@ struct ConnectionState {
         return .close
     }
 
-    /// Whether received bytes are dropped. No later handler asks for them, so this handler has to read on by itself.
+    /// Whether received bytes are dropped. No later handler asks for them, so this handler has to continue reading by
+    /// itself.
     var isDropping: Bool {
         switch phase {
         case .serving(let exchange): exchange.input == .malformed
@@ -117,9 +119,9 @@ struct ConnectionState {
     }
 
     enum FailureAction: Equatable {
-        /// The failure is passed on as an error, because no request is being read.
+        /// Pass the failure on as an error, because no request is being read.
         case pass
-        /// The reader of a body gets the reason why it breaks off.
+        /// Pass the failure to the reader of the body, as the reason why the body ends early.
         case passAsInterruption
         case drop
     }
@@ -137,24 +139,23 @@ struct ConnectionState {
 
     enum ResponseAction: Equatable {
         case write
-        /// The response is the last of the connection, and says so.
+        /// Write the response as the last of the connection, and say so in its head.
         case writeAsLast
-        /// Write a refusal instead, because the bytes received are not HTTP. The response belongs to no request.
+        /// Write a refusal instead, because the received bytes are not HTTP. The response belongs to no request.
         case writeMalformedRequest
         case drop
     }
 
-    /// A response begins, other than an informational one.
+    /// Notes that a response begins, unless it is an informational response.
     ///
-    /// - Parameter isLast: Whether its head says that the connection ends.
+    /// - Parameter isLast: Whether the head of the response says that the connection ends.
     mutating func responseBegins(isLast: Bool) -> ResponseAction {
         guard case .serving(let exchange) = phase else { return .drop }
         if exchange.awaitingResponse == 0 {
             phase = .lastResponse(exchange.drain)
             return exchange.input == .malformed ? .writeMalformedRequest : .writeAsLast
         }
-        // A response to an incomplete request: the next bytes of the connection are the rest of a body that is not
-        // needed.
+        // The request is not complete: the next bytes of the connection are the rest of a body that is not needed.
         let isEarly = exchange.input == .inBody || exchange.input == .interrupted
         guard isLast || (exchange.awaitingResponse == 1 && (isEarly || exchange.isFinal)) else { return .write }
         phase = .lastResponse(exchange.drain)
@@ -163,9 +164,9 @@ struct ConnectionState {
 
     enum EndAction: Equatable {
         case write
-        /// Close the output after it.
+        /// Write the response, and then close the output.
         case writeAndLinger
-        /// Close the connection after it, because the client has closed its side.
+        /// Write the response, and then close the connection, because the client has closed its side.
         case writeAndClose
         case drop
     }
@@ -199,7 +200,7 @@ struct ConnectionState {
 
     enum OutputCloseAction: Equatable { case linger, close, ignore }
 
-    /// The server has nothing more to write.
+    /// Notes that the server has nothing more to write.
     mutating func outputCloses() -> OutputCloseAction {
         switch phase {
         case .serving(let exchange):
@@ -220,7 +221,7 @@ struct ConnectionState {
     enum Silence: Equatable {
         /// The client waits for a response, or nothing more is read from it.
         case expected
-        /// A body stops in the middle.
+        /// The client has stopped in the middle of a body.
         case inBody
         /// The client has not begun a request.
         case beforeRequests

@@ -4,8 +4,8 @@ import NIOTLS
 /// Closes a TLS connection whose handshake does not complete, or on which no request arrives.
 ///
 /// ``ConnectionHandler`` watches the client only after the handshake, and over HTTP/2 only during a stream. Between
-/// streams, an idle client is sent a GOAWAY, but without this handler the connection would stay open if the client
-/// ignored it.
+/// streams, an idle client is sent a GOAWAY. Without this handler, the connection would stay open if the client ignored
+/// the GOAWAY.
 final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
@@ -13,7 +13,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     private let onHandshake: (ChannelHandlerContext) -> Void
     private var deadline: Scheduled<Void>?
     private var context: ChannelHandlerContext?
-    /// How many handlers serve the connection: one for HTTP/1.1, one for each stream of HTTP/2.
+    /// The number of handlers that serve the connection: one for HTTP/1.1, or one for each stream of HTTP/2.
     private var handlers = 0
 
     /// - Parameter onHandshake: Called when the handshake has chosen between HTTP/1.1 and HTTP/2.
@@ -24,7 +24,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // For all streams of the connection: each of them then sees its bytes reach the socket as the client reads.
+        // This applies to all streams of the connection: each stream then notices its progress as the client reads.
         SocketProgress.limitUnsentBytes(of: context.channel)
         close(after: options.idleTimeout)
     }
@@ -35,7 +35,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The first request is awaited as long as over a bare connection.
+        // The first request may take as long as on a connection without TLS.
         if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, handlers == 0 {
             close(after: options.idleTimeout)
         }
@@ -43,19 +43,19 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent { onHandshake(context) }
     }
 
-    /// A handler starts to serve the connection or one of its streams.
+    /// Notes that a handler starts to serve the connection or one of its streams.
     func served() {
         handlers += 1
         deadline?.cancel()
     }
 
-    /// A handler is done.
+    /// Notes that a handler has finished.
     func left() {
         handlers -= 1
         if handlers == 0 { waitForRequest() }
     }
 
-    /// Waits until an idle client has been sent a GOAWAY and has had time to react.
+    /// Waits for a request. The time includes a GOAWAY for an idle client and its time to react.
     private func waitForRequest() {
         close(after: options.keepAliveTimeout + options.drainTimeout)
     }

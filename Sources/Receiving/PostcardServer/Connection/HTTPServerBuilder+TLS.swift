@@ -9,10 +9,11 @@ public import NIOSSL
 package import PostcardReception
 
 extension HTTPServerBuilder {
-    /// HTTP/2 or HTTP/1.1 over TLS, as the client prefers, with the same connection handling.
+    /// A server with TLS, and HTTP/2 or HTTP/1.1 as the client prefers. Its connection handling is the same as without
+    /// TLS.
     ///
     /// - Parameters:
-    ///   - tls: The certificate, its private key, and the other settings of TLS.
+    ///   - tls: The certificate, its private key, and all other settings of TLS.
     ///   - options: The timeouts and limits of each connection.
     /// - Throws: Nothing. If the certificate or its key cannot be used, the application throws an error of NIOSSL when
     ///   it starts.
@@ -22,13 +23,14 @@ extension HTTPServerBuilder {
         try uploads(tls: tls, options: options, onEarlyRefusal: { _ in })
     }
 
-    /// - Parameter shares: What all clients hold. Defaults to `nil`, which limits no requests.
+    /// - Parameter shares: The account of the shares that clients hold. Defaults to `nil`, which limits no requests.
     package static func uploads(
         tls: TLSConfiguration, options: ConnectionOptions, shares: ShareAccount? = nil,
         onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) throws -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            // Streams in progress are not cut off after a GOAWAY: ConnectionHandler ends slow ones, as over HTTP/1.1.
+            // Streams in progress are not interrupted after a GOAWAY: ConnectionHandler ends slow ones, as over
+            // HTTP/1.1.
             let streams = HTTP2ChannelConfiguration(
                 idleTimeout: options.keepAliveTimeout, gracefulCloseTimeout: nil,
                 streamConfiguration: configuration(options, onEarlyRefusal))
@@ -46,8 +48,8 @@ extension HTTPServerBuilder {
 }
 
 extension UploadConnection {
-    /// Waits until the response is in the client's socket, and ends the stream, also if its client is still sending: it
-    /// need not send the rest of a refused form (RFC 9113 §8.1).
+    /// Waits until the response is in the client's socket, and ends the stream. The stream ends even if its client is
+    /// still sending: a client need not send the rest of a refused form (RFC 9113 §8.1).
     func endStream() async throws {
         try await flushed()
         try await channel.eventLoop.submit { [channel] in
@@ -82,7 +84,8 @@ struct WatchedConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 }
 
-/// Keeps the error of one HTTP/2 stream from ending the others, and a connection from ending before its last response.
+/// Keeps the error of one HTTP/2 stream from ending the other streams, and keeps a connection open until its last
+/// response is written.
 ///
 /// NIO resets the stream of a malformed request (RFC 9113 §8.1.1) and then reports the error on the connection, where
 /// Hummingbird closes at any error. During a shutdown, Hummingbird closes as soon as the last stream has ended, which
@@ -91,7 +94,7 @@ final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandl
     typealias InboundIn = HTTP2Frame
     typealias OutboundIn = HTTP2Frame
 
-    /// Adds the handler to a connection whose handshake has chosen HTTP/2, behind NIO's.
+    /// Adds the handler behind NIO's handler, to a connection whose handshake has chosen HTTP/2.
     static func add(to context: ChannelHandlerContext) {
         let pipeline = context.pipeline.syncOperations
         guard let connection = try? pipeline.handler(type: NIOHTTP2Handler.self) else { return }
@@ -135,7 +138,7 @@ final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandl
 extension StreamConnectionHandler: Sendable {}
 #else
 extension UploadConnection {
-    /// There are no streams without TLS.
+    /// Does nothing, because there are no streams without TLS.
     func endStream() async throws {}
 }
 #endif

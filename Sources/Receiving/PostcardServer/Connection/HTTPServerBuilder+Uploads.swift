@@ -4,25 +4,25 @@ import NIOCore
 package import PostcardReception
 
 extension HTTPServerBuilder {
-    /// HTTP/1.1 with the connection handling that uploads need.
+    /// A server for HTTP/1.1 with the connection handling that uploads need.
     ///
     /// ```swift
     /// let application = Application(router: router, server: .uploads())
     /// ```
     ///
     /// A client that waits for `100 Continue` receives it when its body is about to be read, or the refusal instead. A
-    /// refusal reaches the client even while it is still sending. A silent or slow client is refused or disconnected. So
-    /// is a request whose fields would take long to compare. This applies to every route of the application.
+    /// refusal reaches the client even while it is still sending. A silent or slow client is refused or disconnected. A
+    /// request whose fields would take long to compare is refused. This applies to every route of the application.
     ///
-    /// Hummingbird's `http1(configuration:)` can receive forms too, but checks no heads, and clients then learn less about
-    /// what is wrong with their forms.
+    /// Hummingbird's `http1(configuration:)` can receive forms too. But it does not check the heads of requests, and
+    /// clients learn less about the problems of their forms.
     ///
     /// - Parameter options: The timeouts and limits of each connection.
     public static func uploads(options: ConnectionOptions = ConnectionOptions()) -> HTTPServerBuilder {
         uploads(options: options, onEarlyRefusal: { _ in })
     }
 
-    /// - Parameter shares: What all clients hold. Defaults to `nil`, which limits no requests.
+    /// - Parameter shares: The account of the shares that clients hold. Defaults to `nil`, which limits no requests.
     package static func uploads(
         options: ConnectionOptions, shares: ShareAccount? = nil, onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) -> HTTPServerBuilder {
@@ -53,7 +53,7 @@ extension HTTPServerBuilder {
             let named = options.usesProxyProtocol ? await ProxyHeaderHandler.client(of: channel) : nil
             let client = RequestClient(
                 of: request.headers, from: named.map(ConnectionPeer.address) ?? ConnectionPeer(channel),
-                // A proxy that names no client passes on the client's own fields.
+                // If a proxy names no client, the fields are those that the client wrote.
                 trusting: options.usesProxyProtocol && named == nil ? [] : options.trustedProxies)
             let connection = UploadConnection(channel: channel, client: client)
             let hold: ShareAccount.Hold?
@@ -74,13 +74,13 @@ extension HTTPServerBuilder {
                 if connection.isStream { try await connection.endStream() }
                 return
             }
-            // Also if the response fails or its task is cancelled.
+            // The files are also removed if the response fails or its task is cancelled.
             defer { connection.files.remove() }
             try await UploadConnection.$current.withValue(connection) {
                 guard let writer = writer.take() else { return }
                 try await responder(request, writer, channel)
             }
-            // A stream keeps its memory until its client has opened a window for the response.
+            // A stream keeps its memory until its client opens a window for the response.
             if connection.isStream { try await connection.endStream() }
             withExtendedLifetime(hold) {}
         }

@@ -12,13 +12,13 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private enum State {
         case waiting(ByteBuffer)
-        /// The header was read. The share of connections is that of the client that it names.
+        /// The header was read. The connection counts for the share of the client that the header names.
         case open(client: IPAddress?, hold: ShareAccount.Hold?)
         case closed
     }
 
     private var state = State.waiting(ByteBuffer())
-    /// The other end of the connection, as long as it was known: a health check may be over before its header is read.
+    /// The other end of the connection, recorded early: a health check may be over before its header is read.
     private var peer = ConnectionPeer.gone
     private let options: ConnectionOptions
     private let shares: ShareAccount?
@@ -26,7 +26,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
     private let logger: Logger
 
     /// - Parameters:
-    ///   - shares: What all clients hold. Defaults to `nil`, which does not limit the connections of a client.
+    ///   - shares: The account of the shares that clients hold. Defaults to `nil`, which does not limit connections.
     ///   - refusals: Decides when connections without a valid header are logged.
     init(
         options: ConnectionOptions, shares: ShareAccount? = nil, refusals: ProxyHeaderRefusals, logger: Logger
@@ -37,12 +37,12 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.logger = logger
     }
 
-    /// The client that the header names; `nil` if it names none, or is not complete.
+    /// The client in the header; `nil` if the header names none, or is not complete.
     var client: IPAddress? {
         if case .open(let client, _) = state { client } else { nil }
     }
 
-    /// The client that the header of a connection names.
+    /// The client in the PROXY header of a connection.
     ///
     /// - Parameter channel: The connection, or a stream of it.
     static func client(of channel: any Channel) async -> IPAddress? {
@@ -53,7 +53,8 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
         }.get()
     }
 
-    /// The client that the header of a connection names, or else its other end. Called on the connection's event loop.
+    /// The client in the PROXY header of a connection, or else the connection's other end. Call it on the connection's
+    /// event loop.
     static func clientNow(of connection: any Channel) -> IPAddress? {
         let header = try? connection.pipeline.syncOperations.handler(type: ProxyHeaderHandler.self)
         return header?.client ?? IPAddress(connection.remoteAddress)
@@ -113,7 +114,8 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
         context.fireChannelInactive()
     }
 
-    /// Closes a connection that ends before its header. Without any byte, it only was a test whether the port is open.
+    /// Closes a connection that ends before its header is complete. A connection without any byte was only a test
+    /// whether the port is open, and is not logged.
     private func closeUnfinished(context: ChannelHandlerContext) {
         guard case .waiting(let received) = state, received.readableBytes > 0 else {
             state = .closed
@@ -132,7 +134,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
 @available(*, unavailable)
 extension ProxyHeaderHandler: Sendable {}
 
-/// Logs connections of a server that are closed for their PROXY headers: one line a minute.
+/// Logs connections that are closed because of their PROXY headers, in at most one line a minute.
 final class ProxyHeaderRefusals: Sendable {
     private let line = Mutex(RepeatedLine())
 
@@ -147,7 +149,8 @@ final class ProxyHeaderRefusals: Sendable {
     }
 }
 
-/// Adds a ``ProxyHeaderHandler`` to each connection of a server, if its connections begin with a PROXY header.
+/// Adds a ``ProxyHeaderHandler`` to each connection of a server, if the options say that connections begin with a PROXY
+/// header.
 struct ProxiedConnection<Base: ServerChildChannel>: ServerChildChannel {
     let base: Base
     let options: ConnectionOptions
@@ -163,7 +166,7 @@ struct ProxiedConnection<Base: ServerChildChannel>: ServerChildChannel {
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
         guard options.usesProxyProtocol else { return base.setup(channel: channel, logger: logger) }
         do {
-            // Before the handlers of TLS and HTTP, which the base adds behind it.
+            // Added before the handlers of TLS and HTTP, which the base adds behind it.
             let handler = ProxyHeaderHandler(options: options, shares: shares, refusals: refusals, logger: logger)
             try channel.pipeline.syncOperations.addHandler(handler)
         } catch {

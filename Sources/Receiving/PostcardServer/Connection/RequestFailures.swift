@@ -8,12 +8,12 @@ package import PostcardStore
 /// A request that was refused while it was being parsed, before any handler saw it.
 package struct EarlyRefusal: Sendable {
     package let problem: UploadProblem
-    /// The first of the bytes received last; empty unless they begin with the request.
+    /// The first bytes of those received last; empty if they do not begin with the request.
     package let bytes: [UInt8]
-    /// The other end of the connection. Header fields that were not read cannot say more.
+    /// The other end of the connection. The header fields were not read, so they cannot name another client.
     package var client: IPAddress?
 
-    /// Called with each such request, on the connection's event loop.
+    /// Called with each early refusal, on the connection's event loop.
     package typealias Observer = @Sendable (EarlyRefusal) -> Void
 }
 
@@ -45,17 +45,18 @@ extension HTTPFields {
     }
 }
 
-/// Keeps the bytes of a connection only while they are parsed, so that an ``EarlyRefusal`` can show them, and knows
-/// since when the head of a request is incomplete.
+/// Keeps the latest bytes of a connection while they are parsed, so that an ``EarlyRefusal`` can show them. It also
+/// records since when the head of a request is incomplete.
 final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private var latest: ByteBuffer?
     private var isBetweenRequests = true
-    /// Whether the latest bytes begin with the request that is being parsed. Others may be the middle of a form.
+    /// Whether the latest bytes begin with the request that is being parsed. Otherwise they may be the middle of a
+    /// form.
     private var startsWithRequest = true
-    /// The time of the first bytes after the last complete part of a request; `nil` if there were none.
+    /// The time of the first bytes after the last complete part of a request; `nil` if there were no such bytes.
     private(set) var incompleteSince: NIODeadline?
 
     /// The maximum number of bytes that are shown: enough for the head of a usual request.
@@ -69,14 +70,14 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
         latest = nil
     }
 
-    /// A part of a request was decoded.
+    /// Notes that a part of a request was decoded.
     func partRead(isEnd: Bool) {
         incompleteSince = nil
         isBetweenRequests = isEnd
         startsWithRequest = false
     }
 
-    /// The first of the bytes being parsed, if a request begins with them.
+    /// The first of the bytes being parsed; empty if they do not begin with a request.
     var beginning: [UInt8] {
         guard startsWithRequest, let latest else { return [] }
         return Array(latest.readableBytesView.prefix(Self.maximumBytes))
@@ -87,7 +88,7 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
 extension WireBytes: Sendable {}
 
 extension HTTPFields {
-    /// Adds the time of the response, which every response of an origin server has (RFC 9110 §6.6.1).
+    /// Adds the field `Date`, which every response of an origin server has (RFC 9110 §6.6.1).
     mutating func dateIfMissing() {
         if self[.date] == nil { self[.date] = Date().httpDate }
     }
@@ -99,7 +100,7 @@ extension Date {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// The time as header fields have it, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
+    /// The time in the format of header fields, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
     var httpDate: String {
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt

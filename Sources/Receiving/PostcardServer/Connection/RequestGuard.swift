@@ -5,7 +5,7 @@ import NIOHTTP1
 import PostcardForm
 import PostcardReception
 
-/// Refuses invalid requests that NIO's decoder accepts, and fits each response to its request's method and version.
+/// Refuses invalid requests that NIO's decoder accepts, and adapts each response to its request's method and version.
 ///
 /// The guard is directly behind the decoder, because later handlers no longer see requests as they were sent.
 final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
@@ -28,7 +28,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var upgrade = Upgrade.none
     private var isAtEndOfUpgrade = false
 
-    /// Whether the decoder has stopped, since the last call of this function, after a request for another protocol.
+    /// Whether the decoder has stopped after a request for another protocol. A second call returns `false`.
     func takeEndOfUpgrade() -> Bool {
         defer { isAtEndOfUpgrade = false }
         return isAtEndOfUpgrade
@@ -75,7 +75,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
             }
         case .head(var head):
             current = awaitingResponse.popFirst() ?? Asked()
-            // For this version, the encoder sends no chunks.
+            // With this version, the encoder sends no chunks.
             if current.isOld { head.version = .http1_0 }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body:
@@ -91,7 +91,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         head.version.major < 1 || (head.version.major == 1 && head.version.minor == 0)
     }
 
-    /// Why a request is refused for its head alone, or `nil` if it is not.
+    /// The refusal of a request because of its head alone; `nil` if the head is valid.
     private static func refusal(of head: HTTPRequestHead) -> UploadProblem? {
         let hosts = head.headers["Host"]
         guard hosts.count <= 1 else { return .severalHosts }
@@ -110,7 +110,7 @@ private enum Upgrade {
     case none
     /// The decoder reads nothing after the request.
     case stopsDecoder
-    /// The decoder may or may not keep reading. The connection has to end with the response.
+    /// The decoder may or may not continue to read, so the connection must end with the response.
     case unclear
 
     init(of head: HTTPRequestHead) {
@@ -130,7 +130,8 @@ private enum Upgrade {
         self = isPlain && hasName && names.contains("upgrade") ? .stopsDecoder : .unclear
     }
 
-    /// Whether all parsers read a byte of the `Connection` field in the same way, and so agree on the field's options.
+    /// Whether all parsers read this byte of the `Connection` field in the same way, so that they agree on the field's
+    /// options.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
@@ -144,10 +145,10 @@ extension RequestGuard: Sendable {}
 
 /// NIO's request decoder, without the switch to another protocol.
 ///
-/// After a request for an upgrade, NIO's decoder reads nothing more, even if the server does not agree to it. This
-/// server never agrees, so it has to ignore the field (RFC 9110 §7.8), and a new decoder reads the next request. The
-/// decoder of Hummingbird's pipeline cannot be replaced, so this one is before it and passes the requests to the
-/// handler after it.
+/// After a request for an upgrade, NIO's decoder reads nothing more, even if the server refuses the upgrade. This
+/// server never upgrades, so it has to ignore the field (RFC 9110 §7.8), and a new decoder reads the next request. The
+/// decoder in Hummingbird's pipeline cannot be replaced. This decoder is therefore in front of it, and passes requests
+/// to the handler behind it.
 final class RequestDecoder: ByteToMessageDecoder {
     typealias InboundOut = HTTPServerRequestPart
 
@@ -156,8 +157,8 @@ final class RequestDecoder: ByteToMessageDecoder {
     private var decoder = RequestDecoder.makeDecoder()
 
     /// - Parameters:
-    ///   - replaced: The decoder that no longer receives any bytes. The requests are passed to the handler after it.
-    ///   - requestGuard: The handler after the replaced decoder. It knows where a request for an upgrade ends.
+    ///   - replaced: The decoder that no longer receives bytes. Requests are passed to the handler behind it.
+    ///   - requestGuard: The handler behind the replaced decoder. It knows where a request for an upgrade ends.
     init(replacing replaced: ChannelHandlerContext, requestGuard: RequestGuard) {
         self.replaced = replaced
         self.requestGuard = requestGuard
@@ -203,12 +204,12 @@ extension RequestDecoder: Sendable {}
 
 /// Checks the target and the fields of a request before a route compares or searches them.
 enum RequestFieldCheck {
-    /// Why a request of HTTP/1 is refused for its fields or its target; `nil` if it is not.
+    /// The refusal of an HTTP/1 request because of its fields or its target; `nil` if they are valid.
     static func problem(of head: HTTPRequestHead) -> UploadProblem? {
         problem(ofTarget: head.uri, head.headers.lazy.map { ($0.name, $0.value) })
     }
 
-    /// Why a request of HTTP/2 is refused for its fields or its target; `nil` if it is not.
+    /// The refusal of an HTTP/2 request because of its fields or its target; `nil` if they are valid.
     static func problem(of request: HTTPRequest) -> UploadProblem? {
         let fields = [("Host", request.authority ?? ""), ("scheme", request.scheme ?? "")]
         return problem(ofTarget: request.path ?? "", fields + request.headerFields.map { ($0.name.rawName, $0.value) })

@@ -9,7 +9,7 @@ import Synchronization
 /// During a shutdown, Hummingbird waits for requests in progress without a limit.
 struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     let base: Base
-    /// How long requests may continue once the shutdown has started.
+    /// How long requests may continue after the shutdown has begun.
     let timeout: Duration
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
@@ -23,7 +23,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 
     func handle(value: Base.Value, logger: Logger) async {
-        // A single task that can be cancelled. A group with a second task that waits for the shutdown would cost
+        // A single task that can be cancelled. A task group with a second task that waits for the shutdown would cost
         // several kilobytes per connection.
         let serving = Task { await base.handle(value: value, logger: logger) }
         await withTaskCancellationHandler {
@@ -37,7 +37,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
         }
     }
 
-    /// Closes a connection when the timeout is over.
+    /// Closes a connection after the timeout.
     private func cut(_ channel: any Channel, servedBy serving: Task<Void, Never>) {
         let cut = channel.eventLoop.scheduleTask(in: TimeAmount(timeout)) {
             channel.pipeline.fireUserInboundEventTriggered(ConnectionCut.Event())
@@ -51,7 +51,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 }
 
-/// Closes a connection immediately on its event, without waiting for other handlers to send or read.
+/// Closes a connection immediately when it receives its event, without waiting for other handlers to send or read.
 private final class ConnectionCut: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 
@@ -68,19 +68,20 @@ private final class ConnectionCut: ChannelInboundHandler {
 @available(*, unavailable)
 extension ConnectionCut: Sendable {}
 
-/// Sizes the buffers that a connection is read into. About thirteen may wait for the route of each connection, and four
-/// are kept for its next bytes, so they are smaller while there are many connections.
+/// Chooses the sizes of the buffers into which connections are read. Each connection may have about thirteen buffers
+/// that wait for its route, and keeps four for its next bytes. The buffers are therefore smaller while there are many
+/// connections.
 struct SharedReceiveBuffers: RecvByteBufferAllocator {
     private static let connections = Atomic<Int>(0)
     private static let maximumBytes = 64 << 10
     private static let minimumBytes = 4 << 10
-    /// The size of one buffer of all connections together.
+    /// The total size of one buffer for each connection.
     private static let sharedBytes = 2 << 20
 
     private var adaptive = AdaptiveRecvByteBufferAllocator(
         minimum: 64, initial: 2 << 10, maximum: SharedReceiveBuffers.maximumBytes)
 
-    /// Counts connections until the object is released.
+    /// Counts a connection until this object is released.
     final class Count: Sendable {
         init() { SharedReceiveBuffers.connections.add(1, ordering: .relaxed) }
         deinit { SharedReceiveBuffers.connections.subtract(1, ordering: .relaxed) }
@@ -89,7 +90,7 @@ struct SharedReceiveBuffers: RecvByteBufferAllocator {
     private var size: Int {
         var share = Self.maximumBytes
         let connections = Self.connections.load(ordering: .relaxed)
-        // A power of two, as all capacities are.
+        // A power of two, like all capacities.
         while share > Self.minimumBytes, share * connections > Self.sharedBytes { share /= 2 }
         return min(adaptive.nextBufferSize() ?? share, share)
     }

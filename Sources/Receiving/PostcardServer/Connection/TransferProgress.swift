@@ -2,18 +2,18 @@ import NIOCore
 import PostcardCLibrary
 import PostcardReception
 
-/// Tracks whether a client reads its responses: the parts that are not in the socket yet, and since when nothing moved.
+/// Tracks whether a client reads its responses: which parts are not in the socket yet, and how long nothing has moved.
 struct ResponseProgress {
     private let options: ConnectionOptions
-    /// The parts of responses that are not in the socket yet.
+    /// The number of parts of responses that are not in the socket yet.
     private(set) var unsentParts = 0
     /// The time since which no byte of these parts has reached the socket.
     private var stalledSince = NIODeadline.distantPast
-    /// How many bytes of the connection the client has acknowledged, if the system reports it.
+    /// The number of bytes of the connection that the client has acknowledged; `nil` if the system does not report it.
     private var acknowledgedBytes: UInt64?
-    /// The time since which that number has not changed.
+    /// The time since which the number of acknowledged bytes has not changed.
     private var unacknowledgedSince = NIODeadline.distantPast
-    /// How long the client may read nothing.
+    /// The maximum time for which the client may read nothing.
     private var pause: Duration
 
     init(options: ConnectionOptions) {
@@ -21,7 +21,9 @@ struct ResponseProgress {
         pause = options.idleTimeout
     }
 
-    /// - Parameter acknowledged: The bytes of the connection acknowledged so far.
+    /// Notes that a part of a response was written.
+    ///
+    /// - Parameter acknowledged: The number of acknowledged bytes of the connection.
     mutating func partWritten(at now: NIODeadline, acknowledged: @autoclosure () -> UInt64?) {
         if unsentParts == 0 {
             stalledSince = now
@@ -31,21 +33,23 @@ struct ResponseProgress {
         unsentParts += 1
     }
 
-    /// A part is in the socket.
+    /// Notes that a part is in the socket.
     mutating func partSent(at now: NIODeadline) {
         unsentParts -= 1
         stalledSince = now
     }
 
+    /// Checks whether the client makes progress.
+    ///
     /// - Parameters:
-    ///   - acknowledged: The bytes of the connection acknowledged so far.
-    ///   - isStream: Whether the response is one stream of HTTP/2.
+    ///   - acknowledged: The number of acknowledged bytes of the connection.
+    ///   - isStream: Whether the response is a stream of HTTP/2.
     ///   - isClosing: Whether the connection closes after the response, which shortens the allowed pause.
-    /// - Returns: When to check again, or `nil` if the client has paused for too long.
+    /// - Returns: The time until the next check; `nil` if the client has paused for too long.
     mutating func check(
         at now: NIODeadline, acknowledged: UInt64?, isStream: Bool, isClosing: Bool
     ) -> Duration? {
-        // The system accepts large pieces at once, and then nothing until much of them is read.
+        // The system accepts large pieces at once, and then nothing until much of them was read.
         if let bytes = acknowledged, bytes != acknowledgedBytes {
             pause = options.pause(afterReading: bytes - min(acknowledgedBytes ?? 0, bytes))
             acknowledgedBytes = bytes
@@ -56,7 +60,7 @@ struct ResponseProgress {
             response: stalledSince.duration(to: now), connection: unacknowledgedSince.duration(to: now),
             isStream: isStream)
         let rest = stall.rest(of: allowed)
-        // Often enough to know when the client last read something.
+        // Checked often enough to know when the client last read something.
         return rest > .zero ? min(rest, allowed / 4) : nil
     }
 }
@@ -67,20 +71,21 @@ struct ResponseStall {
     let response: Duration
     /// How long the client has acknowledged no byte of the connection.
     let connection: Duration
-    /// Whether the response is one stream of HTTP/2, so that the acknowledged bytes may belong to other streams.
+    /// Whether the response is a stream of HTTP/2, so that the acknowledged bytes may belong to other streams.
     let isStream: Bool
 
-    /// How much longer the client may read nothing. Zero or less if it has paused for too long.
+    /// The remaining time for which the client may read nothing. Zero or less if the client has paused for too long.
     ///
     /// On a connection with a single response, acknowledged bytes are progress of that response. For a stream this is
-    /// uncertain: its next part may be queued behind the bytes that the client reads, or the client may read other
-    /// streams and open no window for this one (RFC 9113 §5.2), and NIO does not report which. So acknowledged bytes
-    /// count for a stream too, but its own parts may stall for at most two pauses. A client that keeps one stream
-    /// moving can therefore hold each of the others for at most two minutes, with the default
-    /// ``ConnectionOptions/idleTimeout``. The queue drains sooner: the responses to one address usually have at most
-    /// 1 MiB in it.
+    /// uncertain. Its next part may be queued behind the bytes that the client reads. Or the client may read other
+    /// streams and open no window for this stream (RFC 9113 §5.2). NIO does not report which is the case. Acknowledged
+    /// bytes therefore count for a stream too, but its own parts may stall for at most two pauses. A client that keeps
+    /// one stream moving can thus hold each other stream for at most two minutes, with the default
+    /// ``ConnectionOptions/idleTimeout``. The queue drains sooner, because the responses to one address usually have at
+    /// most 1 MiB in the queue.
     ///
-    /// - Parameter pause: How long a client with a single response on its connection may read nothing.
+    /// - Parameter pause: The maximum time for which a client with a single response on its connection may read
+    ///   nothing.
     func rest(of pause: Duration) -> Duration {
         let rest = pause - min(response, connection)
         return isStream ? min(rest, pause * 2 - response) : rest
@@ -88,9 +93,9 @@ struct ResponseStall {
 }
 
 #if os(Linux)
-/// What the system knows about a connection's bytes in flight.
+/// The system's information about the bytes of a connection in flight.
 enum SocketProgress {
-    /// How many bytes of a connection the client has acknowledged, or `nil` if the system does not report it.
+    /// The number of bytes of a connection that the client has acknowledged; `nil` if the system does not report it.
     static func acknowledgedBytes(of channel: any Channel) -> UInt64? {
         guard let socket = channel as? any SocketOptionProvider, channel.eventLoop.inEventLoop else { return nil }
         // The fields of `struct tcp_info` (linux/tcp.h): `tcpi_bytes_acked` is the eight bytes at offset 120. The
@@ -105,17 +110,17 @@ enum SocketProgress {
 
     private final class Box { var bytes: UInt64? }
 
-    /// Makes the system buffer few unsent bytes, however large the connection's window is.
+    /// Limits the number of unsent bytes that the system buffers, regardless of the connection's window.
     static func limitUnsentBytes(of channel: any Channel) {
         let option = ChannelOptions.Types.SocketOption(
             level: SocketOptionLevel(IPPROTO_TCP), name: SocketOptionName(TCP_NOTSENT_LOWAT))
-        // Only a hint: everything works without it.
+        // The option is only a hint: everything works without it.
         try? channel.syncOptions?.setOption(option, value: 64 << 10)
     }
 }
 #else
 enum SocketProgress {
-    /// Acknowledged bytes are not reported here: only Linux does.
+    /// `nil`, because only Linux reports acknowledged bytes.
     static func acknowledgedBytes(of channel: any Channel) -> UInt64? { nil }
 
     static func limitUnsentBytes(of channel: any Channel) {}

@@ -4,15 +4,15 @@ import NIOHTTPTypes
 package import PostcardReception
 package import PostcardStore
 
-/// An event whose promise succeeds once all parts of the response are in the socket.
+/// An event whose promise succeeds when all parts of the response are in the socket.
 struct ResponseFlush: Sendable {}
 
-/// The connection of a request, and what is kept until the request ends.
+/// The connection of a request, and the objects that are kept until the request ends.
 package final class UploadConnection: RequestConnection {
     /// The connection of the request that the current task handles; `nil` on another server than
-    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. Only routes, middleware and the extensions of
-    /// `Request` read this, because Hummingbird passes them nothing but the app's own context. They pass the connection
-    /// on.
+    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. Only routes, middleware and the extensions of `Request`
+    /// read this value, because Hummingbird passes them only the app's own context. They pass the connection on to
+    /// other code.
     @TaskLocal package static var current: UploadConnection?
 
     package let channel: any Channel
@@ -25,19 +25,19 @@ package final class UploadConnection: RequestConnection {
     /// channel.
     package var isStream: Bool { channel.parent?.parent != nil }
 
-    /// The client that the request is from: the other end of the connection, or who a trusted proxy says it is.
+    /// The client of the request: the other end of the connection, or the client that a trusted proxy names.
     private let client: RequestClient
 
-    /// The client that the request counts for, or `nil` if clients cannot be distinguished.
+    /// The client for whose share the request counts; `nil` if clients cannot be distinguished.
     package var peer: PeerAddress? { client.peer }
 
-    /// The address of the client, or `nil` if it is not known.
+    /// The address of the client; `nil` if it is unknown.
     package var clientAddress: IPAddress? { client.address }
 
-    /// What became of the request.
+    /// The report of the request's outcome.
     package let report = UploadReport()
 
-    /// Files that are removed once the response has been sent.
+    /// Temporary files that are removed after the response was sent.
     let files = TemporaryFiles()
 
     init(channel: any Channel, client: RequestClient) {
@@ -49,22 +49,24 @@ package final class UploadConnection: RequestConnection {
         self.init(channel: channel, client: RequestClient(from: ConnectionPeer(channel)))
     }
 
-    /// Waits until the response written so far is in the client's socket. If the client reads nothing, it waits until
-    /// the connection is closed.
+    /// Waits until the response written so far is in the client's socket. If the client reads nothing, the call waits
+    /// until the connection is closed.
     func flushed() async throws {
         do {
             try await channel.triggerUserOutboundEvent(ResponseFlush())
         } catch ChannelError.operationUnsupported {
-            // Other servers have their own way of waiting.
+            // Other servers wait in their own way.
         }
     }
 
-    /// How long a stream may leave the refusal of its request unread.
+    /// How long a stream may stay open after the refusal of its request, without reading the refusal.
     private static let patience = TimeAmount.milliseconds(500)
 
-    /// Closes a stream whose client opens no window for the refusal of its request: such streams must not add up.
+    /// Closes a stream later, if its client opens no window for the refusal of its request. Such streams must not add
+    /// up.
     ///
-    /// - Returns: What to cancel once the refusal is in the socket; `nil` for a whole connection.
+    /// - Returns: The scheduled closing, to be cancelled when the refusal is in the socket; `nil` for a whole
+    ///   connection.
     func cutLater() -> Scheduled<Void>? {
         guard isStream else { return nil }
         return channel.eventLoop.scheduleTask(in: Self.patience) { [channel] in channel.close(promise: nil) }
@@ -82,10 +84,10 @@ package final class UploadConnection: RequestConnection {
     }
 }
 
-/// Ends a request because another one wants the lock of its upload.
+/// Ends a request because another request wants the lock of its upload.
 extension UploadConnection {
-    /// The time without bytes after which an ended request is cut off, and the time after which it is in any case: a
-    /// client may send on, byte by byte, and the request that ended it waits.
+    /// The time without bytes after which an ended request is interrupted, and the time after which it is interrupted
+    /// in any case: a client may continue to send byte by byte, while another request waits.
     private static let (quietTime, longestTime) = (Duration.milliseconds(50), Duration.milliseconds(200))
 
     package func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool) {

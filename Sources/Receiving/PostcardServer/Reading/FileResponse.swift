@@ -9,7 +9,7 @@ import PostcardWire
 struct FileResponse {
     let file: UploadRecord.File
     let content: any StoredFile
-    /// The room for the open file.
+    /// The share of open files that the response holds.
     let hold: ShareAccount.Hold
     let budget: ResponseBudget
     let connection: UploadConnection?
@@ -36,12 +36,12 @@ struct FileResponse {
 
     private func range(of request: Request) -> ByteRange {
         guard request.method == .get, let range = request.headers[.range] else { return .whole }
-        // If the client has a part of a different file, it gets the whole one (RFC 9110 §13.1.5).
+        // If the client has a part of a different file, it gets the whole file (RFC 9110 §13.1.5).
         if let known = request.headers[.ifRange], known != etag { return .whole }
         return ByteRange(range, size: content.size)
     }
 
-    /// Whether an `If-None-Match` names the entity (RFC 9110 §13.1.2).
+    /// Whether an `If-None-Match` contains the ETag (RFC 9110 §13.1.2).
     private static func matches(_ value: String, _ etag: String) -> Bool {
         value.split(separator: ",").contains { candidate in
             let tag = candidate.trimmingPrefix { $0 == " " }
@@ -77,7 +77,7 @@ struct FileResponse {
 /// The part of a file that a request asks for (RFC 9110 §14).
 enum ByteRange: Equatable {
     case whole
-    /// The bytes in the range.
+    /// Only the bytes in the range.
     case part(Range<Int64>)
     case notSatisfiable
 
@@ -128,7 +128,7 @@ enum ByteRange: Equatable {
     }
 }
 
-/// How a browser shows a file that anyone may have sent.
+/// How a browser presents a file, which anyone may have sent.
 struct FilePresentation {
     let contentType: String
     let contentDisposition: String
@@ -141,7 +141,7 @@ struct FilePresentation {
         contentDisposition = disposition + Self.parameters(filename: file.filename)
     }
 
-    /// Types that browsers show without running any code in them. Files of other types are downloaded.
+    /// The types that browsers show without running code in them. Files of other types are downloaded.
     private static let shownTypes: Set<String> = [
         "image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/heic", "image/heif", "image/bmp",
         "text/plain",
@@ -181,7 +181,7 @@ struct FilePresentation {
         return "; filename=\"\(plain)\"; filename*=UTF-8''\(encoded)"
     }
 
-    /// `attr-char` of RFC 8187 §3.2.1.
+    /// Whether a byte is an `attr-char` of RFC 8187 §3.2.1.
     private static func isAttributeCharacter(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

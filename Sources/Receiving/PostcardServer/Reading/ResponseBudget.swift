@@ -4,13 +4,13 @@ package import NIOCore
 package import PostcardReception
 import PostcardStore
 
-/// Sends responses within the memory and the files that clients share.
+/// Sends responses within the limits for memory and open files that clients share.
 ///
-/// A stored file is read in pieces: each is read once the previous one has been sent and there is room for it. A client
-/// that does not read holds one piece until its connection is closed.
+/// A stored file is read in pieces. A piece is read when the previous piece has been sent and there is room for the
+/// next. A client that does not read holds one piece until its connection is closed.
 package struct ResponseBudget: Sendable {
     let shares: ShareAccount
-    /// Smaller than usual if all responses together have little room.
+    /// The minimum size of a piece. It is smaller than usual if there is little room for all responses together.
     private let leastPieceBytes: Int
 
     static let maximumPieceBytes = 64 << 10
@@ -23,7 +23,7 @@ package struct ResponseBudget: Sendable {
 
     /// Sends a part of a stored file.
     ///
-    /// - Parameter connection: The connection of the response, for whose client it counts.
+    /// - Parameter connection: The connection of the response. The memory counts for its client.
     /// - Throws: `CancellationError` if the task is cancelled, `ChannelError` if the client is gone, and
     ///   `UploadStoreError` if the file is shorter than it was.
     @concurrent func send(
@@ -47,9 +47,9 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// Takes room for a piece.
+    /// Reserves room for a piece.
     ///
-    /// - Returns: How many bytes the piece may have, and what holds them.
+    /// - Returns: The maximum size of the piece, and the reserved share.
     private func take(
         upTo wanted: Int, _ priority: FormResponse.Priority, _ connection: UploadConnection?
     ) async throws -> (hold: ShareAccount.Hold?, count: Int) {
@@ -70,8 +70,9 @@ package struct ResponseBudget: Sendable {
     /// A response body that is a stored file.
     ///
     /// - Parameters:
-    ///   - hold: What is given back once the body is sent or the response is dropped, such as the room for the open file.
-    ///   - connection: The connection of the response, for whose client it counts.
+    ///   - hold: A share that is given back when the body was sent or the response is dropped, such as the share of
+    ///     open files.
+    ///   - connection: The connection of the response. The memory counts for its client.
     func body(
         of content: any StoredFile, _ hold: ShareAccount.Hold, priority: FormResponse.Priority = .ordinary,
         on connection: UploadConnection?
@@ -83,9 +84,10 @@ package struct ResponseBudget: Sendable {
         }
     }
 
-    /// A response body that is already in memory. Its bytes count until they are sent or the response is dropped.
+    /// A response body that is already in memory. The bytes of a body above the smallest piece count until they are sent or
+    /// the response is dropped.
     ///
-    /// - Throws: `UploadProblem` if the responses in progress leave no room for it.
+    /// - Throws: `UploadProblem` if the responses in progress leave no room for the body.
     package func body(
         of bytes: ByteBuffer, on connection: UploadConnection?
     ) throws(UploadProblem) -> ResponseBody {
@@ -93,7 +95,7 @@ package struct ResponseBudget: Sendable {
         return body(of: bytes, try shares.take(bytes.readableBytes, of: .responseBytes, on: connection), on: connection)
     }
 
-    /// - Parameter hold: The room for the bytes.
+    /// - Parameter hold: The share of memory for the bytes.
     func body(of bytes: ByteBuffer, _ hold: ShareAccount.Hold?, on connection: UploadConnection?) -> ResponseBody {
         ResponseBody(contentLength: bytes.readableBytes) { writer in
             try await writer.write(bytes)
@@ -109,7 +111,7 @@ extension IncomingRequest {
 }
 
 extension FormResponse {
-    /// The response as Hummingbird sends it.
+    /// The response as a response of Hummingbird.
     func response(within budget: ResponseBudget, on connection: UploadConnection?) -> Response {
         let content =
             switch body {
@@ -128,7 +130,7 @@ final class BodyLength: ResponseBodyWriter {
 
     func write(_ buffer: ByteBuffer) async throws { bytes += buffer.readableBytes }
 
-    /// Counts bytes without reading them.
+    /// Counts bytes that are not read.
     func add(_ count: Int64) { bytes += Int(clamping: count) }
 
     func finish(_ trailingHeaders: HTTPFields?) async throws {}

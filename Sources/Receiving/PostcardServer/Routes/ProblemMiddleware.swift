@@ -3,15 +3,15 @@ public import Hummingbird
 import PostcardFoundation
 package import PostcardReception
 
-/// Turns errors into `application/problem+json`: those of the router, such as the 404 of an unknown path, and those
-/// that a handler which reads a form lets through.
+/// Turns errors into `application/problem+json` responses: errors of the router, such as the 404 of an unknown path,
+/// and errors that a form's handler does not catch.
 ///
 /// Add it before the routes. The routes of `Router.addUploads(to:options:stored:)` do not need it.
 public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
-    /// Makes the middleware; it has no settings.
+    /// Makes the middleware. It has no settings.
     public init() {}
 
-    /// Handles a request, and throws an error that it lets through as a problem.
+    /// Handles a request, and throws known errors of the handler as problems.
     public func handle(
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
@@ -26,7 +26,7 @@ public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
 }
 
 extension UploadProblem {
-    /// An error of the router or of a handler, with a code made of its status.
+    /// Makes the problem for an error of the router or of a handler. The code is made of the status.
     init(_ error: HTTPError) {
         let reason = error.status.reasonPhrase
         self.init(
@@ -36,42 +36,12 @@ extension UploadProblem {
 
 extension UploadProblem: HTTPResponseError {
     public func response(from request: Request, context: some RequestContext) throws -> Response {
-        // A response to HEAD has no body. The client would read one as the next response.
+        // A response to HEAD has no body. The client would read a body as the next response.
         request.method == .head ? response.createHeadResponse() : response
     }
 
-    /// The response: `application/problem+json`, and the header fields that its status needs.
+    /// The whole response: `application/problem+json`, with the header fields that its status needs.
     package var response: Response {
         Response(status: head.status, headers: head.headerFields, body: ResponseBody(byteBuffer: body))
-    }
-}
-
-/// Refuses requests without one of the tokens, which clients send as `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
-///
-/// Add it before the routes:
-///
-/// ```swift
-/// router.add(middleware: BearerTokenMiddleware([token]))
-/// router.addUploads(to: store)
-/// ```
-///
-/// The client gets a 401 as `application/problem+json`. The digests of all tokens are always compared to the end, so that
-/// the time reveals nothing about them.
-public struct BearerTokenMiddleware<Context: RequestContext>: RouterMiddleware {
-    private let tokens: BearerTokens
-
-    /// Makes the middleware.
-    ///
-    /// - Parameter tokens: The tokens that are accepted; an empty one is not. Without tokens every request is refused.
-    public init(_ tokens: Set<String>) {
-        self.tokens = BearerTokens(tokens)
-    }
-
-    /// Handles a request with a token, and throws an `UploadProblem` for any other.
-    public func handle(
-        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
-    ) async throws -> Response {
-        try tokens.check(request.headers[.authorization])
-        return try await next(request, context)
     }
 }

@@ -9,7 +9,7 @@ package import PostcardReception
 import PostcardStore
 
 extension Router {
-    /// Adds routes that receive forms and, as far as `UploadOptions.access` allows, serve the stored uploads.
+    /// Adds routes that receive forms and, if `UploadOptions.access` allows it, serve the stored uploads.
     ///
     /// ```swift
     /// let store = try LocalUploadStore(directory: "received")
@@ -31,36 +31,35 @@ extension Router {
     /// | `HEAD`, `GET`, `PATCH`, `DELETE /uploads/resumable/ID` | reads the offset of an unfinished upload, appends, discards |
     ///
     /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload) if the store
-    /// is a `ResumableUploadStore`: the client learns the address of the upload from a 104 or 201, asks it by HEAD
-    /// for the offset, and sends the rest by PATCH. The last response is the one that the form would have in a single
-    /// request.
+    /// is a `ResumableUploadStore`. The client gets the address of the upload from a 104 or 201, asks for the offset
+    /// with HEAD, and sends the rest with PATCH. The last response is the same as for a form in a single request.
     ///
-    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind, except one by
-    /// the closure `stored`, which comes after the commit. Files are written while they arrive, so the memory for a
-    /// form does not depend on the size of its files. The routes do not authenticate clients; add middleware that does
-    /// before them.
+    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind. The only
+    /// exception is a refusal by the closure `stored`, which is called after the commit. Files are written while they
+    /// arrive, so the memory for a form does not depend on the size of its files. The routes do not authenticate
+    /// clients. Add middleware that does so before them.
     ///
-    /// An app can add routes for several kinds of form, each with its own `UploadOptions.path`. They can share a
-    /// store; give each kind a `UploadOptions.keyScope` of its own then, such as `{ _ in "films" }`. Each kind has
-    /// its own share of what clients may hold. Records are always read and deleted below `/uploads`, so only one kind
-    /// can have an `UploadOptions.access`: the kind with the path `/uploads`, if you have such a kind.
+    /// An app can add routes for several kinds of form, each with its own `UploadOptions.path`. They can share a store:
+    /// then give each kind its own `UploadOptions.keyScope`, such as `{ _ in "films" }`. The limits on what clients may
+    /// hold apply to each kind separately. Records are always read and deleted below `/uploads`, so only one kind can
+    /// have an `UploadOptions.access`: the kind with the path `/uploads`, if you have such a kind.
     ///
     /// - Parameters:
-    ///   - store: Keeps the uploads.
-    ///   - options: What the routes accept, where, and what else they offer.
+    ///   - store: The store that keeps the uploads.
+    ///   - options: The options of the routes: what they accept, at which path, and what else they offer.
     ///   - stored: Called with each form that is stored, before its response is sent: for example, to enter the record
-    ///     into a database of your own with the user that the context names. The head is that of the request with the
+    ///     into a database of your own with the user that the context names. The head belongs to the request with the
     ///     form's last bytes. Defaults to `nil`. There is no time limit: the form counts as in progress until the
     ///     closure returns.
     ///
     ///     The closure is called again when a client sends a form again under its key, with
-    ///     `CommittedUpload.isRepetition`, because the first call may have failed, or while the first call still
-    ///     runs. So make the record's identifier a unique key of your table. After a power cut between the commit and
-    ///     the call, the closure is called once the client sends the form again.
+    ///     `CommittedUpload.isRepetition`, because the first call may have failed. It may also be called while the
+    ///     first call still runs. Therefore make the record's identifier a unique key of your table. After a power cut
+    ///     between the commit and the call, the closure is called when the client sends the form again.
     ///
     ///     If the closure throws, the record stays, and the form counts as received. The client gets the
     ///     `UploadProblem` or `HTTPError` that was thrown. For a resumable upload, a status from 400 to 499 other
-    ///     than 429 is final. Every other error is logged, and the client gets a 503: it can send the form again under
+    ///     than 408 and 429 is final. Every other error is logged, and the client gets a 503: it can send the form again under
     ///     its key. Without a key, that makes another record.
     @discardableResult
     public func addUploads(
@@ -74,24 +73,24 @@ extension Router {
         }
     }
 
-    /// Adds routes that receive forms, and answers them as the app says.
+    /// Adds routes that receive forms. The app's closure makes the responses.
     ///
     /// ```swift
     /// router.addUploads(to: store) { upload, _, _ in
-    ///     let pet = try await pets.insert(upload.record)
-    ///     return try JSONEncoder().encode(pet)
+    ///     // A ResponseCodable, or what else a route may return.
+    ///     try await pets.insert(upload.record)
     /// }
     /// ```
     ///
-    /// The store keeps the answer with the record, if it is an `AnsweringUploadStore`: a client that sends the form again
-    /// under its key, or resumes it, gets the same answer, after a restart too, and the closure is not called again. The
-    /// closure is called again if the first call failed or still runs, or if the answer could not be kept.
+    /// The store keeps the answer with the record, if it is an `AnsweringUploadStore`: a client that sends the form
+    /// again under its key, or resumes it, gets the same answer, after a restart too, and the closure is not called
+    /// again. The closure is called again if the first call failed or still runs, or if the answer could not be kept.
     ///
     /// - Parameters:
-    ///   - store: Keeps the uploads.
-    ///   - options: What the routes accept, where, and what else they offer.
-    ///   - stored: Called with each form that is stored, and returns the response, whose body has at most 512 KiB. What the
-    ///     closure throws has the same effect as from a closure that returns nothing.
+    ///   - store: The store that keeps the uploads.
+    ///   - options: The options of the routes: what they accept, at which path, and what else they offer.
+    ///   - stored: Called with each form that is stored, and returns the response, whose body has at most 512 KiB. An
+    ///     error that the closure throws has the same effect as for a closure that returns nothing.
     @discardableResult
     public func addUploads<Answer: ResponseGenerator>(
         to store: some UploadStore, options: UploadOptions = UploadOptions(),
@@ -114,9 +113,9 @@ extension Router {
 
 extension Routes {
     /// - Parameters:
-    ///   - meter: Counts the uploads.
-    ///   - shares: What all clients hold. Defaults to an account for these routes alone.
-    ///   - limit: The limit of the store's bytes. Defaults to none.
+    ///   - meter: The meter that counts the uploads.
+    ///   - shares: The account of the shares that clients hold. Defaults to an account for these routes only.
+    ///   - limit: The limit on the store's bytes. Defaults to none.
     ///   - stored: Called with each form that is stored.
     package mutating func addUploads(
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
@@ -159,7 +158,7 @@ extension Routes {
         }
     }
 
-    /// Adds the routes that receive forms, and files if they need not be in forms.
+    /// Adds the routes that receive forms, and those that receive files outside of forms, if these are accepted.
     private mutating func addReceiving(_ options: UploadOptions, _ handler: @escaping Handler) {
         add(RouterPath(options.path), .post, handler)
         guard options.acceptsAnyBody else { return }
@@ -181,7 +180,7 @@ extension Routes {
         }
     }
 
-    /// Adds the routes of unfinished uploads. The route that creates them is that of forms.
+    /// Adds the routes of unfinished uploads. The route for forms creates such uploads.
     private mutating func addUnfinishedUploads(
         of resumption: ResumableReception<some UploadStore, some ResumableUploadStore>, below path: String,
         _ budget: ResponseBudget, _ stored: StoredFormHandler<Context>?

@@ -6,7 +6,7 @@ import PostcardStore
 
 /// Routes by path and method, so that every path can list its methods in a 405.
 package struct Routes<Context: RequestContext> {
-    /// Responds to a request on a connection, which is `nil` if the application has another server.
+    /// Responds to a request. The connection is `nil` if the application runs on another server.
     package typealias Handler = @Sendable (Request, Context, UploadConnection?) async throws -> Response
 
     private var paths: [(path: RouterPath, handlers: [(method: HTTPRequest.Method, handler: Handler)])] = []
@@ -21,7 +21,7 @@ package struct Routes<Context: RequestContext> {
         }
     }
 
-    /// Adds a handler for GET, and one for HEAD with the same response without its body (RFC 9110 §9.3.2).
+    /// Adds a handler for GET, and a handler for HEAD with the same response without its body (RFC 9110 §9.3.2).
     package mutating func addReading(_ path: RouterPath, _ handler: @escaping Handler) {
         add(path, .get, handler)
         add(path, .head) { request, context, connection in
@@ -59,13 +59,13 @@ package struct Routes<Context: RequestContext> {
     }
 }
 
-/// The app's handler for a stored form, called before the response. The request and the context are those of the request
-/// with the form's last bytes. It returns the app's own answer; `nil` shows the record.
+/// The app's handler for a stored form, called before the response. The request and the context belong to the request
+/// with the form's last bytes. The handler returns the app's own answer, or `nil` to show the record.
 package typealias StoredFormHandler<Context> =
     @Sendable (CommittedUpload, Request, Context) async throws -> Response?
 
 extension CommittedUpload {
-    /// The handler of one request for a reception, which knows no context.
+    /// The handler for a single request, without the context, which a reception does not know.
     static func handler<Context: RequestContext>(
         _ handler: StoredFormHandler<Context>?, _ request: Request, _ context: Context
     ) -> (@Sendable (CommittedUpload) async throws -> FormResponse?)? {
@@ -73,7 +73,7 @@ extension CommittedUpload {
         return { upload in try await upload.pass(to: handler, request, context) }
     }
 
-    /// The largest body that an app may answer with, in bytes.
+    /// The maximum size of an app's answer, in bytes.
     private static var maximumAnswerBytes: Int { 512 << 10 }
 
     /// Passes the upload to an app, and collects its answer.
@@ -101,7 +101,7 @@ extension CommittedUpload {
     }
 }
 
-/// Collects an answer in memory, where it can be kept.
+/// Collects an answer in memory, so that it can be kept.
 private final class BodyCollector: ResponseBodyWriter {
     private(set) var bytes = ByteBuffer()
     private let maximumBytes: Int
@@ -117,7 +117,7 @@ private final class BodyCollector: ResponseBodyWriter {
 
     func finish(_ trailingHeaders: HTTPFields?) async throws {}
 
-    /// An error of the app, which is logged as the app's other errors are.
+    /// The error for an answer that is too large. It is logged like the app's other errors.
     private struct AnswerTooLarge: Error, CustomStringConvertible {
         let description = "The app's answer has more than 512 KiB, which are too many to be kept."
     }

@@ -3,16 +3,16 @@ package import PostcardReception
 public import PostcardStore
 public import ServiceLifecycle
 
-/// Sweeps a store from time to time: a service of an application of your own that has upload routes. `Receiver` has
-/// one.
+/// Sweeps a store from time to time. Add this service to an application of your own that has upload routes. `Receiver`
+/// already has the service.
 ///
 /// ```swift
 /// let application = Application(
 ///     router: router, server: .uploads(), services: [StoreSweep(of: store, logger: logger)])
 /// ```
 ///
-/// Without it, `LocalUploadStore` removes what has expired only as new uploads begin, and a bucket keeps for ever
-/// what deletions and interrupted uploads leave behind.
+/// Without the service, `LocalUploadStore` removes expired uploads only when new uploads begin, and a bucket keeps
+/// everything that deletions and interrupted uploads leave behind.
 public struct StoreSweep: Service {
     private let store: any MaintainedUploadStore
     private let meter: UploadMeter?
@@ -21,8 +21,8 @@ public struct StoreSweep: Service {
     /// Makes a service.
     ///
     /// - Parameters:
-    ///   - store: The store. Its `MaintainedUploadStore.sweepInterval` says how often it is swept.
-    ///   - logger: Logs sweeps that fail. The next one does what is left.
+    ///   - store: The store. Its `MaintainedUploadStore.sweepInterval` determines how often it is swept.
+    ///   - logger: Logs sweeps that fail. The next sweep does the rest.
     public init(of store: any MaintainedUploadStore, logger: Logger) {
         self.init(of: store, meter: nil, logger: logger)
     }

@@ -1,16 +1,16 @@
 package import NIOCore
 
-/// An IPv4 or IPv6 address. An IPv4 address that is written as an IPv6 one (RFC 4291 §2.5.5.2) is the IPv4 address.
+/// An IPv4 or IPv6 address. An IPv4 address in IPv6 notation (RFC 4291 §2.5.5.2) counts as the IPv4 address.
 package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     package enum Family: Sendable {
         case v4, v6
 
-        /// The number of bits of an address.
+        /// The number of bits in an address of this family.
         package var width: Int { self == .v4 ? 32 : 128 }
     }
 
     package let family: Family
-    /// The address as a number. That of an IPv4 address has 32 bits.
+    /// The address as a number. An IPv4 address has 32 bits.
     package let bits: UInt128
 
     /// - Parameter bytes: The 4 or 16 bytes of an address, in network byte order; `nil` for any other number of bytes.
@@ -61,7 +61,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The client that a connection or a request counts for: an IPv4 address, or an IPv6 network of 64 bits, which usually
+/// The client for which a connection or a request counts: an IPv4 address, or an IPv6 network of 64 bits, which usually
 /// belongs to a single client (RFC 6177).
 package struct PeerAddress: Hashable, Sendable {
     private enum Network: Hashable {
@@ -87,7 +87,7 @@ package struct PeerAddress: Hashable, Sendable {
         }
     }
 
-    /// The address, or the first one of the network.
+    /// The address, or the first address of the network.
     private var address: IPAddress? {
         switch network {
         case .unknown: nil
@@ -103,7 +103,7 @@ package struct PeerAddress: Hashable, Sendable {
     }
 }
 
-/// As a text, so that a store can remember whose an upload is.
+/// The address is encoded as text, so that a store can save which client sent an upload.
 extension PeerAddress: Codable {
     package init(from decoder: any Decoder) throws {
         let text = try decoder.singleValueContainer().decode(String.self)

@@ -1,11 +1,12 @@
 import NIOCore
 
-/// The latest items of all clients. If there are too many, the address that has most loses its oldest one, so that no
-/// client pushes out what few others have.
+/// The latest items of all clients. If there are too many, the address with most items loses its oldest, so that a busy
+/// client cannot push out the few items of others.
 package struct SharedHistory<Item: Sendable>: Sendable {
-    /// A class: an item may have many references, which would be copied with each look at its number.
+    /// An item in the history. It is a class, because an item may have many references, which would be copied whenever
+    /// its number is read.
     private final class Entry: Sendable {
-        /// Counts the items that were added.
+        /// The number of the item, counted over all items that were added.
         let number: Int
         let item: Item
         let bytes: Int
@@ -15,7 +16,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         }
     }
 
-    /// What an address has, oldest first.
+    /// The items of an address, oldest first.
     private struct Share {
         var entries = CircularBuffer<Entry>(initialCapacity: 1)
         var bytes = 0
@@ -68,7 +69,8 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         if !left.entries.isEmpty { shares[peer] = left }
     }
 
-    /// Removes the items that are too many or too large. The newest one stays, if any may.
+    /// Removes items until neither their number nor their size exceeds the limits. The newest item stays, unless no
+    /// item may stay.
     ///
     /// - Returns: The removed items.
     package mutating func removeExcess(over maximumCount: Int, maximumBytes: Int = .max) -> [Item] {
@@ -81,7 +83,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         return removed
     }
 
-    /// Removes the oldest item of the address that has most, and not the newest item of all.
+    /// Removes the oldest item of the address that has most, but never the newest item of all.
     private mutating func removeOldest(by amount: (Share) -> Int) -> Item? {
         var chosen: (amount: Int, number: Int, peer: PeerAddress?)?
         for (peer, share) in shares {
@@ -93,7 +95,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         return chosen.flatMap { removeFirst(of: $0.peer) }
     }
 
-    /// Removes as many items in one pass, each from an address that has most by then.
+    /// Removes a number of items in one pass. Each is the oldest item of the address that has most items at that point.
     private mutating func removeOldest(_ excess: Int) -> [Item] {
         var ranked: [(rank: Int, number: Int, peer: PeerAddress?)] = []
         for (peer, share) in shares {

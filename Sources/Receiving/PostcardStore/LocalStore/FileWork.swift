@@ -4,21 +4,21 @@ import PostcardFoundation
 import Synchronization
 package import SystemPackage
 
-/// Threads that wait for the disk. There are more than processors, because uploads that sync at the same time wait no
-/// longer together than one alone.
+/// The threads that wait for the disk. There are more threads than processors, because uploads that sync at the same
+/// time take together no longer than a single upload.
 private let fileThreads: NIOThreadPool = {
     let pool = NIOThreadPool(numberOfThreads: 16)
     pool.start()
     return pool
 }()
 
-/// How many pieces of work wait for a thread.
+/// The number of pieces of work that wait for a thread.
 private let waitingWork = Atomic<Int>(0)
 
-/// How many pieces of blocking work of this process wait for a file thread.
+/// The number of pieces of blocking work in this process that wait for a file thread.
 package var waitingFileWork: Int { waitingWork.load(ordering: .relaxed) }
 
-/// Blocking work, such as writing to a disk, that runs on a file thread while its owner does something else.
+/// Blocking work, such as writing to a disk. It runs on a file thread while its owner does other work.
 ///
 /// The work begins at once and always runs to its end. ``value()`` waits for it, and can be called once. A `FileError`
 /// of the work becomes an ``UploadStoreError``, which the callers of a store handle.
@@ -108,7 +108,7 @@ package final class TemporaryFiles: Sendable {
         return Folder(path: path)
     }
 
-    /// Removes the folder with all that is in it, off the calling thread.
+    /// Removes the directory with all its files, off the calling thread.
     package func remove() {
         guard let path = folder.withLock({ $0.take()?.path }) else { return }
         _ = FileWork { try? FileManager.default.removeItem(atPath: path.string) }

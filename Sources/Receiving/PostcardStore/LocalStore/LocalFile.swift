@@ -3,16 +3,16 @@ import PostcardFiles
 import PostcardFoundation
 import SystemPackage
 
-/// A file of a local store, open for reading. It is closed with the object.
+/// A file of a local store, open for reading. The file is closed when this object is released.
 final class LocalFile: StoredFile {
     let size: Int64
     let path: FilePath
     private let descriptor: SystemPackage.FileDescriptor
 
-    /// Opens a regular file. Blocks, but not for long: see ``DurableFiles/openRegularFile(_:_:)``.
+    /// Opens a regular file. Blocks only for a short time: see ``DurableFiles/openRegularFile(_:_:)``.
     ///
     /// - Returns: `nil` if there is no file at the path.
-    /// - Throws: Also if the file has a second name, because it may be a file from elsewhere.
+    /// - Throws: `FileError`, also if the file has a second name, because it may be a file from another directory.
     init?(_ path: FilePath) throws(FileError) {
         self.path = path
         guard let descriptor = try DurableFiles.openRegularFile(path, .readOnly) else { return nil }
@@ -37,7 +37,7 @@ final class LocalFile: StoredFile {
         try await onFileThread { [self] in try bytes(at: offset, count: count) }
     }
 
-    /// Up to `count` bytes from an offset; fewer only if the file ends. Blocks.
+    /// Up to `count` bytes from an offset; fewer only at the end of the file. Blocks.
     func bytes(at offset: Int64, count: Int) throws(FileError) -> ByteBuffer {
         var buffer = ByteBufferAllocator().buffer(capacity: count)
         while buffer.readableBytes < count {
@@ -57,9 +57,9 @@ final class LocalFile: StoredFile {
         return buffer
     }
 
-    /// The whole content. Blocks.
+    /// The whole content of the file. Blocks.
     ///
-    /// - Parameter maximumBytes: A larger file is damaged: its size does not make it real.
+    /// - Parameter maximumBytes: The maximum size. A larger file counts as damaged.
     func data(maximumBytes: Int64) throws -> Data {
         guard size <= maximumBytes else {
             throw StoreDamage("The file has \(size) bytes, more than \(maximumBytes).")
@@ -72,18 +72,18 @@ final class LocalFile: StoredFile {
         }
     }
 
-    /// Small enough for the allocator to reuse its memory.
+    /// The number of bytes that are read at once, small enough for the allocator to reuse the memory.
     static let pieceBytes = 64 << 10
 }
 
-/// A file without content, which is not written to the directory.
+/// A stored file without content, which is not written to the directory.
 struct EmptyFile: StoredFile {
     let size: Int64 = 0
 
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer { ByteBuffer() }
 }
 
-/// A file of an upload that is screened. It is open only while it is read: a form may have a thousand files, and many forms
+/// A file that is being screened. It is open only while it is read: a form may have a thousand files, and many forms
 /// may wait for their screening.
 struct ClosedFile: StoredFile {
     let path: FilePath
@@ -97,7 +97,7 @@ struct ClosedFile: StoredFile {
     }
 }
 
-/// A small file with a value as JSON, which is replaced as a whole. Every call blocks.
+/// A small file that contains a value as JSON, and is replaced as a whole. Every call blocks.
 struct JSONFile: Sendable {
     let path: FilePath
 
@@ -111,24 +111,55 @@ struct JSONFile: Sendable {
         }
     }
 
-    /// Writes a file that is not there yet.
+    /// Writes the value to a new file.
     func write(_ value: some Encodable) throws(FileError) {
         do {
-            let file = try DurableFile(path)
-            try file.write(JSONEncoder().encode(value).bytes)
-            try file.synchronize()
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .withoutEscapingSlashes
+            try Self.write(encoder.encode(value), to: path)
         } catch {
             throw error as? FileError ?? FileError("write", path, error, reason: "\(error)")
         }
     }
 
-    /// Replaces the value. After a crash the file has the new value or the old one.
+    private static func write(_ content: Data, to path: FilePath) throws {
+        // What is not read again must not be written.
+        guard content.count <= maximumBytes else {
+            throw StoreDamage("\(content.count) bytes are more than the \(maximumBytes) that are read.")
+        }
+        let file = try DurableFile(path)
+        try file.write(content.bytes)
+        try file.synchronize()
+    }
+
+    /// Replaces the value. After a crash the file has the new value or the old one. Only one caller at a time may.
     func replace(with value: some Encodable) throws(FileError) {
         let new = JSONFile(path: FilePath(path.string + ".new"))
-        // What a crash or a full disk left of an earlier attempt.
+        // Removes what a crash or a full disk left of an earlier attempt.
         try? FileManager.default.removeItem(atPath: new.path.string)
         try new.write(value)
-        try DurableFiles.move(new.path, to: path)
+        try move(new.path)
+    }
+
+    /// Replaces the whole file by JSON, while other callers may too: the last one wins.
+    func replace(withJSON content: Data) throws(FileError) {
+        let new = FilePath("\(path.string).\(UInt64.random(in: 0...(.max))).new")
+        do {
+            try Self.write(content, to: new)
+        } catch {
+            try? FileManager.default.removeItem(atPath: new.string)
+            throw error as? FileError ?? FileError("write", new, error, reason: "\(error)")
+        }
+        try move(new)
+    }
+
+    private func move(_ new: FilePath) throws(FileError) {
+        try DurableFiles.move(new, to: path)
         try DurableFiles.synchronizeDirectory(path.removingLastComponent())
+    }
+
+    /// - Returns: The bytes of the file; `nil` if there is none.
+    func bytes() throws -> Data? {
+        try LocalFile(path).map { try $0.data(maximumBytes: Self.maximumBytes) }
     }
 }

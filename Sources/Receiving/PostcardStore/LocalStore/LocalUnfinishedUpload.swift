@@ -20,10 +20,10 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     let directory: UnfinishedDirectory
     private let uploads: LocalUnfinishedUploads
     private let state: Mutex<State>
-    /// The lock of the stored facts: a request that asks for the progress does not always hold the upload's lock.
+    /// The lock of the stored facts. A request that asks for the progress does not always hold the upload's lock.
     private let changing = Mutex(())
 
-    /// An upload that a request is creating.
+    /// Makes an upload that a request is creating.
     init(
         _ id: ResumptionID, in directory: UnfinishedDirectory, _ facts: UnfinishedDirectory.Facts,
         _ uploads: LocalUnfinishedUploads
@@ -35,7 +35,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         state = Mutex(State(facts: facts, progress: .unfinished(offset: 0)))
     }
 
-    /// An upload from before the store was opened.
+    /// Makes an upload from before the store was opened.
     init(
         _ id: ResumptionID, in directory: UnfinishedDirectory, _ facts: UnfinishedDirectory.Facts,
         _ progress: UnfinishedUploadProgress, _ uploads: LocalUnfinishedUploads
@@ -62,12 +62,12 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     public var expires: Date { facts.expires }
     public var progress: UnfinishedUploadProgress { state.withLock { $0.progress } }
 
-    /// How many bytes the directory holds.
+    /// The number of bytes of the upload in its directory.
     var bytes: Int64 {
         if case .unfinished(let offset) = progress { offset } else { 0 }
     }
 
-    /// - Throws: ``UploadStoreError`` if the disk fails to store the bytes. The upload is gone from then on.
+    /// - Throws: ``UploadStoreError`` if the disk fails to store the bytes. After that, the upload is gone.
     public func durableProgress() async throws -> UnfinishedUploadProgress {
         let progress = progress
         let (isSynchronized, hasLostBytes) = state.withLock { ($0.isSynchronized, $0.hasLostBytes) }
@@ -82,7 +82,8 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
             }
         }
         guard let (body, size) = opened, size >= offset else {
-            // Something else has shortened the file. Bytes that the client was promised cannot be asked for again.
+            // Something else has shortened the file. The client was told that the bytes are stored, and cannot be asked
+            // for them again.
             state.withLock { $0.hasLostBytes = true }
             return .gone
         }
@@ -94,7 +95,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
             throw error
         }
         try await change { $0.promised = max(offset, $0.promised ?? 0) }
-        // Bytes that have arrived in the meantime are not synced.
+        // Bytes that have arrived in the meantime are not synced yet.
         state.withLock { $0.isSynchronized = $0.progress == progress }
         return progress
     }
@@ -127,12 +128,12 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         }
     }
 
-    /// Gives up the upload: some of its bytes are known to be wrong.
+    /// Marks the upload as lost, because some of its bytes are known to be wrong.
     func loseBytes() {
         state.withLock { $0.hasLostBytes = true }
     }
 
-    /// Takes back bytes that no client was promised.
+    /// Removes the last bytes from the progress. No client was told that they are stored.
     func retreat(to offset: Int64) {
         state.withLock { state in
             guard case .unfinished(let current) = state.progress, current > offset else { return }
@@ -177,15 +178,15 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
 
 /// Appends to an unfinished upload of a ``LocalUploadStore``.
 ///
-/// A file thread writes bytes while the next ones are gathered, at most 256 KiB. Bytes never wait for others: a server
-/// that is killed loses what arrived during one write.
+/// A file thread writes bytes while the next bytes are gathered, at most 256 KiB. Bytes never wait for more bytes: a
+/// server that is killed only loses those that arrived during one write.
 public struct LocalUploadAppender: UploadAppender {
     private let uploads: LocalUnfinishedUploads
     private let upload: LocalUnfinishedUpload
     private let file: AppendedFile
     private var gathered = GatheredBytes()
     private var writing: FileWork<Void>?
-    /// Why bytes were not written. None may follow them.
+    /// The reason why bytes were not written. No bytes may follow them.
     private var failure: (any Error)?
     private let start: Int64
     public private(set) var offset: Int64
@@ -236,7 +237,7 @@ public struct LocalUploadAppender: UploadAppender {
     }
 }
 
-/// Bytes that wait while a thread writes those before them.
+/// Bytes that wait while a thread writes the bytes before them.
 private final class GatheredBytes: Sendable {
     private static let maximumBytes = 256 << 10
 
@@ -248,9 +249,9 @@ private final class GatheredBytes: Sendable {
     }
 
     enum Place {
-        /// The caller starts a thread that writes them.
+        /// The caller must start a thread that writes the bytes.
         case isToBeWritten
-        /// A thread is writing.
+        /// A thread is already writing.
         case isBeingWritten
         /// A thread is writing, and no more bytes may be added before all are written.
         case isFull
@@ -258,7 +259,7 @@ private final class GatheredBytes: Sendable {
 
     func add(_ bytes: ByteBuffer) -> Place {
         state.withLock { state in
-            // Copied, because a buffer holds on to the memory of all that was read with it.
+            // Copied, because a buffer keeps the memory of all bytes that were read with it.
             state.bytes.writeImmutableBuffer(bytes)
             guard state.isBeingWritten else {
                 state.isBeingWritten = true
@@ -268,7 +269,7 @@ private final class GatheredBytes: Sendable {
         }
     }
 
-    /// Writes until nothing is left, or a write fails.
+    /// Writes the gathered bytes until none are left, or a write fails.
     func write(_ write: (ByteBuffer) throws -> Void) throws {
         while let bytes = next() { try write(bytes) }
     }

@@ -4,7 +4,7 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// The unfinished uploads of a ``LocalUploadStore``, and the responses that are kept.
+/// The unfinished uploads of a ``LocalUploadStore``, and the responses that it keeps.
 final class LocalUnfinishedUploads: Sendable {
     private struct Table {
         var uploads: [ResumptionID: LocalUnfinishedUpload] = [:]
@@ -21,7 +21,7 @@ final class LocalUnfinishedUploads: Sendable {
     /// How often expired uploads are removed, in seconds.
     private static let sweepInterval: TimeInterval = 60
 
-    /// Loads the uploads on the disk, and removes those whose address no client knows. The call blocks.
+    /// Loads the uploads on the disk, and removes uploads whose address no client knows. The call blocks.
     init(directory: StoreDirectory, damaged: DamagedUploads, logger: Logger, now: Date = Date()) throws {
         self.directory = directory
         self.damaged = damaged
@@ -52,7 +52,7 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// - Returns: `nil` if there is nothing to resume.
+    /// - Returns: `nil` if the folder has nothing that a client could resume.
     private static func load(
         _ folder: UnfinishedDirectory, _ id: ResumptionID, _ damaged: DamagedUploads, _ logger: Logger, _ now: Date
     ) -> (facts: UnfinishedDirectory.Facts, progress: UnfinishedUploadProgress)? {
@@ -68,7 +68,7 @@ final class LocalUnfinishedUploads: Sendable {
             return nil
         }
         do {
-            // Without a sync: what a power cut brings back is removed at the next start.
+            // Without a sync: a folder that reappears after a power cut is removed at the next start.
             try FileManager.default.removeItem(atPath: folder.path.string)
         } catch {
             logger.warning(
@@ -78,7 +78,7 @@ final class LocalUnfinishedUploads: Sendable {
         return nil
     }
 
-    /// An error, without the name of the upload's folder. Errors of Foundation name paths too, so only their code is
+    /// An error, without the name of the upload's folder. Errors of Foundation contain paths too, so only their code is
     /// shown.
     private static func shown(_ error: any Error) -> String {
         switch error {
@@ -89,7 +89,7 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// Releases the uploads, which refer back to this object.
+    /// Releases the uploads, because they refer back to this object.
     func close() {
         table.withLock { $0 = Table() }
     }
@@ -121,7 +121,7 @@ final class LocalUnfinishedUploads: Sendable {
             length: form.length, reprDigest: form.reprDigest, wantReprDigest: form.wantReprDigest,
             fileParameters: form.fileParameters, client: form.client)
         try await onFileThread { [directory] in
-            // When it is committed, the form takes up room as an upload and as a record.
+            // During the commit, the form takes up room both as an upload and as a record.
             let (both, isOver) = (form.length ?? 0).multipliedReportingOverflow(by: 2)
             try directory.checkRoom(for: isOver ? .max : both)
             try directory.checkRoomForFiles()
@@ -147,13 +147,13 @@ final class LocalUnfinishedUploads: Sendable {
         try await upload.store(response)
         let surplus = table.withLock { table in
             table.finished.append(upload.id, of: upload.form.client)
-            // More than one if fewer are kept than before.
+            // There may be more than one if fewer are kept than before.
             return table.finished.removeExcess(over: options.maximumKeptResponses).compactMap { table.uploads[$0] }
         }
         for other in surplus where other !== upload { await expire(other) }
-        // No response is kept. The caller holds its lock already.
+        // No response is kept. The caller already holds the upload's lock.
         if surplus.last === upload { try await remove(upload) }
-        // The deletion of the record found no response to forget.
+        // The deletion of the record did not find this response.
         if let record = response.record, try await !exists(record) { try await remove(upload) }
     }
 
@@ -179,7 +179,7 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// Gives up an upload whose files are damaged.
+    /// Gives up an upload with damaged files.
     func setAside(_ upload: LocalUnfinishedUpload, _ error: any Error) async {
         upload.becomeGone()
         table.withLock { table in
@@ -191,7 +191,7 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// Removes the responses that show a deleted record: nothing of it may be left.
+    /// Removes the responses that show a deleted record, because nothing of the record may remain.
     func forget(_ record: UploadID) async {
         let uploads = table.withLock { table in
             table.uploads.values.filter { upload in

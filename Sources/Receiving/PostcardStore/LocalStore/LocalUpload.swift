@@ -5,10 +5,10 @@ import Synchronization
 /// An upload that a ``LocalUploadStore`` is storing.
 ///
 /// Bytes are gathered up to 256 KiB, or less if many uploads are in progress. A file thread then hashes and writes them
-/// while the next ones are gathered, so at most twice as many wait. A smaller form is written, synced and committed in
-/// a single piece of work.
+/// while the next bytes are gathered, so at most twice as many bytes wait. A smaller form is written, synced and
+/// committed in a single piece of work.
 public final class LocalUpload: PendingUpload {
-    /// Keeps the directory locked. Work on file threads does not refer to the store, because it ends later.
+    /// Keeps the directory locked. Work on file threads ends later than the store, so it does not refer to the store.
     private let store: LocalUploadStore
     private let key: UploadKey?
     public let isRepetition: Bool
@@ -19,16 +19,19 @@ public final class LocalUpload: PendingUpload {
     private var gatheredFiles = 0
     private var writing: FileWork<Void>?
 
-    /// Large enough to make the change of threads cheap, small enough for many uploads at once.
+    /// The maximum number of gathered bytes of an upload: large enough that changing threads is cheap, small enough for
+    /// many uploads.
     private static let maximumBatchBytes = 256 << 10
     private static let minimumBatchBytes = 16 << 10
-    /// The number of bytes that all uploads together gather before writing. Very many uploads may gather more.
+    /// The number of bytes that all uploads together may gather. Very many uploads may gather more.
     private static let sharedBytes = 8 << 20
 
-    /// The number of files that are gathered before they are written: each waits for the disk, and would keep a thread.
+    /// The number of files that are gathered before they are written. Each file waits for the disk, and would occupy a
+    /// thread.
     private static let batchFiles = 32
 
-    /// - Parameter isKept: Whether anything is written. An upload whose key has a record is only compared with it.
+    /// - Parameter isKept: Whether anything is written. An upload whose key has a record is only compared with the
+    ///   record.
     init(store: LocalUploadStore, key: UploadKey?, isKept: Bool) {
         self.store = store
         self.key = key
@@ -105,7 +108,7 @@ public final class LocalUpload: PendingUpload {
         }
     }
 
-    /// What a form has besides its files.
+    /// The text fields of a form, and the order of its parts.
     private struct Texts: Sendable {
         let fields: [UploadRecord.Field]
         let parts: [UploadRecord.Part]
@@ -126,7 +129,7 @@ public final class LocalUpload: PendingUpload {
                     let record = try await repetition(of: first, received, with: texts)
                     return CommittedUpload(record, isRepetition: true)
                 }
-                // The upload is being deleted.
+                // The upload was deleted in the meantime.
                 store.keys.forget(first.id, under: key.digest)
             }
         }
@@ -136,7 +139,7 @@ public final class LocalUpload: PendingUpload {
         do {
             return try await makeRecord(texts)
         } catch {
-            // Before the key is free for another upload.
+            // Done before the key is free for another upload.
             await discard()
             store.keys.settle(key, with: nil)
             throw error
@@ -158,15 +161,15 @@ public final class LocalUpload: PendingUpload {
                 let digest = try folder.commit(record, inOutbox: isAnnounced)
                 if let key { keys.settle(key, with: digest.map { KeyedRecord(id: id, digest: $0) }) }
                 if isAnnounced { outbox.insert(id) }
-                // Last, because it can be deleted from now on.
+                // Done last, because the record can be deleted from now on.
                 index.insert(id)
                 return record
             }
         }
     }
 
-    /// Returns the record that the key already has, if this upload is the same. The stored record is not read, so that
-    /// a repetition costs what it sends.
+    /// The record that the key already has, if this upload is equal. The stored record is not read, so that the cost of
+    /// a repetition only depends on what it sends.
     private func repetition(
         of first: KeyedRecord, _ received: Date, with texts: Texts
     ) async throws -> UploadRecord {
@@ -215,8 +218,8 @@ public final class LocalUpload: PendingUpload {
     }
 }
 
-/// The directory of an upload, passed from one piece of work to the next. The lock is never contended, because there is
-/// one piece of work at a time.
+/// The directory of an upload, passed from one piece of work to the next. The lock is never contended, because only one
+/// piece of work runs at a time.
 private final class SharedUploadDirectory: Sendable {
     private let folder: Mutex<UploadDirectory>
 
@@ -230,24 +233,24 @@ private final class SharedUploadDirectory: Sendable {
 }
 
 extension ByteBuffer {
-    /// A buffer keeps the memory of all bytes that were read with it, so fewer bytes than these are copied. Small
-    /// pieces are collected up to this size.
+    /// The size below which bytes are copied. A buffer keeps the memory of all bytes that were read with it, so keeping
+    /// a small one would waste memory. Small pieces are collected up to this size.
     private static let smallBytes = 4 << 10
 
-    /// Whether the buffer is so small that keeping it needs a copy: it would hold a much larger block of memory.
+    /// Whether the buffer is so small that it must be copied to be kept: it would keep a much larger block of memory.
     private var isSmall: Bool { readableBytes < Self.smallBytes }
 
-    /// The same bytes, for keeping longer than until the next ones are read.
+    /// The same bytes in a buffer that can be kept after the next bytes are read.
     package var kept: ByteBuffer {
         guard isSmall else { return self }
-        // No larger than the bytes: thousands of stalled senders may keep one each.
+        // No larger than the bytes: thousands of stalled senders may each keep such a buffer.
         var room = ByteBufferAllocator().buffer(capacity: readableBytes)
         room.writeImmutableBuffer(self)
         return room
     }
 
-    /// Appends the next bytes if all bytes together are few, so that bytes which arrive one by one do not take a buffer
-    /// each. The buffer doubles when it is full, and is copied if it has another owner.
+    /// Appends the next bytes if there are few bytes in total, so that bytes that arrive one by one do not each take a
+    /// buffer. The buffer doubles when it is full, and is copied if it has another owner.
     ///
     /// - Returns: Whether the bytes were appended.
     package mutating func appendIfSmall(_ next: ByteBuffer) -> Bool {

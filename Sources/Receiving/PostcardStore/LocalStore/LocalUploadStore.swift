@@ -15,28 +15,28 @@ public import SystemPackage
 ///
 /// - a record that was made under an ``UploadKey``: an empty file, named `key-` and the digests of the key and of the
 ///   record
-/// - a record that is still to be announced to a webhook: an empty file `outbox`
-/// - a large record: `record.offsets`, which says where in the record the files are described
+/// - a record that was not announced to a webhook yet: an empty file `outbox`
+/// - a large record: `record.offsets`, with the offsets of the files' descriptions in the record
 ///
 /// An upload that is being received is in `.incoming` until all files and the record are on the disk. Then a single
 /// rename makes it appear. Unfinished uploads are in `.unfinished`.
 ///
-/// A receiver that removes old uploads keeps in `.ages` how old they are.
+/// A receiver that removes old uploads stores their ages in `.ages`.
 ///
-/// Files are checked when they are read, as if a stranger had written them. A record or an unfinished upload that is
-/// not as it was written is moved to `.damaged`, with its files, and logged once. Nothing in that folder is served or
-/// removed; once repaired, an upload can be moved back while the store is closed.
+/// Files are checked when they are read, as if a stranger had written them. A damaged record or unfinished upload is
+/// moved to `.damaged` with its files, and logged once. Nothing in that folder is served or removed. After a repair, an
+/// upload can be moved back while the store is closed.
 ///
 /// The identifiers and keys of all records are in memory, so a listing does not read the directory. You can remove
 /// folders by hand while the store is open; their records are no longer listed. Folders that are added by hand are
 /// listed, and can be deleted by ``delete(_:)``, after the store is opened again. If `.incoming` is removed, the store
 /// makes it again.
 ///
-/// Back up the directory by copies, not by hard links (`cp -l`): a file that has a second name may be one from elsewhere,
-/// and is not read.
+/// Back up the directory by copies, not by hard links (`cp -l`): a file that has a second name may be a file from
+/// another directory, and is not read.
 ///
 /// Only one store at a time can open a directory, which a lock on `.lock` ensures. The memory for an upload does not
-/// depend on the size of its files: at most 1 MiB waits to be written, and less if there are many uploads.
+/// depend on the size of its files: at most 1 MiB per upload waits to be written, and less if there are many uploads.
 public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore, MaintainedUploadStore {
     let directory: StoreDirectory
     private let lock: FileLock
@@ -46,24 +46,24 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
     let index: RecordIndex
     let outboxIndex: LocalOutbox
     let names: SharedDirectorySync
-    /// How many uploads with files are in progress. They share the memory for bytes that wait to be written.
+    /// The number of uploads with files that are in progress. They share the memory for bytes that wait to be written.
     let uploadCount = Atomic<Int>(0)
     private let folderCount = Atomic<Int>(0)
-    /// The beginning of the names of folders for uploads in progress. It differs at each start, because a folder that
-    /// an earlier start could not remove must not get a new upload.
+    /// The prefix of the names of folders for uploads in progress. It differs at each start, because a folder that an
+    /// earlier start could not remove must not get a new upload.
     private let folderPrefix = String(UInt64.random(in: 0 ... .max), radix: 36)
     private let damaged: DamagedUploads
     let unfinished: LocalUnfinishedUploads
 
-    /// Opens a directory, or makes it, and removes what a crash left incomplete. The call blocks.
+    /// Opens a directory, or makes it, and removes incomplete uploads that a crash left behind. The call blocks.
     ///
     /// - Parameters:
     ///   - directory: The directory.
-    ///   - keptFreeBytes: How many bytes of the disk stay free for others. Uploads that would use them are refused.
-    ///     Defaults to 64 MiB.
-    ///   - logger: Logs what could not be removed or read, by identifiers alone.
+    ///   - keptFreeBytes: The number of bytes on the disk that are left free for others. Uploads that would use them
+    ///     are refused. Defaults to 64 MiB.
+    ///   - logger: Logs uploads that could not be removed or read. Messages contain only their identifiers.
     /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/inUse`` if another store has the directory
-    ///   open, and ``UploadStoreError/Code/unusableDirectory`` if it cannot be made or written to.
+    ///   open, and ``UploadStoreError/Code/unusableDirectory`` if the directory cannot be made or written to.
     public init(
         directory: FilePath, keptFreeBytes: Int64 = 64 << 20, logger: Logger = Logger(label: "postcard.store")
     ) throws(UploadStoreError) {
@@ -72,14 +72,14 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         guard FilePath(path.string) == path else { throw .unusable(path, Errno.illegalByteSequence) }
         do {
             try DurableFiles.makeDirectories(directory.incoming)
-            // Made here, so that no upload has to wait until its name is on the disk.
+            // Made here, so that no upload has to wait until the directory's name is on the disk.
             try DurableFiles.makeDirectories(directory.unfinished)
-            // An earlier start may have been killed before this.
+            // An earlier start may have been killed before this sync.
             try DurableFiles.synchronizeDirectory(path)
             let file = try FileDescriptor.open(
                 directory.lock, .readWrite, options: [.create, .closeOnExec], permissions: [.ownerRead, .ownerWrite])
             lock = try FileLock(file, directory.lock)
-            // Without a sync: what a power cut brings back is removed at the next start.
+            // Without a sync: a folder that reappears after a power cut is removed at the next start.
             for name in try FileManager.default.contentsOfDirectory(atPath: directory.incoming.string) {
                 Self.remove(directory.incoming.appending(name), logger)
             }
@@ -110,7 +110,8 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         unfinished.close()
     }
 
-    /// What names of files in the records' folders say: the records of keys, and those that are in the outbox.
+    /// The facts that the names of files in the records' folders show: the record of each key, and the records in the
+    /// outbox.
     private static func marks(
         of ids: [UploadID], _ directory: StoreDirectory, _ logger: Logger
     ) -> (keys: [String: KeyedRecord], outbox: [UploadID]) {
@@ -129,10 +130,11 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         return (keys, outbox)
     }
 
-    /// A name in `.incoming`. Names need not survive a restart, which empties that directory.
+    /// The next name for a folder in `.incoming`. Names need not survive a restart, because a start empties that
+    /// directory.
     func nextFolderName() -> String { "\(folderPrefix)-\(folderCount.add(1, ordering: .relaxed).newValue)" }
 
-    /// The size of forms up to which room is checked only when they are written.
+    /// The size up to which room for a form is checked only when the form is written.
     private static let smallBytes: Int64 = 1 << 20
 
     public func beginUpload(
@@ -152,11 +154,11 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
     /// `nil`, because no other process can open the directory.
     public var followingInterval: Duration? { nil }
 
-    /// Removes unfinished uploads that have expired, at most once a minute. What else is left over is removed when the
-    /// store is opened.
+    /// Removes unfinished uploads that have expired, at most once a minute. Other remains are removed when the store is
+    /// opened.
     public func sweep() async { await unfinished.sweep() }
 
-    /// How many bytes are free on the disk of the directory.
+    /// The number of free bytes on the disk of the directory.
     package func freeBytes() async throws -> Int64 {
         try await onFileThread { [directory] in try DurableFiles.freeRoom(at: directory.path).bytes }
     }
@@ -170,9 +172,9 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         }
     }
 
-    /// A value that is kept beside the records.
+    /// A value that is stored in a file beside the records.
     ///
-    /// - Returns: `nil` if there is none, or if it is damaged.
+    /// - Returns: `nil` if there is no such value, or if it is damaged.
     package func keptValue<Value: Decodable & Sendable>(_ type: Value.Type, named name: String) async throws -> Value? {
         try await onFileThread { [directory, logger] in
             do {
@@ -184,9 +186,9 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         }
     }
 
-    /// Keeps a value beside the records.
+    /// Stores a value in a file beside the records.
     ///
-    /// - Parameter name: A name that begins with a dot.
+    /// - Parameter name: The name of the file, which begins with a dot.
     package func keep(_ value: some Encodable & Sendable, named name: String) async throws {
         try await onFileThread { [directory] in
             try JSONFile(path: directory.path.appending(name)).replace(with: value)
@@ -200,16 +202,16 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
 
     public func keepAnswer(_ answer: [UInt8], to id: UploadID) async throws {
         let file = answerFile(of: id)
-        try await onFileThread { try file.replace(with: Data(answer)) }
+        try await onFileThread { try file.replace(withJSON: Data(answer)) }
     }
 
     public func answer(to id: UploadID) async throws -> [UInt8]? {
         let file = answerFile(of: id)
         return try await onFileThread { [logger] in
             do {
-                return try file.read(Data.self).map { Array($0) }
+                return try file.bytes().map { Array($0) }
             } catch  where StoreDamage.isCause(of: error) {
-                // The app answers again.
+                // The answer is damaged, so the app is asked again.
                 logger.error("Could not read an answer", metadata: ["upload": "\(id)", "error": "\(error)"])
                 return nil
             }
@@ -252,7 +254,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         try await reading(id) { try $0.describedFile(index) }
     }
 
-    /// Reads a record's file. If it was removed by hand or is damaged, removes it from the listing.
+    /// Reads a record's file. A record that was removed by hand or is damaged is removed from the listing.
     private func reading<Value: Sendable>(
         _ id: UploadID, _ body: @escaping @Sendable (StoredRecord) throws -> Value?
     ) async throws -> Value? {
@@ -284,13 +286,13 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         return EmptyFile()
     }
 
-    /// The path of a file's content. There is nothing at the path of a deleted file or of an empty file.
+    /// The path of a file's content. No file exists at the path if the upload was deleted or the file is empty.
     package func path(ofFile index: Int, of id: UploadID) -> FilePath { directory.file(index, of: id) }
 
-    /// How many uploads are in `.damaged`.
+    /// The number of uploads in `.damaged`.
     package var damagedCount: Int { damaged.count }
 
-    /// Checks that an upload could begin. Throws ``UploadStoreError`` if it could not.
+    /// Checks that an upload could begin. Throws ``UploadStoreError`` if an upload could not begin.
     public func checkReadiness() async throws {
         try await onFileThread { [directory] in try directory.checkReadiness() }
     }
@@ -306,25 +308,26 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
     }
 
     public func delete(_ id: UploadID) async throws -> Bool {
-        // A record whose commit has not ended would leave its key behind.
+        // A record whose commit has not ended yet would leave its key behind.
         guard index.contains(id) else { return false }
         let doomed = directory.incoming.appending(nextFolderName())
         let isDeleted = try await onFileThread { [directory, logger, keys, names, index] in
             do throws(FileError) {
-                // The rename deletes: a crash after it leaves files for the next start to remove, never half a record.
+                // The rename deletes the record: a crash after it leaves whole files for the next start to remove,
+                // never half a record.
                 try directory.moveToIncoming(directory.folder(of: id), as: doomed)
             } catch  where error.errno == .noSuchFileOrDirectory {
                 index.remove(id)
                 return false
             }
             index.remove(id)
-            // Removed even if the next steps fail, because otherwise it would stay until the next start.
+            // Removed even if the next steps fail, because otherwise the folder would stay until the next start.
             defer { Self.remove(doomed, logger) }
             do {
                 let names = try StoreDirectory.names(ofRecordIn: doomed)
                 if let (key, _) = StoreDirectory.key(in: names) { keys.forget(id, under: key) }
             } catch {
-                // The record is no longer listed in this case too.
+                // The record is no longer listed in this case either.
                 try names.synchronize()
                 throw error
             }

@@ -3,9 +3,10 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// The identifiers of a store's records in memory, so that the cost of a page does not depend on how many there are.
+/// The identifiers of a store's records, in memory, so that the cost of a page does not depend on the number of
+/// records.
 final class RecordIndex: Sendable {
-    /// Oldest first.
+    /// The identifiers, oldest first.
     private let sorted: Mutex<[UploadID]>
 
     init(_ ids: [UploadID]) {
@@ -14,7 +15,7 @@ final class RecordIndex: Sendable {
 
     /// Identifiers, newest first.
     ///
-    /// - Parameter id: Only those older than this one.
+    /// - Parameter id: The identifier before which the results begin; `nil` for the newest.
     func newest(_ limit: Int, before id: UploadID?) -> [UploadID] {
         sorted.withLock { sorted in
             let end = id.map { Self.position(of: $0, in: sorted) } ?? sorted.count
@@ -44,7 +45,7 @@ final class RecordIndex: Sendable {
         }
     }
 
-    /// The number of identifiers that are older than this one.
+    /// The number of identifiers that are older than an identifier.
     private static func position(of id: UploadID, in sorted: [UploadID]) -> Int {
         if let newest = sorted.last, newest < id { return sorted.count }
         var (lower, upper) = (0, sorted.count)
@@ -56,43 +57,43 @@ final class RecordIndex: Sendable {
     }
 }
 
-/// A record that was made under a key, and what a repetition of it is compared with.
+/// A record that was made under a key, with the digest that a repetition is compared with.
 struct KeyedRecord: Sendable {
     let id: UploadID
-    /// The SHA-256 of the record's JSON, in lower-case hexadecimal.
+    /// The SHA-256 digest of the record's JSON, in lower-case hexadecimal.
     let digest: String
 }
 
-/// The records of keys, and the keys that an upload is making a record of.
+/// The records of keys, and the keys for which an upload is making a record.
 final class KeyIndex: Sendable {
     private enum Entry {
         case record(KeyedRecord)
-        /// One upload makes the record, and the others wait for it, in order.
+        /// One upload is making the record, and the others wait for it, in order.
         case claimed(waiting: [CheckedContinuation<Claim, Never>])
     }
 
     enum Claim {
-        /// The caller makes the record, and calls ``KeyIndex/settle(_:with:)`` whether or not it succeeds.
+        /// The caller must make the record, and call ``KeyIndex/settle(_:with:)`` whether or not it succeeds.
         case granted
-        /// The key has a record.
+        /// The key already has a record.
         case taken(KeyedRecord)
     }
 
     private let entries: Mutex<[String: Entry]>
 
-    /// - Parameter records: The records by the digests of their keys.
+    /// - Parameter records: The records, by the digests of their keys.
     init(_ records: [String: KeyedRecord]) {
         entries = Mutex(records.mapValues { .record($0) })
     }
 
-    /// The record of a key.
+    /// The record of a key; `nil` if there is none.
     func record(under key: UploadKey) -> KeyedRecord? {
         entries.withLock { entries in
             if case .record(let record)? = entries[key.digest] { record } else { nil }
         }
     }
 
-    /// Claims to make the record of a key. If another upload is making it, waits for that.
+    /// Claims to make the record of a key. If another upload is making the record, waits for that upload.
     func claim(_ key: UploadKey) async -> Claim {
         await withCheckedContinuation { continuation in
             let claim: Claim? = entries.withLock { entries in
@@ -113,7 +114,7 @@ final class KeyIndex: Sendable {
 
     /// Ends a claim.
     ///
-    /// - Parameter record: The record; `nil` if the upload failed. The claim then passes to the one that has waited
+    /// - Parameter record: The record; `nil` if the upload failed. The claim then passes to the upload that has waited
     ///   longest.
     func settle(_ key: UploadKey, with record: KeyedRecord?) {
         let (resumed, claim): ([CheckedContinuation<Claim, Never>], Claim) = entries.withLock { entries in
@@ -133,14 +134,14 @@ final class KeyIndex: Sendable {
         for continuation in resumed { continuation.resume(returning: claim) }
     }
 
-    /// Removes a deleted record.
+    /// Removes a deleted record from the index.
     func forget(_ id: UploadID, under digest: String) {
         entries.withLock { entries in
             if case .record(let record)? = entries[digest], record.id == id { entries[digest] = nil }
         }
     }
 
-    /// Removes a record whose key is not known, because it is damaged. Looks at all.
+    /// Removes a damaged record, whose key is unknown. Searches all records.
     func forget(_ id: UploadID) {
         entries.withLock { entries in
             let key = entries.first { if case .record(let record) = $0.value { record.id == id } else { false } }?.key
@@ -149,8 +150,8 @@ final class KeyIndex: Sendable {
     }
 }
 
-/// The records of a local store that are still to be announced. Each has an empty file ``name`` in its folder, which is
-/// there from the commit.
+/// The records of a local store that were not announced yet. The folder of each has an empty file ``name``, from the
+/// commit on.
 final class LocalOutbox: Sendable {
     private struct State {
         var isKept = false
@@ -159,15 +160,15 @@ final class LocalOutbox: Sendable {
 
     private let state: Mutex<State>
 
-    /// The name of the file in a record's folder.
+    /// The name of the empty file in a record's folder.
     static let name = "outbox"
 
-    /// - Parameter ids: The records of earlier starts.
+    /// - Parameter ids: The records that earlier starts left in the outbox.
     init(_ ids: [UploadID]) {
         state = Mutex(State(ids: Set(ids)))
     }
 
-    /// Whether new records are in the outbox.
+    /// Whether new records are added to the outbox.
     var isKept: Bool { state.withLock { $0.isKept } }
 
     var ids: [UploadID] { state.withLock { $0.ids }.sorted() }
@@ -189,7 +190,7 @@ extension LocalUploadStore: OutboxStore {
     package func isInOutbox(_ id: UploadID) async throws -> Bool { outboxIndex.contains(id) }
 
     package func settle(_ id: UploadID) async throws {
-        // Even if the file cannot be removed: until the next start once is enough.
+        // Removed even if the file cannot be removed: until the next start, one announcement is enough.
         outboxIndex.remove(id)
         try await onFileThread { [directory] in
             let file = directory.folder(of: id).appending(LocalOutbox.name)

@@ -4,14 +4,16 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// The directory of a ``LocalUploadStore``: its paths, and its free space.
+/// The directory of a ``LocalUploadStore``: its paths and its free space.
 struct StoreDirectory: Sendable {
     let path: FilePath
 
-    /// How many bytes of the disk stay free for others.
+    /// The number of bytes on the disk that are left free for others.
     var keptFreeBytes: Int64 = 0
 
-    /// - Parameter bytes: How many bytes are about to be written.
+    /// Checks that there is room for some bytes.
+    ///
+    /// - Parameter bytes: The number of bytes that will be written.
     /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if there is no room for them, and
     ///   `FileError` if the free space cannot be read.
     func checkRoom(for bytes: Int64) throws {
@@ -21,8 +23,10 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if the disk can hold too few further files
-    ///   for an upload to begin, and `FileError` if that cannot be read.
+    /// Checks that an upload can make its files.
+    ///
+    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if the disk has room for too few
+    ///   further files, and `FileError` if their number cannot be read.
     func checkRoomForFiles() throws {
         let free = try DurableFiles.freeRoom(at: path)
         guard free.files >= Self.keptFreeFiles else {
@@ -30,13 +34,14 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// How many files and folders can still be made on the disk while uploads begin. A small form needs up to five.
+    /// The minimum number of files and folders that the disk must have room for when an upload begins. A small form
+    /// needs up to five.
     static let keptFreeFiles: Int64 = 16
 
-    /// The size of the blocks of most file systems. A file, a record and a folder take at least one each.
+    /// The block size of most file systems. A file, a record and a folder each take at least one block.
     static let blockBytes: Int64 = 4096
 
-    /// How many bytes a record takes with its files, in whole blocks; `nil` if its folder is gone.
+    /// The number of bytes of a record and its files, in whole blocks; `nil` if its folder is gone.
     func storedBytes(of id: UploadID) -> Int64? {
         let folder = folder(of: id)
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.string) else { return nil }
@@ -47,16 +52,16 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Uploads that are being received or deleted.
+    /// The directory of uploads that are being received or deleted.
     ///
-    /// Opening the store empties it, so its names are never synced: a rename into it or out of it is durable once the
-    /// other directory is.
+    /// Opening the store empties this directory, so its names are never synced: a rename into it or out of it is
+    /// durable when the other directory is synced.
     var incoming: FilePath { path.appending(".incoming") }
 
-    /// Unfinished uploads.
+    /// The directory of unfinished uploads.
     var unfinished: FilePath { path.appending(".unfinished") }
 
-    /// Uploads that are not as they were written, for someone to look at. Nothing in it is served or removed.
+    /// The directory of damaged uploads, for a person to examine. Nothing in it is served or removed.
     var damaged: FilePath { path.appending(".damaged") }
 
     var lock: FilePath { path.appending(".lock") }
@@ -69,7 +74,7 @@ struct StoreDirectory: Sendable {
 
     static func name(ofFile index: Int) -> String { String(index) }
 
-    /// The name of the empty file that names the key of a record, and the digest of the record.
+    /// The name of the empty file that contains the digests of a record's key and of the record.
     static func name(of key: UploadKey, recordDigest: String) -> String { keyPrefix + key.digest + "-" + recordDigest }
 
     private static let keyPrefix = "key-"
@@ -83,8 +88,8 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// The digests of the key of a record, and of the record, from the names in its folder. Names that are not so made
-    /// do not count.
+    /// The digests of a record's key and of the record, from the names in its folder. Names that do not have the
+    /// expected format are ignored.
     static func key(in names: [String]) -> (key: String, record: String)? {
         for name in names where name.hasPrefix(keyPrefix) {
             let digests = name.dropFirst(keyPrefix.count).split(separator: "-", omittingEmptySubsequences: false)
@@ -94,7 +99,7 @@ struct StoreDirectory: Sendable {
         return nil
     }
 
-    /// The identifiers of all records, in no order.
+    /// The identifiers of all records, in any order.
     func identifiers() throws(UploadStoreError) -> [UploadID] {
         do {
             return try FileManager.default.contentsOfDirectory(atPath: path.string).compactMap { UploadID($0) }
@@ -105,8 +110,8 @@ struct StoreDirectory: Sendable {
 
     /// Reads a record's file.
     ///
-    /// - Returns: `nil` if there is no such record, or if `body` returns it.
-    /// - Throws: ``UploadStoreError``, with the code ``UploadStoreError/Code/damaged`` if the record is.
+    /// - Returns: `nil` if there is no such record, or if `body` returns `nil`.
+    /// - Throws: ``UploadStoreError``, with the code ``UploadStoreError/Code/damaged`` if the record is damaged.
     func record<Value>(
         _ id: UploadID, _ body: (StoredRecord) throws -> Value?
     ) throws(UploadStoreError) -> Value? {
@@ -124,7 +129,7 @@ struct StoreDirectory: Sendable {
 
     /// Moves a folder to ``damaged``.
     ///
-    /// - Returns: `false` if it is gone.
+    /// - Returns: `false` if the folder no longer exists.
     func setAside(_ folder: FilePath) throws(FileError) -> Bool {
         guard let name = folder.lastComponent else { return false }
         do throws(FileError) {
@@ -135,7 +140,7 @@ struct StoreDirectory: Sendable {
         } catch  where error.errno == .noSuchFileOrDirectory {
             return false
         } catch  where [.directoryNotEmpty, .fileExists, .notDirectory].contains(error.errno) {
-            // What is there was set aside before, and restored from a copy.
+            // A folder with this name was set aside before, and its upload was restored from a copy.
             try DurableFiles.move(folder, to: damaged.appending("\(name)-\(UInt64.random(in: 0 ... .max))"))
         }
         try DurableFiles.synchronizeDirectory(damaged)
@@ -153,7 +158,8 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Makes ``incoming`` if it is missing, but never the store's directory: another store may have made a new one.
+    /// Makes ``incoming`` if it is missing, but never the store's directory, because another store may have made a new
+    /// one.
     func makeIncoming() throws(FileError) {
         do throws(FileError) {
             try DurableFiles.makeDirectory(incoming)
@@ -168,7 +174,7 @@ struct StoreDirectory: Sendable {
         do throws(FileError) {
             try DurableFiles.move(folder, to: name)
         } catch  where error.errno == .noSuchFileOrDirectory {
-            // Either of the two may be missing.
+            // Either of the two directories may be missing.
             try makeIncoming()
             try DurableFiles.move(folder, to: name)
         }
@@ -176,24 +182,24 @@ struct StoreDirectory: Sendable {
 
     /// Checks that an upload could begin.
     ///
-    /// - Throws: ``UploadStoreError`` or `FileError` if it could not.
+    /// - Throws: ``UploadStoreError`` or `FileError` if an upload could not begin.
     func checkReadiness() throws {
         try makeIncoming()
         try checkRoom(for: 0)
         try checkRoomForFiles()
-        // Only an attempt shows that the disk became read-only, or that the owner of the directory changed.
+        // Only a write shows that the disk became read-only, or that the owner of the directory changed.
         let probe = incoming.appending("probe-\(UInt64.random(in: 0 ... .max))")
         try DurableFiles.makeDirectory(probe)
         try FileManager.default.removeItem(atPath: probe.string)
     }
 }
 
-/// Waits until the names in a directory are on the disk. Callers that arrive during a sync share the next one.
+/// Waits until the names in a directory are on the disk. Callers that arrive during a sync share the next sync.
 final class SharedDirectorySync: Sendable {
     private struct State {
-        /// The last turn whose names are on the disk.
+        /// The last turn whose names are on the disk. A turn is the number of a caller.
         var done: UInt64 = 0
-        /// The turns whose names may not be: the system reports a failure only once.
+        /// The turns whose names may not be on the disk, because the system reports a failure only once.
         var failed: [(turns: ClosedRange<UInt64>, error: FileError)] = []
     }
 
@@ -204,7 +210,8 @@ final class SharedDirectorySync: Sendable {
     private let synchronizeDirectory: @Sendable (FilePath) throws(FileError) -> Void
     private let state = Mutex(State())
 
-    /// - Parameter synchronizeDirectory: Waits until the names in a directory are on the disk. Blocks.
+    /// - Parameter synchronizeDirectory: A function that waits until the names in a directory are on the disk. It
+    ///   blocks.
     init(
         _ path: FilePath,
         by synchronizeDirectory: @escaping @Sendable (FilePath) throws(FileError) -> Void = {
@@ -215,13 +222,13 @@ final class SharedDirectorySync: Sendable {
         self.synchronizeDirectory = synchronizeDirectory
     }
 
-    /// Returns once every name that was made before the call is on the disk. Blocks.
+    /// Waits until every name that was made before the call is on the disk. Blocks.
     func synchronize() throws(FileError) {
         let turn = turns.add(1, ordering: .sequentiallyConsistent).newValue
         try state.withLock { state throws(FileError) in
             if let failure = state.failed.first(where: { $0.turns.contains(turn) }) { throw failure.error }
             if turn <= state.done { return }
-            // All callers with a turn by now made their names before.
+            // Every caller with a turn up to this one has already made its names.
             let latest = turns.load(ordering: .sequentiallyConsistent)
             do throws(FileError) {
                 try synchronizeDirectory(path)
@@ -235,7 +242,7 @@ final class SharedDirectorySync: Sendable {
     }
 }
 
-/// An error in stored data: the bytes on the disk are not those that were written.
+/// An error in stored data: the bytes on the disk are not those that the store has written.
 struct StoreDamage: Error, CustomStringConvertible {
     let description: String
 
@@ -243,19 +250,19 @@ struct StoreDamage: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// Whether an error that was thrown while reading means damage, and not that the disk or the system failed.
+    /// Whether an error while reading means that the data is damaged. Otherwise the disk or the system failed.
     static func isCause(of error: any Error) -> Bool {
         error is StoreDamage || error is DecodingError || (error as? FileError)?.isReplaced == true
     }
 }
 
-/// Moves damaged uploads out of the way of others, and counts them. None is removed: someone may repair it.
+/// Moves damaged uploads out of the way, and counts them. None is removed, because a person may repair it.
 final class DamagedUploads: Sendable {
     private let directory: StoreDirectory
     private let logger: Logger
     private let number: Atomic<Int>
 
-    /// Counts those of earlier starts. Blocks.
+    /// Makes an instance, and counts the damaged uploads of earlier starts. Blocks.
     init(directory: StoreDirectory, logger: Logger) {
         self.directory = directory
         self.logger = logger
@@ -265,9 +272,9 @@ final class DamagedUploads: Sendable {
 
     var count: Int { number.load(ordering: .relaxed) }
 
-    /// Moves an upload's folder out of the way, and says so once. Blocks.
+    /// Moves an upload's folder out of the way, and logs that once. Blocks.
     ///
-    /// - Parameter name: What the log calls the upload.
+    /// - Parameter name: The name of the upload in the log.
     func setAside(_ folder: FilePath, _ name: String, _ error: any Error) {
         do throws(FileError) {
             guard try directory.setAside(folder) else { return }

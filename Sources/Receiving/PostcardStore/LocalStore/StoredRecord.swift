@@ -3,23 +3,23 @@ import PostcardFiles
 import PostcardFoundation
 import SystemPackage
 
-/// The file with a record's JSON. A record can have tens of megabytes, and a request needs a few of its bytes, or all
-/// of them as they are, so only small records are decoded. Every call blocks, and throws ``StoreDamage`` or
+/// The file with a record's JSON. A record can have tens of megabytes. A request needs only a few of its bytes, or all
+/// of them unchanged, so only small records are decoded. Every call blocks, and throws ``StoreDamage`` or
 /// `DecodingError` if the file is damaged.
 ///
-/// Beside a large record is a file that says where its descriptions of files are.
+/// Beside a large record is a file with the offsets of its descriptions of files.
 struct StoredRecord {
     let id: UploadID
     let file: LocalFile
 
     private static let damage = StoreDamage("The file is not a record, or not all of one.")
 
-    /// The maximum size of a record that is decoded to check it or to find a file. Of larger ones, only the bytes that
-    /// are needed are read.
+    /// The maximum size of a record that is decoded to check it or to find a file. Of a larger record, only the needed
+    /// bytes are read.
     private static let smallBytes: Int64 = 64 << 10
-    /// The maximum size of a record. None is as large: the form's text would not have fit into memory either.
+    /// The maximum size of a record. No real record is larger, because the form's text would not have fit into memory.
     private static let maximumBytes: Int64 = 1 << 30
-    /// The maximum size of a file's description. None is as large, because no header of a part is.
+    /// The maximum size of a file's description. No real description is larger, because no part header is.
     private static let maximumFileBytes: Int64 = 4 << 20
 
     /// Decodes the record.
@@ -30,7 +30,8 @@ struct StoredRecord {
         return record
     }
 
-    /// Checks that the file is a whole record: a small one by decoding it, a larger one by its beginning and its end.
+    /// Checks that the file is a complete record. A small record is decoded. Of a larger record, the beginning and the
+    /// end are checked.
     func check() throws {
         guard file.size > Self.smallBytes else {
             _ = try record()
@@ -44,7 +45,7 @@ struct StoredRecord {
 
     private static let beginning = Array(UploadRecord.beginning.utf8)
 
-    /// The time at which the upload was complete, read from the end of the file.
+    /// The time at which the upload was complete. It is read from the end of the file.
     func received() throws -> Date {
         let beginning = UploadRecord.ending(of: id)
         let ending = #""}"#
@@ -81,10 +82,10 @@ struct StoredRecord {
 
     static let offsetsName = "record.offsets"
 
-    /// The bytes of the file beside a record: the offsets that ``UploadRecord/writeJSON(_:)`` returns, as 64-bit
+    /// The bytes of the file beside a large record: the offsets that ``UploadRecord/writeJSON(_:)`` returns, as 64-bit
     /// integers in big-endian order.
     ///
-    /// - Returns: `nil` if there is none, because the record is decoded whole.
+    /// - Returns: `nil` if there is no such file, because the record is small and is decoded as a whole.
     static func offsetsFile(_ offsets: [Int64], recordBytes: Int64) -> [UInt8]? {
         guard recordBytes > smallBytes else { return nil }
         return offsets.flatMap { offset in withUnsafeBytes(of: offset.bigEndian) { Array($0) } }
@@ -103,7 +104,7 @@ struct StoredRecord {
         guard let start = bytes.readInteger(as: Int64.self), let next = bytes.readInteger(as: Int64.self),
             start > 0, start < next, next <= self.file.size, next - start <= Self.maximumFileBytes
         else { throw StoreDamage("The file \(Self.offsetsName) has wrong offsets for file \(index).") }
-        // Without the comma or bracket behind the object.
+        // The comma or bracket behind the object is not part of it.
         return start..<next - 1
     }
 }

@@ -5,10 +5,10 @@ import SystemPackage
 /// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `answer.json` with
 /// the response that replaces them. Every call blocks.
 ///
-/// A client learns the address of an upload once `upload.json` is on the disk, so a directory without that file can be
-/// removed. `upload.json` and `answer.json` appear whole, by a rename. Bytes are appended to `body` in order, so `body`
-/// always is a beginning of the form, even if the server was killed. A power cut may leave zeros in place of bytes that
-/// were not synced, so after a power cut only the bytes promised to the client count.
+/// A client learns the address of an upload only after `upload.json` is on the disk, so a directory without that file
+/// can be removed. `upload.json` and `answer.json` appear whole, by a rename. Bytes are appended to `body` in order, so
+/// `body` is always the beginning of the form, even if the server was killed. A power cut may leave zeros in place of
+/// bytes that were not synced, so after a power cut only the bytes promised to the client count.
 struct UnfinishedDirectory: Sendable {
     /// The facts about an upload that are known when it is created.
     struct Facts: Sendable, Codable {
@@ -18,21 +18,22 @@ struct UnfinishedDirectory: Sendable {
         let keyDigest: String
         let created: Date
         let expires: Date
-        /// The length of the form, once a request has said it.
+        /// The length of the form; `nil` until a request states it.
         var length: Int64?
-        /// How many bytes the client was promised, all of them synced; `nil` in files of an early version.
+        /// The number of bytes, all of them synced, that the client was told are stored; `nil` in files of an early
+        /// version.
         var promised: Int64? = 0
-        /// The start of the system after which the other bytes were written.
+        /// The system start during which the bytes that were not synced were written.
         var systemStart = SystemStart.current
         /// The digest fields of the request that created the upload.
         var reprDigest: String?
         var wantReprDigest: String?
-        /// What names the file, if the upload is no form.
+        /// The parameters that name the file, if the upload is not a form.
         var fileParameters: String?
         /// The client that created the upload.
         var client: PeerAddress?
 
-        /// Checks that an upload can have these facts: others may have changed them.
+        /// Checks that these facts are possible. They may have been changed by others.
         func check() throws(StoreDamage) {
             let times = UnfinishedForm.possibleTimes
             guard times.contains(created), times.contains(expires), length ?? 0 >= 0, promised ?? 0 >= 0,
@@ -47,7 +48,7 @@ struct UnfinishedDirectory: Sendable {
     private var responseFile: JSONFile { JSONFile(path: path.appending("answer.json")) }
     var body: FilePath { path.appending("body") }
 
-    /// Makes the directory durably.
+    /// Makes the directory, so that it survives a power cut.
     func make(_ facts: Facts) throws(FileError) {
         try DurableFiles.makeDirectory(path)
         do throws(FileError) {
@@ -55,7 +56,7 @@ struct UnfinishedDirectory: Sendable {
             try factsFile.replace(with: facts)
             try DurableFiles.synchronizeDirectory(path.removingLastComponent())
         } catch {
-            // Without a sync: no client knows the address of a directory that a power cut brings back, and it expires.
+            // Without a sync: if a power cut brings the directory back, no client knows its address, and it expires.
             try? FileManager.default.removeItem(atPath: path.string)
             throw error
         }
@@ -64,8 +65,8 @@ struct UnfinishedDirectory: Sendable {
     /// Reads the upload when the store is opened.
     ///
     /// - Returns: `nil` if the server was killed before a client learned the address, or while it removed the upload.
-    /// - Throws: What ``StoreDamage/isCause(of:)`` knows, if the files are damaged, and `FileError` if they cannot be
-    ///   read.
+    /// - Throws: Errors that ``StoreDamage/isCause(of:)`` recognizes if the files are damaged, and `FileError` if they
+    ///   cannot be read.
     func load() throws -> (facts: Facts, progress: UnfinishedUploadProgress)? {
         guard var facts = try factsFile.read(Facts.self) else { return nil }
         try facts.check()
@@ -91,7 +92,7 @@ struct UnfinishedDirectory: Sendable {
         return (facts, .unfinished(offset: size))
     }
 
-    /// Replaces the facts.
+    /// Replaces the stored facts.
     func update(_ facts: Facts) throws(FileError) {
         try factsFile.replace(with: facts)
     }
@@ -99,7 +100,7 @@ struct UnfinishedDirectory: Sendable {
     /// Stores the response and removes the bytes.
     func finish(_ response: FinalResponse) throws(FileError) {
         try responseFile.replace(with: response)
-        // Without a sync: bytes that have a response are removed at the next start too.
+        // Without a sync: the next start also removes the bytes of an upload that has a response.
         try? FileManager.default.removeItem(atPath: body.string)
     }
 
@@ -114,30 +115,30 @@ struct UnfinishedDirectory: Sendable {
         }
     }
 
-    /// Removes everything.
+    /// Removes the directory.
     ///
-    /// - Parameter doomed: The path that the directory is moved to first. What cannot be removed is removed at the next
-    ///   start.
+    /// - Parameter doomed: The path to which the directory is moved first. If it cannot be removed there, the next
+    ///   start removes it.
     func remove(by doomed: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(path, to: doomed)
         } catch  where error.errno == .noSuchFileOrDirectory {
-            // An earlier attempt has moved it.
+            // An earlier attempt has already moved the directory.
         }
         defer { try? FileManager.default.removeItem(atPath: doomed.string) }
         try DurableFiles.synchronizeDirectory(path.removingLastComponent())
     }
 
-    /// The maximum size of a body, a petabyte. No disk holds a larger one.
+    /// The maximum size of a body, a petabyte. No disk holds a larger body.
     private static let maximumBytes: Int64 = 1 << 50
 }
 
 /// Identifies the last start of the operating system.
 ///
-/// Bytes that were written and not synced survive the end of the program, but not the end of the system. After a power
-/// cut a file can have zeros in their place, because its length may reach the disk before its bytes do.
+/// Bytes that were written and not synced survive if the program ends, but not if the system ends. After a power cut a
+/// file can have zeros in place of the bytes, because the length of the file may reach the disk before the bytes.
 enum SystemStart {
-    /// `nil` if the system does not provide it.
+    /// The identifier of the start; `nil` if the system does not provide it.
     static let current: String? = {
         var bytes = [UInt8](repeating: 0, count: 64)
         #if canImport(Darwin)
@@ -154,7 +155,8 @@ enum SystemStart {
     }()
 }
 
-/// The file of an unfinished upload's bytes, open for appending. It is closed with the object.
+/// The file with the bytes of an unfinished upload, open for appending. The file is closed when this object is
+/// released.
 final class AppendedFile: Sendable {
     private let path: FilePath
     private let descriptor: FileDescriptor

@@ -8,7 +8,7 @@ import SystemPackage
 /// The directory of an upload that is being received. Every call blocks, and throws `FileError` or
 /// ``UploadStoreError``.
 struct UploadDirectory: ~Copyable {
-    /// A piece of the upload to write.
+    /// A step in writing the upload.
     enum Step {
         case beginFile
         case bytes(ByteBuffer)
@@ -21,9 +21,9 @@ struct UploadDirectory: ~Copyable {
         let sha256: String
     }
 
-    /// The place of the directory.
+    /// The current place of the directory.
     private enum Place {
-        /// Nothing has been written yet.
+        /// The directory was not made yet.
         case nowhere
         case incoming
         case record(UploadID)
@@ -36,7 +36,7 @@ struct UploadDirectory: ~Copyable {
     private let names: SharedDirectorySync
     private var place = Place.nowhere
     private var file: DurableFile?
-    /// Complete files that may not be on the disk yet. All of them begin to sync before one is waited for.
+    /// Complete files that may not be on the disk yet. All begin to sync before the first is waited for.
     private var unsynchronized: [DurableFile] = []
     private var hash = SHA256()
     private var size: Int64 = 0
@@ -55,7 +55,8 @@ struct UploadDirectory: ~Copyable {
         path = directory.incoming.appending(name)
     }
 
-    /// - Parameter isLast: Whether the commit follows. If not, it may take long, and no complete file stays open.
+    /// - Parameter isLast: Whether the commit follows. If not, the commit may come much later, and no complete file
+    ///   stays open.
     mutating func perform(_ steps: [Step], isLast: Bool = true) throws {
         if isKept { try directory.checkRoom(for: 0) }
         if isKept, case .nowhere = place { try directory.checkRoomForFiles() }
@@ -74,7 +75,7 @@ struct UploadDirectory: ~Copyable {
         if !isLast { try synchronizeFiles() }
     }
 
-    /// A form of many files does not have all of them open.
+    /// The maximum number of files that a form with many files has open.
     private static let maximumOpenFiles = 32
 
     private mutating func endFile() throws(FileError) {
@@ -93,7 +94,7 @@ struct UploadDirectory: ~Copyable {
         unsynchronized.removeAll()
     }
 
-    /// The path of a complete file; `nil` if it is empty and was not written.
+    /// The path of a complete file; `nil` if the file is empty, because it was not written.
     func path(ofFile index: Int) -> FilePath? {
         contents[index].size > 0 ? path.appending(StoreDirectory.name(ofFile: index)) : nil
     }
@@ -121,9 +122,10 @@ struct UploadDirectory: ~Copyable {
         place = .incoming
     }
 
-    /// Makes the directory a record. The order makes it atomic: content, names, and only then the record's name.
+    /// Makes the directory a record. The order makes the commit atomic: first the content, then the names in the
+    /// directory, and only then the record's name.
     ///
-    /// - Parameter inOutbox: Whether the record is still to be announced.
+    /// - Parameter inOutbox: Whether the record has to be announced.
     /// - Returns: The digest of the record, if it has a key.
     mutating func commit(_ record: UploadRecord, inOutbox: Bool) throws -> String? {
         let recordPath = path.appending(StoreDirectory.recordName)
@@ -134,7 +136,7 @@ struct UploadDirectory: ~Copyable {
         if let key, let digest {
             _ = try DurableFile(path.appending(StoreDirectory.name(of: key, recordDigest: digest)))
         }
-        // So is this one.
+        // The name in the outbox becomes durable in the same way.
         if inOutbox { _ = try DurableFile(path.appending(LocalOutbox.name)) }
         try synchronizeFiles()
         try DurableFiles.synchronizeDirectory(path)
@@ -168,7 +170,7 @@ struct UploadDirectory: ~Copyable {
         unsynchronized.removeAll()
         if case .record(let id) = place {
             try? directory.moveToIncoming(directory.folder(of: id), as: path)
-            // Else a power cut could bring back a record without the files that are removed next.
+            // Otherwise a power cut could bring back a record without its files, which are removed next.
             try? names.synchronize()
             place = .incoming
         }

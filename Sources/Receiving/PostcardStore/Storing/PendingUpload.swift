@@ -1,10 +1,11 @@
 public import NIOCore
 public import SystemPackage
 
-/// An upload that is being stored. One task calls it: for each file a beginning, its bytes and an end, and then a
-/// commit. An upload that is not committed is discarded.
+/// An upload that is being stored. A single task calls it: for each file a beginning, the bytes and an end, and finally
+/// a commit. An upload that is not committed is discarded.
 public protocol PendingUpload {
-    /// Whether the key of the upload has a record already, with which the upload is only compared. Defaults to `false`.
+    /// Whether the upload's key already has a record. The upload is then only compared with the record. Defaults to
+    /// `false`.
     var isRepetition: Bool { get }
 
     /// Begins the next file.
@@ -12,7 +13,8 @@ public protocol PendingUpload {
     /// - Throws: ``UploadStoreError`` if the store fails.
     func beginFile(_ file: UploadRecord.FileHeader) async throws
 
-    /// Appends bytes to the current file. Returns when the store can accept more, which may be before they are stored.
+    /// Appends bytes to the current file. Returns when the store can accept more, which may be before the bytes are
+    /// stored.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func write(_ bytes: ByteBuffer) async throws
@@ -22,22 +24,23 @@ public protocol PendingUpload {
     /// - Throws: ``UploadStoreError`` if the store fails.
     func endFile() async throws
 
-    /// The complete files, so that they can be checked before the upload becomes a record. Empty if the files are those
-    /// of an existing record.
+    /// The complete files, so that they can be checked before the upload becomes a record. Empty if the files belong to
+    /// an existing record.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func finishedFiles() async throws -> [FinishedFile]
 
-    /// Makes the upload a record, durably.
+    /// Makes the upload a record that survives a power cut.
     ///
     /// - Parameters:
     ///   - fields: The text fields, in the order of the form.
-    ///   - parts: The fields and files together, in the order of the form.
-    /// - Returns: The record, which is now listed, or the one that the upload's key already has.
-    /// - Throws: ``UploadStoreError`` if there is no room, the store fails, or the key has a record of another content.
+    ///   - parts: All fields and files, in the order of the form.
+    /// - Returns: The new record, which is now listed, or the record that the upload's key already has.
+    /// - Throws: ``UploadStoreError`` if there is no room, the store fails, or the key has a record with different
+    ///   content.
     func commit(fields: [UploadRecord.Field], parts: [UploadRecord.Part]) async throws -> CommittedUpload
 
-    /// Removes what was written. It is called after a failed commit too.
+    /// Removes everything that was written of the upload. Also called after a failed commit.
     func discard() async
 }
 
@@ -45,7 +48,7 @@ extension PendingUpload {
     public var isRepetition: Bool { false }
 }
 
-/// What became of an upload.
+/// The result of committing an upload.
 public struct CommittedUpload: Sendable, Hashable {
     /// The record of the upload.
     public let record: UploadRecord
@@ -63,18 +66,18 @@ public struct CommittedUpload: Sendable, Hashable {
 public struct FinishedFile: Sendable {
     /// The name of the form's field.
     public let name: String
-    /// The client's name for the file. Anyone can choose it: never use it as a path.
+    /// The client's name for the file. The client can choose any name: never use it as a path.
     public let filename: String
     /// The media type that the client sent.
     public let contentType: String
-    /// The SHA-256 of the content, in lower-case hexadecimal.
+    /// The SHA-256 digest of the content, in lower-case hexadecimal.
     public let sha256: String
     /// The content.
     public let content: any StoredFile
-    /// The path of the content; `nil` if the file is empty, or the store does not use the file system.
+    /// The path of the file with the content; `nil` if the file is empty, or the store does not use the file system.
     public let path: FilePath?
 
-    /// Describes a file, for your own store.
+    /// Makes the description of a file, for your own store.
     public init(
         name: String, filename: String, contentType: String, sha256: String, content: any StoredFile, path: FilePath?
     ) {
@@ -100,13 +103,13 @@ public protocol StoredFile: Sendable {
     /// The size of the file in bytes.
     var size: Int64 { get }
 
-    /// Reads up to `count` bytes from an offset on; fewer only at the end of the file.
+    /// Reads up to `count` bytes from an offset. Returns fewer only at the end of the file.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer
 }
 
-/// Bytes in memory, read as a stored file is.
+/// Bytes in memory that are read like a stored file.
 package struct BytesInMemory: StoredFile {
     let bytes: ByteBuffer
 

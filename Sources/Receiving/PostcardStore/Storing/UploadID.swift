@@ -1,20 +1,20 @@
-import Crypto
 import PostcardForm
 public import PostcardFoundation
 import Synchronization
 
 /// Identifies a stored upload: 26 lower-case letters and digits.
 ///
-/// The first ten characters are the time of the record in milliseconds since 1970, the other sixteen 80 random
-/// bits, both in Crockford's base 32. Identifiers of one store sort in the order of their records, and knowing one does
-/// not help to guess another.
+/// The first ten characters are the time of the record in milliseconds since 1970. The other sixteen are 80 random
+/// bits. Both use Crockford's base 32. Identifiers of a store sort in the order of their records, and a known
+/// identifier does not help to guess another.
 public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringConvertible {
-    /// The identifier as it is written in paths and records.
+    /// The identifier as text, as it is written in paths and records.
     public let text: String
 
     /// Reads an identifier from a path or a record.
     ///
-    /// - Returns: `nil` if the text is not one. An identifier holds no character that has a meaning to a file system.
+    /// - Returns: `nil` if the text is not an identifier. Identifiers contain no characters that are special in file
+    ///   systems.
     public init?(_ text: some StringProtocol) {
         let bytes = text.utf8
         guard bytes.count == Self.length, bytes.allSatisfy(Self.alphabet.contains) else { return nil }
@@ -26,7 +26,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         for shift in stride(from: Self.timeLength - 1, through: 0, by: -1) {
             bytes.append(Self.alphabet[Int((milliseconds >> (Int64(shift) * 5)) & 31)])
         }
-        // Eight of five bits each from one number, because the system's random numbers are slow.
+        // Eight characters of five bits each come from one number, because the system's random numbers are slow.
         for _ in 0..<2 {
             let number = generator.next()
             for shift in stride(from: 0, to: 40, by: 5) {
@@ -36,7 +36,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         text = String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The smallest identifier of a time: all others of it are greater, and all of an earlier one smaller.
+    /// The smallest identifier with a time. It is greater than all identifiers with an earlier time.
     ///
     /// - Parameter milliseconds: Milliseconds since 1970, not negative.
     package init(earliestAt milliseconds: Int64) {
@@ -44,19 +44,19 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         self.init(milliseconds: milliseconds, using: &zeros)
     }
 
-    /// The smallest identifier of the time after another one's.
+    /// The smallest identifier with the millisecond after another identifier's time.
     package init(earliestAfter id: UploadID) {
         self.init(earliestAt: id.milliseconds + 1)
     }
 
-    /// Greater than all identifiers of possible times.
+    /// An upper bound, greater than all identifiers with possible times.
     package static let end = UploadID(earliestAt: UploadIDSource.latestMilliseconds + 1)
 
     private struct Zeros: RandomNumberGenerator {
         func next() -> UInt64 { 0 }
     }
 
-    /// The same random bits with another time.
+    /// The identifier with the same random bits and another time.
     package func moved(to milliseconds: Int64) -> UploadID {
         var generator = SystemRandomNumberGenerator()
         let time = UploadID(milliseconds: milliseconds, using: &generator).text.prefix(Self.timeLength)
@@ -67,11 +67,11 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         self.text = text
     }
 
-    /// The random bits, sixteen characters. No other upload has the same.
+    /// The random bits as sixteen characters. No other upload has the same.
     package var randomText: Substring { text.dropFirst(Self.timeLength) }
 
-    /// The same characters in reverse order of the alphabet, so that texts of later identifiers sort first. The inverse
-    /// of itself.
+    /// The text with each character replaced by its counterpart in the reversed alphabet, so that texts of later
+    /// identifiers sort first. Inverting twice gives the original text.
     package static func inverted(_ text: some StringProtocol) -> String {
         let bytes = text.utf8.map { byte in
             alphabet.firstIndex(of: byte).map { alphabet[alphabet.count - 1 - $0] } ?? byte
@@ -114,9 +114,9 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
     public var description: String { text }
 }
 
-/// Makes the identifiers of a store, which only grow, even if the clock stops or is set back.
+/// Makes the identifiers of a store. Each is greater than the one before, even if the clock stops or is set back.
 ///
-/// A store of your own makes one when it is opened, and an identifier for each commit:
+/// A store of your own makes a source when it is opened, and gets an identifier from it for each commit:
 ///
 /// ```swift
 /// let identifiers = UploadIDSource(after: try await newestRecords().identifiers)
@@ -125,18 +125,19 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
 public final class UploadIDSource: Sendable {
     private let last: Atomic<Int64>
 
-    /// The latest time of an identifier that counts, the end of the year 9999. No store's clock shows a later one.
+    /// The latest possible time in an identifier, the end of the year 9999. The clock of a store never shows a later
+    /// time.
     fileprivate static let latestMilliseconds: Int64 = 253_402_300_799_999
 
     /// Makes a source.
     ///
-    /// - Parameter known: The identifiers that are already in use, or the newest of them. Those of an impossible time,
-    ///   which someone has put there, do not count: identifiers after them would not fit.
+    /// - Parameter known: The identifiers that are already in use, or the newest of them. Identifiers with an
+    ///   impossible time are ignored, because no identifiers would fit after them. They were not made by a store.
     public init(after known: [UploadID]) {
         last = Atomic(known.lazy.map(\.milliseconds).filter { $0 <= Self.latestMilliseconds }.max() ?? 0)
     }
 
-    /// An identifier that is greater than all before it, and its time.
+    /// The next identifier, which is greater than all before it, and its time.
     public func next() -> (id: UploadID, time: Date) {
         let now = Date()
         return (next(now: Int64(now.timeIntervalSince1970 * 1000)), now)
@@ -148,7 +149,7 @@ public final class UploadIDSource: Sendable {
         return UploadID(milliseconds: nextMilliseconds(now: now), using: &generator)
     }
 
-    /// A time that no identifier has had.
+    /// A time that no identifier of this source has had.
     package func nextMilliseconds(now: Int64) -> Int64 {
         var known = last.load(ordering: .relaxed)
         while true {
@@ -157,38 +158,5 @@ public final class UploadIDSource: Sendable {
             if isTaken { return next }
             known = latest
         }
-    }
-}
-
-/// Identifies an upload over several requests, so that a retry never makes a second record. It comes from the client's
-/// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header) or, without one, from an unfinished upload.
-public struct UploadKey: Sendable, Hashable {
-    /// The SHA-256 of the scope and the client's text, in lower-case hexadecimal. A store keeps this.
-    public let digest: String
-
-    /// Reads a key that a store has kept.
-    public init(digest: String) {
-        self.digest = digest
-    }
-
-    /// Whether a text has the form of a digest: 64 hexadecimal digits.
-    static func isDigest(_ text: some StringProtocol) -> Bool {
-        text.utf8.count == 64
-            && text.utf8.allSatisfy {
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
-                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
-            }
-    }
-
-    /// Makes a key from the text that a client sends.
-    ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - scope: The owner of the text, such as a user. The same text in another scope is another key.
-    public init(_ text: String, scope: String) {
-        var hash = SHA256()
-        // The length separates the two: `a` and `bc` must differ from `ab` and `c`.
-        hash.update(data: Array("\(scope.utf8.count):\(scope)\(text)".utf8))
-        digest = hash.finalize().hexadecimal
     }
 }

@@ -19,10 +19,10 @@ extension UploadRecord {
         return buffer
     }
 
-    /// Writes the record's JSON piece by piece, so that it is never in memory whole: with control characters alone it
-    /// has six times the bytes of the form's text.
+    /// Writes the record's JSON piece by piece, so that it is never completely in memory: escapes of control characters
+    /// can make it six times as long as the form's text.
     ///
-    /// - Returns: Where the objects of the files begin, and last where the one after them would.
+    /// - Returns: The offsets of the objects of files, and finally the offset of the end.
     func writeJSON<Failure: Error>(_ write: @escaping ([UInt8]) throws(Failure) -> Void) throws(Failure) -> [Int64] {
         var text = JSONText(passing: write)
         let offsets = try self.write(to: &text)
@@ -30,7 +30,7 @@ extension UploadRecord {
         return offsets
     }
 
-    /// The SHA-256 of the JSON, in lower-case hexadecimal.
+    /// The SHA-256 digest of the JSON, in lower-case hexadecimal.
     package var digest: String {
         var hash = SHA256()
         _ = writeJSON { hash.update(data: $0) }
@@ -39,7 +39,7 @@ extension UploadRecord {
 
     @discardableResult
     private func write<Failure>(to text: inout JSONText<Failure>) throws(Failure) -> [Int64] {
-        // Without JSONEncoder, which would take longer for a small record than parsing the form does.
+        // Not with JSONEncoder, which takes longer for a small record than parsing the form.
         try text.append(Self.beginning)
         var separator = ""
         for field in fields {
@@ -94,16 +94,16 @@ extension UploadRecord {
         return offsets
     }
 
-    /// Made once: a style looks for its calendar and time zone.
+    /// The format of times. It is made once, because making a style looks up its calendar and time zone.
     private static let timeStyle = Date.ISO8601FormatStyle()
 
-    /// The text before the fields.
+    /// The JSON before the fields.
     static let beginning = #"{"fields":["#
 
-    /// The text behind the parts, up to the time.
+    /// The JSON behind the parts, up to the time.
     static func ending(of id: UploadID) -> String { #"],"id":"\#(id)","received":""# }
 
-    /// A time, to know how long all of them are.
+    /// An example of a time, which shows how long all times are.
     static let exampleTime = "2026-11-22T12:00:00Z"
 
     /// Decodes a record.
@@ -116,20 +116,20 @@ extension UploadRecord {
     }
 }
 
-/// JSON as it is being written (RFC 8259), passed on in pieces or gathered.
+/// JSON that is being written (RFC 8259). It is passed on in pieces, or gathered.
 private struct JSONText<Failure: Error> {
     private(set) var bytes: [UInt8] = []
     private var passedCount: Int64 = 0
     private let pass: (([UInt8]) throws(Failure) -> Void)?
 
-    /// Long enough to be worth a write.
+    /// The number of bytes that are passed on at once, enough to be worth a write.
     private static var pieceBytes: Int { 64 << 10 }
 
     init(passing pass: @escaping ([UInt8]) throws(Failure) -> Void) {
         self.pass = pass
     }
 
-    /// The number of bytes written, including those that were passed on already.
+    /// The number of bytes written, including those that were already passed on.
     var count: Int64 { passedCount + Int64(bytes.count) }
 
     mutating func append(_ text: String) throws(Failure) {
@@ -163,7 +163,7 @@ private struct JSONText<Failure: Error> {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// Passes on what is left.
+    /// Passes on the remaining bytes.
     mutating func finish() throws(Failure) {
         try pass?(bytes)
         bytes.removeAll()
@@ -176,7 +176,8 @@ private struct JSONText<Failure: Error> {
         bytes.removeAll(keepingCapacity: true)
     }
 
-    /// Writes a piece of a string (RFC 8259 §7): what is the same in JSON run by run, and the rest escaped.
+    /// Writes a piece of a string (RFC 8259 §7). Characters that need no escape are written run by run, all others
+    /// escaped.
     ///
     /// - Returns: The index of the next piece.
     private mutating func escape(_ text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
@@ -211,7 +212,7 @@ private struct JSONText<Failure: Error> {
 }
 
 extension JSONText where Failure == Never {
-    /// Gathers everything.
+    /// Makes JSON that is gathered and not passed on.
     init() {
         pass = nil
     }

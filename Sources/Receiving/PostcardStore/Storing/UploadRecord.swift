@@ -6,12 +6,13 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     public struct Field: Sendable, Hashable, Codable {
         /// The field's name, unescaped.
         public let name: String
-        /// The text. If it was not sent in UTF-8, it is decoded from the charset that the part names, otherwise from the
-        /// one that the form's field `_charset_` names (RFC 7578 §4.6), and with U+FFFD for each faulty byte if neither
-        /// is known. It may have any number of combining marks in a row, with which a comparison takes time by the
-        /// square of their number: compare its `utf8`.
+        /// The text. If it was not sent in UTF-8, it is decoded from the charset of the part, or else from the charset
+        /// in the form's field `_charset_` (RFC 7578 §4.6). If neither is known, each faulty byte becomes U+FFFD. The
+        /// text may have any number of combining marks in a row, and comparing it then takes time by the square of
+        /// their number: compare its `utf8`.
         public let value: String
-        /// The bytes that were sent, if they are not those of ``value`` in UTF-8; else `nil`. In JSON they are `base64`.
+        /// The bytes that were sent, if they differ from ``value`` in UTF-8; `nil` otherwise. In JSON the member is
+        /// `base64`.
         public let bytes: Data?
 
         private enum CodingKeys: String, CodingKey {
@@ -19,48 +20,48 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
             case bytes = "base64"
         }
 
-        /// Describes a field, for your own store.
+        /// Makes the description of a text field, for your own store.
         ///
         /// - Parameters:
         ///   - name: The name of the field.
         ///   - value: The text.
-        ///   - bytes: The bytes that were sent, if they are not those of the value in UTF-8.
+        ///   - bytes: The bytes that were sent, if they differ from the value in UTF-8.
         public init(name: String, value: String, bytes: Data? = nil) {
             self.name = name
             self.value = value
             self.bytes = bytes
         }
 
-        /// The content as it was sent.
+        /// The content of the field, as it was sent.
         public var content: Data { bytes ?? Data(value.utf8) }
     }
 
-    /// A file.
+    /// The description of a file.
     public struct File: Sendable, Hashable, Codable {
         /// The name of the form's field, unescaped.
         public let name: String
-        /// The client's name for the file, without directories. Anyone can choose it: never use it as a path.
+        /// The client's name for the file, without directories. The client can choose any name: never use it as a path.
         public let filename: String
-        /// The client's name for the file with the path that was sent before it, such as `trip/day1/a.jpg`; `nil` if there
-        /// was none. Never use it as a path.
+        /// The client's name for the file with the path before it, such as `trip/day1/a.jpg`; `nil` if no path was
+        /// sent. Never use it as a path.
         public let sentFilename: String?
         /// The media type that the client sent. Defaults to `application/octet-stream`.
         public let contentType: String
-        /// The media type that the first bytes show, if it contradicts the client's; else `nil`.
+        /// The media type that the first bytes show, if it contradicts the client's type; `nil` otherwise.
         public let detectedType: String?
-        /// The code of what the first bytes show was done to the file before it was sent, such as
-        /// `file-decoded-as-text`; `nil` if they show nothing. `postcard explain` says what each code means.
+        /// The code of the damage that the first bytes show, such as `file-decoded-as-text`; `nil` if they show none.
+        /// The file was damaged before it was sent. `postcard explain` explains each code.
         public let damage: String?
         /// The size of the content in bytes.
         public let size: Int64
-        /// The SHA-256 of the content, in lower-case hexadecimal.
+        /// The SHA-256 digest of the content, in lower-case hexadecimal.
         public let sha256: String
         /// The path to fetch the content from, such as `/uploads/ID/files/0`.
         public let url: String
-        /// `false` if no file was chosen; else `nil`, which is not in the JSON.
+        /// `false` if the user chose no file; otherwise `nil`, which is left out of the JSON.
         private let chosen: Bool?
 
-        /// Describes a file, for your own store.
+        /// Makes the description of a file, for your own store.
         public init(
             name: String, filename: String, contentType: String, detectedType: String? = nil,
             damage: String? = nil, sentFilename: String? = nil, size: Int64, sha256: String, url: String
@@ -77,13 +78,13 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
             chosen = size > 0 || !filename.isEmpty || sentFilename != nil ? nil : false
         }
 
-        /// Describes a file whose content is complete, for your own store.
+        /// Makes the description of a file whose content is complete, for your own store.
         ///
         /// - Parameters:
         ///   - header: The names and the type of the file.
         ///   - size: The number of bytes.
         ///   - sha256: The SHA-256 digest of the content, in hexadecimal digits.
-        ///   - index: The file's place among the files of the upload, from 0.
+        ///   - index: The index of the file in the upload, from 0.
         ///   - id: The upload.
         public init(_ header: FileHeader, size: Int64, sha256: String, at index: Int, of id: UploadID) {
             self.init(
@@ -92,27 +93,27 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
                 size: size, sha256: sha256, url: UploadRecord.url(ofFile: index, of: id))
         }
 
-        /// Whether someone chose the file. Browsers send an empty file without a name for an input in which no file was
-        /// chosen; its JSON has `"chosen": false`.
+        /// Whether the user chose a file. Browsers send an empty file without a name for an input in which no file was
+        /// chosen. The JSON of such a file has `"chosen": false`.
         public var isChosen: Bool { chosen ?? true }
     }
 
-    /// What is known about a file before its content has arrived.
+    /// The facts about a file that are known before its content has arrived.
     public struct FileHeader: Sendable, Hashable {
         /// The name of the form's field, unescaped.
         public let name: String
         /// The client's name for the file, without directories.
         public let filename: String
-        /// The client's name for the file with the path that was sent before it; `nil` if there was none.
+        /// The client's name for the file with the path before it; `nil` if no path was sent.
         public let sentFilename: String?
         /// The media type that the client sent.
         public package(set) var contentType: String
-        /// The media type that the first bytes show, if it contradicts the client's; else `nil`.
+        /// The media type that the first bytes show, if it contradicts the client's type; `nil` otherwise.
         public package(set) var detectedType: String?
-        /// The code of what the first bytes show was done to the file before it was sent; else `nil`.
+        /// The code of the damage that the first bytes show; `nil` if they show none.
         public package(set) var damage: String?
 
-        /// Describes a file.
+        /// Makes the header of a file.
         public init(
             name: String, filename: String, sentFilename: String? = nil, contentType: String,
             detectedType: String? = nil, damage: String? = nil
@@ -137,25 +138,25 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         fileprivate var file: Int? { if case .file(let index) = self { index } else { nil } }
     }
 
-    /// Identifies the upload.
+    /// The identifier of the upload.
     public let id: UploadID
-    /// When the upload was complete, to the second.
+    /// The time at which the upload was complete, to the second.
     public let received: Date
     /// The text fields, in the order of the form.
     public let fields: [Field]
     /// The files, in the order of the form.
     public let files: [File]
-    /// The fields and files together, in the order of the form.
+    /// All fields and files, in the order of the form.
     public let parts: [Part]
 
     /// Makes a record, for your own store.
     ///
     /// - Parameters:
     ///   - id: The identifier.
-    ///   - received: When the form was received.
+    ///   - received: The time at which the form was received.
     ///   - fields: The text fields, in the order of the form.
     ///   - files: The files, in the order of the form.
-    ///   - parts: The fields and files together, in the order of the form. Defaults to the fields before the files.
+    ///   - parts: All fields and files, in the order of the form. Defaults to the fields before the files.
     public init(id: UploadID, received: Date, fields: [Field], files: [File], parts: [Part]? = nil) {
         self.id = id
         self.received = received
@@ -198,8 +199,8 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         return bytes
     }
 
-    /// How many bytes the upload takes in a store: the record and the files, each in whole blocks, and a block for what
-    /// they are listed in.
+    /// The number of bytes that the upload takes in a store: the record and the files, each in whole blocks, and one
+    /// block for the folder.
     package func storedBytes(inBlocksOf block: Int64) -> Int64 {
         var recordBytes: Int64 = 0
         _ = writeJSON { recordBytes += Int64($0.count) }
@@ -220,10 +221,11 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
 
     package static func url(of id: UploadID) -> String { "\(readingPath)/\(id)" }
 
-    /// The path to fetch a file from, such as `/uploads/ID/files/0`. A store of your own gives it to the record's files.
+    /// The path to fetch a file from, such as `/uploads/ID/files/0`. A store of your own uses this path in the record's
+    /// files.
     public static func url(ofFile index: Int, of id: UploadID) -> String { "\(url(of: id))/files/\(index)" }
 
-    /// The path of records and files, wherever forms are posted.
+    /// The path of records and files, regardless of the path where forms are posted.
     package static let readingPath = "/uploads"
 }
 

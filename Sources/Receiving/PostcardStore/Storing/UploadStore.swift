@@ -4,26 +4,27 @@
 
 import NIOCore
 
-/// Keeps uploads.
+/// A store that keeps uploads.
 ///
-/// A store keeps three promises. An upload appears whole or not at all: until ``PendingUpload/commit(fields:parts:)``
-/// is called it is in no listing, and once that has returned it survives a power cut. An upload that is discarded, or
-/// that a crash interrupted, is never seen. Identifiers grow: of two records that a process commits one after the
-/// other, the later has the greater identifier. Those of several processes that share a store are in the order of the
-/// processes' clocks. And a key has one record: see ``beginUpload(under:announcedBytes:)``.
+/// A store keeps three promises. First, an upload appears as a whole or not at all. Until
+/// ``PendingUpload/commit(fields:parts:)`` is called, the upload is in no listing. After the call has returned, it
+/// survives a power cut. An upload that is discarded, or that a crash interrupted, never appears. Second, identifiers
+/// grow: of two records that a process commits one after the other, the later one has the greater identifier. If
+/// several processes share a store, the order is that of their clocks. Third, a key has only one record: see
+/// ``beginUpload(under:announcedBytes:)``.
 public protocol UploadStore: Sendable {
-    /// An upload that is not visible yet.
+    /// The type of an upload that is not visible yet.
     associatedtype Upload: PendingUpload
 
-    /// Begins an upload. It is not visible until it is committed.
+    /// Begins an upload. The upload is not visible until it is committed.
     ///
-    /// A key has one record until that is deleted, also after a crash, and also if several uploads of the key arrive at
-    /// once: the first one that is committed makes it. Committing another one returns the same record if fields and
-    /// files are the same, and otherwise throws ``UploadStoreError/keyReused``. An upload that fails leaves its key to
-    /// the next.
+    /// A key has only one record until the record is deleted, even after a crash. If several uploads with the key
+    /// arrive at once, the first commit makes the record. Later commits return the same record if the fields and files
+    /// are equal, and otherwise throw ``UploadStoreError/keyReused``. If an upload fails, the next upload can use its
+    /// key.
     ///
     /// - Parameters:
-    ///   - key: Identifies the upload; `nil` if the client sent no key.
+    ///   - key: The key that identifies the upload; `nil` if the client sent no key.
     ///   - announcedBytes: The length of the form, if the client sent it. A store without room throws
     ///     ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` before the client sends the form.
     /// - Throws: ``UploadStoreError`` if the store fails.
@@ -32,8 +33,8 @@ public protocol UploadStore: Sendable {
     /// The identifiers of the records, newest first.
     ///
     /// - Parameters:
-    ///   - limit: The maximum number.
-    ///   - id: Only records older than this one; the record itself need not exist any more.
+    ///   - limit: The maximum number of identifiers.
+    ///   - id: The record before which the results begin: only older records are returned. It need not exist any more.
     /// - Throws: ``UploadStoreError`` if the store fails.
     func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID]
 
@@ -42,10 +43,11 @@ public protocol UploadStore: Sendable {
     /// - Throws: ``UploadStoreError`` if the store fails.
     func record(_ id: UploadID) async throws -> UploadRecord?
 
-    /// Opens the JSON of a record for reading: the same bytes as ``UploadRecord/json()``; `nil` if there is none.
+    /// Opens the JSON of a record for reading: the same bytes as ``UploadRecord/json()``; `nil` if there is no such
+    /// record.
     ///
-    /// Defaults to encoding the record in memory. A record can have tens of megabytes, so a store that has these bytes
-    /// should return them.
+    /// Defaults to encoding the record in memory. A record can have tens of megabytes, so a store that keeps these
+    /// bytes should return them.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func openRecord(_ id: UploadID) async throws -> (any StoredFile)?
@@ -60,14 +62,14 @@ public protocol UploadStore: Sendable {
     /// An open file stays readable for an hour after the upload is deleted, or longer.
     ///
     /// - Parameters:
-    ///   - index: The file's place in ``UploadRecord/files``.
+    ///   - index: The index of the file in ``UploadRecord/files``.
     ///   - id: The upload.
     /// - Throws: ``UploadStoreError`` if the store fails.
     func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)?
 
-    /// Deletes an upload, record and files.
+    /// Deletes an upload, its record and its files.
     ///
-    /// - Returns: Whether there was one.
+    /// - Returns: Whether the upload existed.
     /// - Throws: ``UploadStoreError`` if the store fails.
     func delete(_ id: UploadID) async throws -> Bool
 }

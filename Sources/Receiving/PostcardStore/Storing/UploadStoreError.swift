@@ -9,18 +9,18 @@ public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
         /// The name of the code, such as `in-use`.
         public let rawValue: String
 
-        /// Makes a code from its name. The name need not be a known one.
+        /// Makes a code from its name. The name may be a new one.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
         /// There is no room left. The response is a 503 that says so.
         public static let full = Code(rawValue: "full")
-        /// The store failed for another reason, which may pass. The response is a 503.
+        /// The store failed for another reason, and may work again later. The response is a 503.
         public static let unavailable = Code(rawValue: "unavailable")
-        /// A stored upload is not as it was written. The response is a 503, and the upload is not served again.
+        /// A stored upload is damaged. The response is a 503, and the upload is not served again.
         public static let damaged = Code(rawValue: "damaged")
-        /// The upload's key belongs to a record of another content. The response is a 422.
+        /// The upload's key belongs to a record with different content. The response is a 422.
         public static let keyReused = Code(rawValue: "idempotency-key-reused")
         /// Another process has appended to the unfinished upload. The response is a 409 with the offset.
         public static let overtaken = Code(rawValue: "overtaken")
@@ -32,24 +32,24 @@ public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
         public var description: String { rawValue }
     }
 
-    /// The kind of error.
+    /// The kind of the error.
     public let code: Code
 
-    /// What happened, and where.
+    /// The error and where it happened, in a sentence.
     public let message: String
 
-    /// What to do, or `nil` if nothing helps.
+    /// The advice on what to do; `nil` if nothing helps.
     public let advice: String?
 
-    /// The error of the operating system, if it is the cause.
+    /// The error of the operating system, if it is the cause; `nil` otherwise.
     public let underlyingError: (any Error)?
 
     /// Makes an error, for your own store.
     ///
     /// - Parameters:
     ///   - code: The kind of error.
-    ///   - message: What happened, and where.
-    ///   - advice: What to do. Defaults to `nil`.
+    ///   - message: The error and where it happened.
+    ///   - advice: The advice on what to do. Defaults to `nil`.
     ///   - underlyingError: The error that is the cause. Defaults to `nil`.
     public init(_ code: Code, _ message: String, advice: String? = nil, underlyingError: (any Error)? = nil) {
         self.code = code
@@ -70,7 +70,7 @@ extension UploadStoreError: LocalizedError {
 }
 
 extension UploadStoreError {
-    /// An operation on the store's files failed.
+    /// Makes the error for a failed operation on the store's files.
     init(_ error: FileError) {
         if error.isFull {
             self.init(
@@ -83,27 +83,27 @@ extension UploadStoreError {
         }
     }
 
-    /// A file or directory of the store could not be read, for a reason that may not be the system's.
+    /// The error for a file or directory of the store that could not be read, for any reason.
     static func unreadable(_ action: String, _ path: FilePath, _ error: any Error) -> UploadStoreError {
         UploadStoreError(.unavailable, "Could not \(action) \(path.shown): \(shown(error))", underlyingError: error)
     }
 
-    /// What was read is not what the store wrote.
+    /// The error for data that is not what the store has written.
     static func damaged(_ path: FilePath, _ error: any Error) -> UploadStoreError {
         UploadStoreError(.damaged, "\(path.shown) is not as it was written: \(shown(error))", underlyingError: error)
     }
 
-    /// An error, with paths as messages may have them.
+    /// An error as text, with paths in the form that messages may have.
     private static func shown(_ error: any Error) -> String {
         (error as? FileError).map { UploadStoreError($0).message } ?? "\(error)"
     }
 
-    /// The upload has the key of a record with other fields or files.
+    /// The key of the upload belongs to a record with other fields or files.
     public static let keyReused = UploadStoreError(
         .keyReused, "The key of the upload belongs to a record of another content.",
         advice: "Use a new key for each upload.")
 
-    /// The bytes of an append have an offset at which another process has stored some.
+    /// Another process has already stored bytes at the offset of an append.
     public static let overtaken = UploadStoreError(
         .overtaken, "Another receiver has appended to the upload at the same offset.",
         advice: "Ask for the offset, and resume there.")
@@ -113,14 +113,14 @@ extension UploadStoreError {
         .unavailable, "The record of the upload's key was deleted while the upload was received again.",
         advice: "Send it again.")
 
-    /// The disk would have less free space than is reserved for others.
+    /// The error if the disk would have less free space than is reserved for others.
     static func reserved(_ free: Int64, _ directory: FilePath, keeping kept: Int64) -> UploadStoreError {
         UploadStoreError(
             .full, "The disk of \(directory) has \(free) free bytes, and \(kept) must stay free.",
             advice: "Make room there.")
     }
 
-    /// The disk could hold fewer further files than an upload may need.
+    /// The error if the disk has room for fewer files than an upload may need.
     static func outOfFiles(_ free: Int64, _ directory: FilePath, keeping kept: Int64) -> UploadStoreError {
         UploadStoreError(
             .full, "The disk of \(directory) has room for \(free) more files (inodes), and \(kept) must stay free.",
@@ -142,8 +142,8 @@ extension UploadStoreError {
 }
 
 extension FilePath {
-    /// The path, for messages, with only the beginning of the name of a folder in `.unfinished`: knowing the identifier
-    /// of an unfinished upload is enough to append to the upload.
+    /// The path for messages. The name of a folder in `.unfinished` is cut to its beginning: anyone who knows the
+    /// identifier of an unfinished upload can append to the upload.
     var shown: String {
         var names = string.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         for index in names.indices.dropFirst() where names[index - 1] == ".unfinished" {

@@ -5,35 +5,36 @@ public import PostcardFoundation
 /// An upload whose bytes arrive in several requests, or whose response is kept. In each process, only the request that
 /// holds ``lock`` changes it.
 public protocol UnfinishedUpload: Sendable {
-    /// What writes the bytes of one request.
+    /// The type of the appender that writes the bytes of one request.
     associatedtype Appender: UploadAppender
 
     /// The identifier by which clients resume the upload.
     var id: ResumptionID { get }
     /// The facts about the form that are known so far.
     var form: UnfinishedForm { get }
-    /// When the upload is discarded, finished or not.
+    /// The time at which the upload is discarded, finished or not.
     var expires: Date { get }
-    /// Lets one request at a time of this process change the upload.
+    /// The lock that lets only one request of this process at a time change the upload.
     var lock: UploadLock { get }
-    /// The progress that this process knows of, including bytes that would not survive a power cut.
+    /// The progress as far as this process knows it, including bytes that would not survive a power cut.
     var progress: UnfinishedUploadProgress { get }
 
-    /// Makes all bytes durable and returns the progress, with what other processes have appended. The client does not
-    /// send these bytes again, so the offset never falls.
+    /// Makes all bytes durable and returns the progress, including bytes that other processes have appended. The client
+    /// does not send these bytes again, so the offset must never become smaller.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func durableProgress() async throws -> UnfinishedUploadProgress
 
-    /// Stores the length of the form, once a request has said it.
+    /// Stores the length of the form, after a request has stated it.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func setLength(_ length: Int64) async throws
 
-    /// Appends to the bytes received so far.
+    /// Makes an appender that appends to the bytes received so far.
     ///
-    /// - Parameter isRevertible: Whether ``UploadAppender/revert()`` may be called, because the bytes have a digest that
-    ///   is compared once all have arrived. Until ``UploadAppender/finish()`` no other process may count them then.
+    /// - Parameter isRevertible: Whether ``UploadAppender/revert()`` may be called, because the bytes have a digest
+    ///   that is compared after all have arrived. If so, no other process may count the bytes before
+    ///   ``UploadAppender/finish()``.
     /// - Throws: ``UploadStoreError`` if the store fails.
     func makeAppender(isRevertible: Bool) async throws -> Appender
 
@@ -58,11 +59,11 @@ public protocol UnfinishedUpload: Sendable {
     func discard() async throws
 }
 
-/// How far an unfinished upload is.
+/// The progress of an unfinished upload.
 public enum UnfinishedUploadProgress: Sendable, Hashable {
     /// Bytes are missing, or the form could not be committed yet.
     case unfinished(offset: Int64)
-    /// The form was committed as the record, or refused with no way to continue.
+    /// The form was committed as the record, or finally refused.
     case finished(length: Int64, record: UploadID?)
     /// The upload was discarded, has expired, or lost bytes.
     case gone
@@ -70,23 +71,23 @@ public enum UnfinishedUploadProgress: Sendable, Hashable {
 
 /// Appends bytes to an unfinished upload.
 public protocol UploadAppender {
-    /// The length of the upload, once all bytes that were passed are written.
+    /// The length that the upload will have when all bytes passed so far are written.
     var offset: Int64 { get }
 
-    /// Appends bytes. Returns when the store can accept more, which may be before they are written.
+    /// Appends bytes. Returns when the store can accept more, which may be before the bytes are written.
     ///
     /// - Throws: ``UploadStoreError``. Its code is ``UploadStoreError/Code/overtaken`` if another process has appended
     ///   other bytes at the same offset.
     mutating func append(_ bytes: ByteBuffer) async throws
 
-    /// Waits until all bytes that were passed are written. More bytes may follow. It is called after a failure too, and
-    /// throws again then; bytes may follow a failure only after ``revert()``.
+    /// Waits until all bytes that were passed are written. More bytes may follow. This is also called after a failure,
+    /// and then throws again. After a failure, more bytes may follow only after ``revert()``.
     ///
-    /// - Throws: As ``append(_:)`` does.
+    /// - Throws: The same errors as ``append(_:)``.
     mutating func finish() async throws
 
-    /// Removes all bytes that were passed to this appender, because they do not match their digest. No client
-    /// was promised them, and ``finish()`` was not called.
+    /// Removes all bytes that were passed to this appender, because they do not match their digest. No client was told
+    /// that these bytes are stored, and ``finish()`` was not called.
     mutating func revert() async throws
 }
 
@@ -99,7 +100,7 @@ public struct FinalResponse: Sendable, Hashable, Codable {
 
     package let status: Int
     private let fields: [Field]
-    /// The body; `nil` if it is the record, which is read from the store, or if there is none.
+    /// The body of the response; `nil` if there is none, or if the body is the record, which is read from the store.
     package let body: Data?
     /// The length of the upload in bytes.
     public let length: Int64
@@ -116,7 +117,7 @@ public struct FinalResponse: Sendable, Hashable, Codable {
 
     /// Reads a response that a store has kept.
     ///
-    /// - Throws: `DecodingError`, also if the values are not those of a final response.
+    /// - Throws: `DecodingError`, also if the values are not possible in a final response.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         status = try values.decode(Int.self, forKey: .status)
@@ -132,6 +133,13 @@ public struct FinalResponse: Sendable, Hashable, Codable {
             throw DecodingError.dataCorruptedError(
                 forKey: .length, in: values, debugDescription: "A length is not negative.")
         }
+    }
+
+    /// The JSON, in which the body takes a third more bytes than it has, whatever they are.
+    package func encoded() throws -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        return try encoder.encode(self)
     }
 
     package var headerFields: HTTPFields {

@@ -2,13 +2,13 @@ import Synchronization
 
 /// Lets one request at a time change an unfinished upload.
 ///
-/// A request that wants the lock ends those before it: a client never sends two requests for an upload at once, so its
-/// earlier ones have failed, and the server has not noticed yet (§4.6 of the draft, "Concurrency").
+/// A request that wants the lock ends the requests before it. A client never sends two requests for an upload at once:
+/// its earlier requests have failed, and the server has not noticed yet (§4.6 of the draft, "Concurrency").
 public final class UploadLock: Sendable {
     private struct State {
         var holder: Holder?
         var waiting: [(holder: Holder, continuation: CheckedContinuation<Void, Never>)] = []
-        /// Whether the request that creates the upload has not released the lock yet.
+        /// Whether the upload's first request, which creates it, has not released the lock yet.
         var isReserved: Bool
         var isIdle: Bool { holder == nil && !isReserved }
     }
@@ -17,18 +17,18 @@ public final class UploadLock: Sendable {
 
     /// Makes the lock of an upload.
     ///
-    /// - Parameter isReserved: Whether the request that creates the upload is about to take the lock. `false` for an
+    /// - Parameter isReserved: Whether the request that creates the upload will take the lock soon. `false` for an
     ///   upload from before a restart.
     public init(isReserved: Bool) {
         state = Mutex(State(isReserved: isReserved))
     }
 
-    /// Whether no request holds the lock or is about to take it.
+    /// Whether no request holds the lock or will take it soon.
     public var isIdle: Bool { state.withLock { $0.isIdle } }
 
     /// Runs the body if no request holds the lock.
     ///
-    /// - Returns: `nil` if one does.
+    /// - Returns: `nil` if a request holds the lock.
     public func withLockIfIdle<Value>(_ body: () async throws -> Value) async rethrows -> Value? {
         let holder: Holder? = state.withLock { state in
             guard state.isIdle else { return nil }
@@ -41,14 +41,15 @@ public final class UploadLock: Sendable {
         return try await body()
     }
 
-    /// Ends the request that holds the lock, waits for it, and runs the body.
+    /// Ends the request that holds the lock, waits until it has released the lock, and runs the body.
     public func withLock<Value>(_ body: () async throws -> Value) async rethrows -> Value {
         try await withLock(on: nil) { _ in try await body() }
     }
 
-    /// Runs the body as the only request at the upload.
+    /// Runs the body while it holds the lock, as the only request that changes the upload.
     ///
-    /// - Parameter connection: Told if another request wants the lock, so that the body stops waiting for bytes.
+    /// - Parameter connection: The connection of the request. It is notified if another request wants the lock, so that
+    ///   the body stops waiting for bytes.
     package func withLock<Value>(
         on connection: (any HoldingConnection)?, _ body: (Holder) async throws -> Value
     ) async rethrows -> Value {
@@ -98,14 +99,14 @@ public final class UploadLock: Sendable {
     package final class Holder: Sendable {
         private enum Phase {
             case open
-            /// Another request wants the lock. The holder accepts the bytes that are still there and releases it.
+            /// Another request wants the lock. The holder accepts the bytes that have arrived and releases the lock.
             case ended
-            /// The upload is becoming a record, which is not interrupted.
+            /// The upload is becoming a record, and must not be interrupted.
             case finishing
             case released
         }
 
-        /// The connection or stream that the bytes arrive on.
+        /// The connection or stream on which the bytes arrive.
         private let connection: (any HoldingConnection)?
         private let phase = Mutex(Phase.open)
 
@@ -113,8 +114,8 @@ public final class UploadLock: Sendable {
             self.connection = connection
         }
 
-        /// Ends the request once no more bytes arrive on its connection: the client need not send again what was in
-        /// flight when it gave up.
+        /// Ends the request when no more bytes arrive on its connection. Bytes that were in flight when the client gave
+        /// up are still received, so that it need not send them again.
         fileprivate func end() {
             let ends = phase.withLock { phase in
                 guard case .open = phase else { return false }
@@ -139,7 +140,7 @@ public final class UploadLock: Sendable {
 
         /// Keeps other requests from ending this one.
         ///
-        /// - Returns: `false` if one has ended it already.
+        /// - Returns: `false` if another request has already ended this one.
         package func beginFinishing() -> Bool {
             phase.withLock { phase in
                 guard case .open = phase else { return false }
@@ -148,8 +149,8 @@ public final class UploadLock: Sendable {
             }
         }
 
-        /// Leaves the connection to its next request, or closes it if this request was ended, because its client is
-        /// gone.
+        /// Leaves the connection to its next request. If this request was ended, closes the connection, because its
+        /// client is gone.
         fileprivate func release() {
             let wasEnded = phase.withLock { phase in
                 defer { phase = .released }
@@ -165,7 +166,7 @@ public final class UploadLock: Sendable {
 package protocol HoldingConnection: Sendable {
     /// Closes the connection as soon as no more bytes arrive on it, or after a short time.
     ///
-    /// - Parameter isEnded: Returns `false` once the request has released the lock; the connection then stays open.
+    /// - Parameter isEnded: Returns `false` after the request has released the lock. The connection then stays open.
     func closeWhenQuiet(while isEnded: @escaping @Sendable () -> Bool)
 
     /// Closes the connection at once.

@@ -6,7 +6,7 @@ import PostcardWire
 // MARK: - What the server is missing
 
 extension ResumableUpload {
-    /// Sends the rest of the form, or as much of it as the server takes in one request.
+    /// Sends the rest of the form, or as much of it as the server accepts in one request.
     mutating func append(
         from offset: Int64, to resource: URL, _ offer: ResumptionOffer, _ extent: Extent, _ resumption: Resumption
     ) -> Action {
@@ -19,7 +19,7 @@ extension ResumableUpload {
             resource, with: range, isLast: isLast, offer, accepting: isLast ? acceptedStatuses : Set(200..<300))
     }
 
-    /// Sends some bytes of the form, or none.
+    /// Appends a range of the form's bytes to the upload resource. The range may be empty.
     func patch(
         _ resource: URL, with range: Range<Int64>, isLast: Bool, _ offer: ResumptionOffer,
         accepting statuses: Set<Int> = Self.anyStatus
@@ -32,7 +32,7 @@ extension ResumableUpload {
             .patch, at: resource, fields, body.slice(range, contentType: PartialUpload.mediaType), accepting: statuses)
     }
 
-    /// The server has accepted an append.
+    /// Handles a successful response to an append.
     mutating func handle(
         _ response: UploadResponse, to range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL,
         _ extent: Extent, _ resumption: inout Resumption
@@ -49,7 +49,8 @@ extension ResumableUpload {
             return finish(response, from: resource)
         }
         if isEarly {
-            // Bytes that were not sent are missing, even if the client accepts early responses to the whole form.
+            // Bytes that were not sent are missing, even if the client accepts responses to a form that is not sent to
+            // its end.
             return .fail(error(.earlyResponse(response, by: resource, of: length), of: resource))
         }
         let possible = range.lowerBound...length
@@ -71,7 +72,7 @@ extension ResumableUpload {
         return append(from: offset, to: resource, offer, extent, resumption)
     }
 
-    /// The server has accepted the last append.
+    /// Handles a successful response to the last append.
     private mutating func finish(
         _ response: UploadResponse, to range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL,
         _ resumption: inout Resumption
@@ -80,7 +81,7 @@ extension ResumableUpload {
             resumption.appendSize.noteSuccess(of: range.upperBound - range.lowerBound)
             return .finish(response)
         }
-        // The server has not noticed that these were the last bytes.
+        // The server does not know that these were the last bytes.
         var error = refusal(response, by: resource)
         error.delivery = .responseLost
         if let end = reject(error, &resumption) { return end }
@@ -104,14 +105,14 @@ extension ResumableUpload {
         let status = response.status.code
         let offset = response.currentOffset
         if extent.isComplete {
-            // The server was asked to complete the upload once more: it has done so, the upload is complete, or it is
-            // busy.
+            // An empty append has asked the server once more to complete the upload. The response means that the upload
+            // is complete, or that the server is busy.
             let mayPass = resumption.policy.retryPolicy.statuses.contains(status) && !offer.isFinal(response)
             if mayPass { return .fail(error) }
             return settle(finalRefusal: error, response, offer, resource, &resumption)
         }
         if offer.isFinal(response) {
-            // The response to the form. The ordinary policy decides whether it is sent again.
+            // This is the response to the form. The ordinary policy decides whether the form is sent again.
             resumption.end()
             return .fail(error)
         }
@@ -124,7 +125,7 @@ extension ResumableUpload {
         case 404 where offset == nil, 410 where offset == nil:
             if let end = forget(after: error, &resumption) { return end }
         case 409 where isConflict(response, offer): break
-        // The bytes changed on the way, and the server has dropped them.
+        // The bytes changed in transit, and the server has dropped them.
         case 400 where response.isDigestMismatch && offset != nil: break
         default: return .fail(error)
         }
@@ -132,8 +133,9 @@ extension ResumableUpload {
         return reject(error, &resumption) ?? locate(announced, &resumption)
     }
 
-    /// Decides after an append that was refused as too large. The next append is as small as the server says, or smaller
-    /// than the refused one if the response names no limit, such as that of a proxy.
+    /// Decides what to do after an append was refused as too large. If the response names a limit, the next append is
+    /// within the limit. If it names none, as when a proxy responds, the next append is smaller than the refused
+    /// append.
     ///
     /// - Parameter offer: How the server resumes uploads, with the limits in the refusal.
     private mutating func settle(
@@ -143,7 +145,7 @@ extension ResumableUpload {
         let count = range.upperBound - range.lowerBound
         guard offer.accepts(length) else { return cancel(resource, offer, then: .fail(error), &resumption) }
         if offer.limits.maximumAppendBytes ?? .max < count {
-            // A server could take one byte off its limit each time.
+            // This counts as a rejection, because a server could lower its limit by one byte each time.
             return reject(error, &resumption) ?? locate(offer, &resumption)
         }
         let smallest = offer.limits.minimumAppendBytes ?? 0
@@ -154,7 +156,7 @@ extension ResumableUpload {
         return send(.options, at: request.url, offer.version)
     }
 
-    /// The server was asked for its limits once more ("Limits").
+    /// Handles the response to the second request for the server's limits ("Limits").
     mutating func handle(
         _ response: UploadResponse, askedForLimitsOf offer: ResumptionOffer, _ resource: URL, _ range: Range<Int64>,
         otherwise error: UploadError, _ resumption: inout Resumption
@@ -162,7 +164,7 @@ extension ResumableUpload {
         if resumption.policy.saysNothing(response) { return .fail(refusal(response, by: request.url)) }
         resumption.hasAskedForLimits = true
         var limits = response.status.kind == .successful ? response.headerFields.uploadLimits(in: offer.version) : nil
-        // The lifetime is that of another upload.
+        // The lifetime in the response to OPTIONS belongs to another upload.
         limits?.lifetimeSeconds = nil
         let offer = resumption.adopt(limits, offer)
         guard offer.accepts(length), offer.limits.maximumAppendBytes ?? .max < range.upperBound - range.lowerBound
@@ -170,16 +172,17 @@ extension ResumableUpload {
         return locate(offer, &resumption)
     }
 
-    /// Whether a 409 means that the append began at another offset than the server's. One that has all bytes, or names
-    /// no offset, may mean something else by it, unless it says that the response is not the form's ("Retry").
+    /// Whether a 409 means that the append began at another offset than the server's. A 409 that names no offset, or
+    /// the offset after the last byte, may have another cause, unless the response says that it is not the response to
+    /// the form ("Retry").
     private func isConflict(_ response: UploadResponse, _ offer: ResumptionOffer) -> Bool {
         let isOfProtocol = response.headerFields.uploadCompleteness(in: offer.version) == false
         return isOfProtocol || response.currentOffset.map { $0 != length } ?? false
     }
 
-    /// Counts a rejection.
+    /// Counts a rejection: a response that accepted none of the bytes sent.
     ///
-    /// - Returns: The end of the upload after too many; `nil` if the upload continues.
+    /// - Returns: The end of the upload if there were too many rejections in a row; `nil` if the upload continues.
     mutating func reject(_ error: UploadError, _ resumption: inout Resumption) -> Action? {
         resumption.noteRejection()
         if resumption.rejections >= resumption.policy.maximumRejections {
@@ -189,7 +192,7 @@ extension ResumableUpload {
         return resumption.failures >= resumption.policy.retryPolicy.maximumAttempts ? .fail(error) : nil
     }
 
-    /// The error for limits in a response within which the rest of the form cannot be sent.
+    /// The error when a response has limits that the rest of the form cannot be sent within.
     func unacceptable(_ response: UploadResponse, by url: URL) -> UploadError {
         error(.unacceptableLimits(response, by: url, of: length), of: url)
     }

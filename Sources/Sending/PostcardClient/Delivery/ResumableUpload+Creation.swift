@@ -6,10 +6,11 @@ import PostcardWire
 // MARK: - The creation of the upload resource
 
 extension ResumableUpload {
-    /// The problems of `postcard serve` when it cannot keep an incomplete form; in one request it may accept it.
+    /// The problem codes with which `postcard serve` says that it cannot store an incomplete form. The server may still
+    /// accept the form in one request.
     private static let noRoomCodes: Set = ["store-full", "too-many-unfinished-uploads"]
 
-    /// Has the server make an upload resource, with no more of the form than it wants at least.
+    /// Asks the server to make an upload resource, and sends only the smallest number of bytes that the server accepts.
     mutating func create(_ offer: ResumptionOffer) -> Action {
         let minimum = offer.version.has(.emptyCreation) ? 0 : offer.limits.minimumAppendBytes ?? 0
         let content = 0..<minimum
@@ -21,17 +22,18 @@ extension ResumableUpload {
         return send(request.method, at: request.url, fields, body.slice(content))
     }
 
-    /// The server was asked to make an upload resource.
+    /// Handles the response to the creation of an upload resource.
     mutating func create(
         _ response: UploadResponse, from url: URL, with content: Range<Int64>, _ offer: ResumptionOffer,
         _ resumption: inout Resumption
     ) -> Action {
         switch response.status.code {
         case 503 where Self.noRoomCodes.contains(response.problem?["code"]?.text ?? ""):
-            // Room comes back: the next form asks for a resource again.
+            // The lack of room is temporary: the next form asks for an upload resource again.
             return sendWhole(&resumption)
         case _ where offer.isFinal(response):
-            // The form was refused by its first bytes or by its header, or the server needs no more of it.
+            // The form was refused because of its first bytes or its header, or the server does not need the rest of
+            // it.
             resumption.end()
             return finish(response, from: url)
         case 200..<300:
@@ -58,14 +60,14 @@ extension ResumableUpload {
         return create(offer)
     }
 
-    /// The server has made an upload resource.
+    /// Begins to use the upload resource that the server has made.
     private mutating func begin(
         with resource: URL, _ response: UploadResponse, from url: URL, _ content: Range<Int64>,
         _ offer: ResumptionOffer, _ resumption: inout Resumption
     ) -> Action {
         var offer = offer
         if !offer.hasVersion(of: response) {
-            // The server has its own version, whatever the request names.
+            // The server uses the version in its response, even if the request names another version.
             let number = response.headerFields.interopNumber
             guard let version = resumption.policy.versions.first(where: { $0.interopNumber == number }) else {
                 let error = error(.changedVersion(response, by: url), of: url)
@@ -74,7 +76,8 @@ extension ResumableUpload {
             _ = resumption.noteRefusal(of: offer.version)
             offer = offer.inVersion(version)
         }
-        // What OPTIONS said holds for any version. The next upload begins with the one that the server accepted.
+        // The response to OPTIONS holds for every version. The next upload begins with the version that the server
+        // accepted.
         if !resumption.refusedVersions.isEmpty { support = .offered(offer) }
         resumption.create(resource, offer)
         offer = resumption.adopt(response, offer)
@@ -91,7 +94,7 @@ extension ResumableUpload {
         return check(offer, resource, Extent(offset: content.upperBound), &resumption)
     }
 
-    /// The creation was interrupted.
+    /// Decides what to do after the creation of an upload resource was interrupted.
     mutating func handle(
         _ error: UploadError, creating content: Range<Int64>, _ offer: ResumptionOffer, _ resumption: inout Resumption
     ) -> Action {
@@ -101,13 +104,13 @@ extension ResumableUpload {
         return settle(self.error(error, of: request.url), content, offer, &resumption)
     }
 
-    /// Ends the upload with the response to the form.
+    /// Ends the upload with the server's response to the form.
     func finish(_ response: UploadResponse, from url: URL) -> Action {
         acceptedStatuses.contains(response.status.code) ? .finish(response) : .fail(refusal(response, by: url))
     }
 
-    /// Decides after the request that began the upload has failed. If a 104 has named an upload resource, the request
-    /// was an append to it, unless the response ends the upload ("Retry").
+    /// Decides what to do after the request that began the upload has failed. If a 104 has named an upload resource,
+    /// the request was an append to it, unless the response ends the upload ("Retry").
     private mutating func settle(
         _ error: UploadError, _ range: Range<Int64>, _ offer: ResumptionOffer, _ resumption: inout Resumption
     ) -> Action {
@@ -129,7 +132,7 @@ extension ResumableUpload {
     /// The upload resource that a response to the creation names.
     func resource(in location: String?, from url: URL) -> URL? {
         guard let location, let resource = URL(string: location, relativeTo: url)?.absoluteURL, resource.host() != nil,
-            // Behind a proxy that encrypts, a server may not know its own scheme.
+            // If a proxy in front of the server uses TLS, the server may not know that its scheme is https.
             resource.scheme?.lowercased() == "https" || request.url.scheme?.lowercased() == "http"
         else { return nil }
         return resource
@@ -139,14 +142,14 @@ extension ResumableUpload {
 // MARK: - Servers without OPTIONS
 
 extension ResumableUpload {
-    /// Sends the whole form, so that a server without OPTIONS can name an upload resource in a 104. Others ignore the
-    /// fields ("Upgrading To Resumable Uploads").
+    /// Sends the whole form, so that a server without OPTIONS can name an upload resource in a 104. Other servers
+    /// ignore the header fields ("Upgrading To Resumable Uploads").
     ///
     /// - Parameter version: The version of the draft; `nil` for an ordinary upload.
     mutating func invite(in version: ResumptionVersion?, _ resumption: inout Resumption) -> Action {
         support = .unlisted(inviting: version)
         let versions = resumption.policy.invitations
-        // An earlier process may have learned of its upload resource by a 104.
+        // An earlier process may have got the URL of its upload resource from a 104.
         if resumption.resource != nil { return begin(.unlisted(version ?? versions[0]), &resumption) }
         guard let first = version else { return sendWhole(&resumption) }
         let version = versions.drop { $0 != first }.first { !resumption.refusedVersions.contains($0) } ?? first
@@ -160,7 +163,7 @@ extension ResumableUpload {
         return send(request.method, at: request.url, fields, body, accepting: acceptedStatuses)
     }
 
-    /// The form was accepted.
+    /// Handles a successful response to the whole form.
     mutating func handle(
         _ response: UploadResponse, from url: URL, inviting version: ResumptionVersion, _ resumption: inout Resumption
     ) -> Action {
@@ -169,7 +172,7 @@ extension ResumableUpload {
         let isAnswered = response.announcement?.location != nil || completeness != nil
         support = .unlisted(inviting: isAnswered ? version : resumption.policy.invitation(after: version))
         guard completeness == false else { return .finish(response) }
-        // The server has not noticed that these were the last bytes.
+        // The server does not know that these were the last bytes.
         var error = refusal(response, by: url)
         error.delivery = .responseLost
         guard
@@ -180,7 +183,7 @@ extension ResumableUpload {
         return reject(error, &resumption) ?? locate(resumption.adopt(response, offer), &resumption)
     }
 
-    /// The form was refused, or the request interrupted.
+    /// Decides what to do after the whole form was refused, or its request was interrupted.
     mutating func handle(
         _ error: UploadError, inviting version: ResumptionVersion, _ resumption: inout Resumption
     ) -> Action {
@@ -192,13 +195,13 @@ extension ResumableUpload {
         } else if let response = error.response, !resumption.policy.saysNothing(response) {
             support = .unlisted(inviting: next)
         } else if error.response != nil || [.connectionLost, .timedOut].contains(error.code) {
-            // Nothing is known of the server, but the next attempt may find a version in which it answers in time.
+            // Nothing is known about the server, but it may respond in time to the next version.
             _ = resumption.noteRefusal(of: version)
         }
         if error.response?.status == .badRequest, error.announcement?.location == nil, completeness != true,
             !resumption.policy.retryPolicy.mayPass(error)
         {
-            // It may be the version that is refused, or the draft's fields, and not the form.
+            // The server may have refused the version or the draft's fields, and not the form.
             return completeness == nil ? sendWhole(&resumption) : invite(in: next, &resumption)
         }
         return settle(error, 0..<length, ResumptionOffer.unlisted(version), &resumption)

@@ -6,7 +6,7 @@ import PostcardWire
 // MARK: - What the server has
 
 extension ResumableUpload {
-    /// Finds out how much the upload resource has; has one made if there is none.
+    /// Asks the upload resource how many bytes it has. Makes an upload resource if there is none.
     mutating func locate(_ offer: ResumptionOffer, _ resumption: inout Resumption) -> Action {
         if resumption.isExpired, !resumption.isUnclear { resumption.forget() }
         if let resource = resumption.resource {
@@ -17,7 +17,7 @@ extension ResumableUpload {
         return offer.isListed ? create(offer) : invite(in: offer.version, &resumption)
     }
 
-    /// The upload resource was asked how much it has.
+    /// Handles the response to the request for the upload resource's offset.
     mutating func handle(
         _ response: UploadResponse, from url: URL, _ offer: ResumptionOffer, _ resource: Resumption.Resource,
         _ resumption: inout Resumption
@@ -27,7 +27,7 @@ extension ResumableUpload {
             guard let offset = response.headerFields.uploadOffset else { break }
             let isComplete = offer.isFinal(response)
             return check(offer, resource, Extent(offset: offset, isComplete: isComplete), response, &resumption)
-        // An append without content must not be sent to a server that wants larger ones.
+        // An append without content must not be sent to a server with a minimum size for appends.
         case 405 where offer.limits.minimumAppendBytes ?? 0 == 0, 501 where offer.limits.minimumAppendBytes ?? 0 == 0:
             resumption.noteRefusalOfHead()
             return locate(offer, &resumption)
@@ -43,8 +43,8 @@ extension ResumableUpload {
 
     /// Forgets an upload resource that is gone.
     ///
-    /// - Returns: The end of the attempt if the resource may have become a form that is not sent twice; `nil` if
-    ///   another resource is made.
+    /// - Returns: The end of the attempt if the server may have stored the form of this resource and the client must
+    ///   not send it twice; `nil` if another resource is made.
     mutating func forget(after error: UploadError, _ resumption: inout Resumption) -> Action? {
         resumption.forget()
         guard resumption.isUnclear else { return nil }
@@ -52,7 +52,7 @@ extension ResumableUpload {
         return .fail(self.error(.goneUnclear(error), of: request.url, 0..<length))
     }
 
-    /// Sends an append without content, so that the server says how much it has: 409 to an offset that is not its own
+    /// Sends an append without content to learn the server's offset. A server at another offset responds with 409
     /// (draft-ietf-httpbis-resumable-upload, "Upload Append").
     private mutating func probe(_ offer: ResumptionOffer, _ resource: Resumption.Resource) -> Action {
         let offset = resource.acknowledged
@@ -60,7 +60,7 @@ extension ResumableUpload {
         return patch(resource.url, with: offset..<offset, isLast: false, offer)
     }
 
-    /// The upload resource was sent an append without content.
+    /// Handles the response to an append without content.
     mutating func handle(
         _ response: UploadResponse, from url: URL, afterProbing offset: Int64, _ offer: ResumptionOffer,
         _ resource: Resumption.Resource, _ resumption: inout Resumption
@@ -81,7 +81,7 @@ extension ResumableUpload {
         }
     }
 
-    /// The server has said how much it has.
+    /// Decides how to continue once the server has sent its offset.
     private mutating func check(
         _ offer: ResumptionOffer, _ resource: Resumption.Resource, _ extent: Extent, _ response: UploadResponse,
         _ resumption: inout Resumption
@@ -92,7 +92,7 @@ extension ResumableUpload {
         }
         let offer = resumption.adopt(response, offer)
         guard extent.isComplete || offer.accepts(length) else {
-            // What was unclear is not: the server does not have all of it.
+            // The doubt is resolved: the server does not have the whole form.
             let canSendWhole = resumption.isUnclear && !offer.isExceeded(by: length)
             return cancel(
                 resource.url, offer,
@@ -111,7 +111,8 @@ extension ResumableUpload {
         return .check(readBytes: isInherited ? extent.offset : nil)
     }
 
-    /// The files are those of the earlier attempts: the server gets what it is missing.
+    /// Continues after the check of the files: they have not changed since the earlier attempts, so the bytes that the
+    /// server is missing are sent.
     mutating func handleChecked(_ resumption: inout Resumption) -> Action? {
         guard case .checking(let offer, let resource, let extent) = step else { return nil }
         resumption.noteChecked()
@@ -120,7 +121,7 @@ extension ResumableUpload {
 }
 
 extension ResumableUpload {
-    /// Gives an upload resource up whose offset cannot be true.
+    /// Deletes an upload resource that reports an impossible offset.
     mutating func cancel(
         _ resource: URL, _ offer: ResumptionOffer, because extent: Extent, isNotIn possible: ClosedRange<Int64>,
         _ response: UploadResponse, _ resumption: inout Resumption
@@ -138,8 +139,8 @@ extension ResumableUpload {
         return cancel(resource, offer, then: .fail(error), &resumption)
     }
 
-    /// Decides after a final refusal. It is the response to the form, or says that the form was sent and its response
-    /// lost: then the resource may still have that response.
+    /// Decides what to do after a final refusal. The refusal is either the response to the form, or says that the form
+    /// was sent before and its response was lost. In the second case the resource may still have the lost response.
     mutating func settle(
         finalRefusal error: UploadError, _ response: UploadResponse, _ offer: ResumptionOffer, _ resource: URL,
         _ resumption: inout Resumption
@@ -155,8 +156,8 @@ extension ResumableUpload {
         return send(.get, at: resource, offer.version)
     }
 
-    /// The upload resource was asked for the response to the form. A server that knows no such request answers as it
-    /// does to HEAD, or refuses.
+    /// Handles the response to the request for the lost response. A server that does not support such requests responds
+    /// as it does to HEAD, or refuses.
     func finish(
         _ response: UploadResponse, from url: URL, _ offer: ResumptionOffer, otherwise lost: UploadError,
         _ resumption: inout Resumption
@@ -171,8 +172,8 @@ extension ResumableUpload {
         return .finish(response)
     }
 
-    /// Decides after the response to the form was asked for and did not come: if the failure may pass, the upload
-    /// resource is kept, and the next attempt asks again.
+    /// Decides what to do when the request for the lost response has failed. If the failure may pass, it keeps the
+    /// upload resource, and the next attempt asks again.
     func fail(
         afterFetching error: UploadError, otherwise lost: UploadError, _ resumption: inout Resumption
     ) -> Action {
@@ -183,7 +184,7 @@ extension ResumableUpload {
 }
 
 extension UploadError {
-    /// The error to report when the server has the form, but the client has missed the response to the form.
+    /// This error, changed to say that the server has the form but its response was lost.
     fileprivate var afterLostResponse: UploadError {
         var error = adding("The server has the whole form, but its response was lost.")
         error.delivery = .responseLost
@@ -192,7 +193,7 @@ extension UploadError {
 }
 
 extension ResumptionOffer {
-    /// Whether a success names the version of the requests, or none.
+    /// Whether a successful response names the version of the requests, or no version.
     func hasVersion(of response: UploadResponse) -> Bool {
         guard response.status.kind == .successful, let number = version.interopNumber,
             response.headerFields.contains(.uploadDraftInteropVersion)
@@ -200,15 +201,15 @@ extension ResumptionOffer {
         return response.headerFields.interopNumber == number
     }
 
-    /// Whether the upload is complete after a response, so that nothing can be appended to it. The status of a response
-    /// to an append is then that of the form (draft-ietf-httpbis-resumable-upload, "Upload Append").
+    /// Whether a response says that the upload is complete, so that nothing can be appended to it. If the response is
+    /// to an append, its status is then that of the form (draft-ietf-httpbis-resumable-upload, "Upload Append").
     func isFinal(_ response: UploadResponse) -> Bool {
         response.headerFields.uploadCompleteness(in: version) == true
     }
 }
 
 extension UploadResponse {
-    /// The offset at which the server continues: the `Upload-Offset` field, or the member of the problem.
+    /// The offset at which the server continues, from the `Upload-Offset` field or from the problem details.
     var currentOffset: Int64? {
         if let offset = headerFields.uploadOffset { return offset }
         let member = problem?[ResumptionProblemType.expectedOffset]?.number

@@ -4,12 +4,13 @@ import PostcardFoundation
 import PostcardWire
 
 /// Decides what one attempt of a resumable upload does next: it finds out whether the server resumes uploads, makes or
-/// finds the upload resource, and sends what the server is missing. Like ``DeliveryMachine``, of which it is a part, it
-/// has no clock, network or files of its own.
+/// finds the upload resource, and sends what the server is missing. Like ``DeliveryMachine``, which contains this type,
+/// it has no clock, network or files of its own.
 ///
 /// Every step is a whole request with a final response, so that every transport can do it: the URL of the upload
-/// resource is in the response to a creation without content. A 104 (Upload Resumption Supported) that names it counts
-/// only if no such response follows. A server without OPTIONS gets the whole form, and may name the resource in a 104.
+/// resource is in the response to a creation without content. A 104 (Upload Resumption Supported) that names the URL
+/// counts only if no such response follows. A server without OPTIONS gets the whole form, and may name the upload
+/// resource in a 104.
 struct ResumableUpload: Sendable {
     let request: UploadRequest
     let body: UploadBody
@@ -17,22 +18,23 @@ struct ResumableUpload: Sendable {
     let acceptedStatuses: Set<Int>
     var step = Step.new
 
-    /// What the server has said about resumption in this attempt; `nil` if nothing that other uploads can rely on.
+    /// What the server's responses in this attempt say about resumption; `nil` if they say nothing that holds for other
+    /// uploads.
     var support: ResumptionSupport?
 
-    /// What is done next.
+    /// What the upload does next.
     enum Action: Sendable {
         /// Send a request.
         ///
         /// - Parameters:
-        ///   - accepting: The statuses of success; all others are redirects or refusals.
+        ///   - accepting: The statuses of success; all other statuses are redirects or refusals.
         case send(UploadRequest, accepting: Set<Int>)
         /// Check that the files have not changed.
         ///
-        /// - Parameter readBytes: How many bytes of the form an earlier process has sent, which are read for their
-        ///   digests; `nil` if this process has read them.
+        /// - Parameter readBytes: The number of bytes of the form that an earlier process has sent. They are read to
+        ///   compute digests; `nil` if this process has read them.
         case check(readBytes: Int64?)
-        /// Make an ordinary upload: the server does not resume this one.
+        /// Send the form as an ordinary upload: the server does not resume this upload.
         case sendWhole
         case finish(UploadResponse)
         case fail(UploadError)
@@ -43,35 +45,34 @@ struct ResumableUpload: Sendable {
         /// The server is asked whether it resumes uploads.
         ///
         /// - Parameters:
-        ///   - others: The versions to ask for then.
-        ///   - isCertain: Whether the servers' responses so far mean that it does not.
+        ///   - others: The versions to ask for after this one.
+        ///   - isCertain: Whether the responses so far mean that the server does not resume uploads.
         case asking(ResumptionVersion, others: ArraySlice<ResumptionVersion>, isCertain: Bool)
         /// The whole form is sent, and the server may name an upload resource in a 104.
         case inviting(ResumptionVersion)
-        /// The server makes an upload resource, and gets some of the form with the request if it wants to.
+        /// The server is asked to make an upload resource. The request has these bytes of the form.
         case creating(ResumptionOffer, Range<Int64>)
-        /// The upload resource is asked how much it has.
+        /// The upload resource is asked for its offset.
         case locating(ResumptionOffer, Resumption.Resource)
-        /// The upload resource does not answer HEAD: an empty append at this offset makes the server say how much it
-        /// has.
+        /// The upload resource does not answer HEAD, so an empty append at this offset asks for its offset.
         case probing(ResumptionOffer, Resumption.Resource, at: Int64)
         /// The files are checked before the rest is sent.
         case checking(ResumptionOffer, URL, Extent)
         /// A part of the form, or all the rest, is being sent.
         case appending(ResumptionOffer, URL, Extent, Range<Int64>)
-        /// The server is asked for its limits once more, because it refused an append as too large. The error is what
-        /// the attempt fails with if there is no limit that was not known.
+        /// The server is asked for its limits once more, because it refused an append as too large. If the response has
+        /// no new limit, the attempt fails with this error.
         case askingForLimits(ResumptionOffer, URL, Range<Int64>, UploadError)
-        /// The upload is complete, and the upload resource is asked for the response to the form, which was lost. The
-        /// error is what the attempt fails with if the resource does not have it.
+        /// The upload is complete, and the upload resource is asked for the response to the form, which was lost. If
+        /// the resource does not have that response, the attempt fails with this error.
         case fetching(ResumptionOffer, URL, UploadError)
         /// The upload resource is deleted, because it cannot be used.
         case cancelling(Ending)
     }
 
-    /// What follows once an upload resource was deleted.
+    /// How the upload continues after an upload resource was deleted.
     enum Ending: Sendable {
-        /// An ordinary upload.
+        /// The form is sent as an ordinary upload.
         case sendWhole
         case fail(UploadError)
     }
@@ -83,19 +84,21 @@ struct ResumableUpload: Sendable {
         var isComplete = false
     }
 
-    /// Every status that ends a request: all but those of redirects that are followed.
+    /// Every status that a response can have, except those of redirects that are followed.
     static let anyStatus = Set(100..<600).subtracting([307, 308])
 
+    /// Prepares a resumable upload of a request.
+    ///
     /// - Parameters:
-    ///   - request: The request of an ordinary upload. The result is `nil` if it cannot be resumed.
-    ///   - policy: The policy, with the minimum size.
+    ///   - request: The request of an ordinary upload. If its form cannot be resumed, the initializer returns `nil`.
+    ///   - policy: The client's resumption policy, with the minimum size of a form.
     ///   - acceptedStatuses: The statuses of success.
-    ///   - known: What is known of the server from other uploads.
+    ///   - known: What other uploads have learned about the server.
     init?(
         _ request: UploadRequest, _ policy: ResumptionPolicy, accepting acceptedStatuses: Set<Int>,
         _ known: KnownServer
     ) {
-        // A form that would not pass a proxy in one request is worth the two further ones.
+        // If the form is too large for a proxy in one request, the two further requests are worth it.
         guard let body = request.body, let length = body.contentLength, body.isReplayable,
             length >= policy.minimumBytes || length > known.appendBytes ?? .max
         else { return nil }
@@ -105,9 +108,9 @@ struct ResumableUpload: Sendable {
         self.acceptedStatuses = acceptedStatuses
     }
 
-    /// The upload resource that has said in this attempt that it does not have the whole form.
+    /// The URL of the upload resource, if the resource has said in this attempt that it does not have the whole form.
     var incompleteResource: URL? {
-        // One that has all of it may be about to store the form.
+        // A resource that has all bytes may be about to store the form.
         guard case .checking(_, let resource, let extent) = step, !extent.isComplete, extent.offset < length
         else { return nil }
         return resource
@@ -115,7 +118,7 @@ struct ResumableUpload: Sendable {
 
     /// Begins the attempt.
     ///
-    /// - Parameter known: What is known of the server from other uploads.
+    /// - Parameter known: What other uploads have learned about the server.
     mutating func begin(_ resumption: inout Resumption, _ known: KnownServer) -> Action {
         if resumption.resource == nil, resumption.lostCreations >= Resumption.maximumLostCreations {
             return sendWhole(&resumption)
@@ -142,7 +145,7 @@ struct ResumableUpload: Sendable {
         return .sendWhole
     }
 
-    /// Decides what a response means.
+    /// Decides what to do after a response.
     ///
     /// - Parameters:
     ///   - response: The response to the latest request.
@@ -170,8 +173,9 @@ struct ResumableUpload: Sendable {
         }
     }
 
-    /// The upload resource that is being used, and how the server resumes it; `nil` before there is one, and for the
-    /// last append: its success is that of the form, whatever version it names.
+    /// The upload resource that is being used, and how the server resumes uploads. It is `nil` before there is a
+    /// resource. It is also `nil` for the last append, whose success is the response to the form, whatever version it
+    /// names.
     private var resourceOfStep: (resource: URL, offer: ResumptionOffer)? {
         switch step {
         case .locating(let offer, let resource), .probing(let offer, let resource, _): (resource.url, offer)
@@ -180,11 +184,11 @@ struct ResumableUpload: Sendable {
         }
     }
 
-    /// Decides what the failure of a request or a check means.
+    /// Decides what to do after a request or a check has failed.
     mutating func handle(_ error: UploadError, _ resumption: inout Resumption) -> Action {
         switch step {
         case .asking where error.code == .connectionLost && resumption.resource == nil && !isTooLarge(resumption):
-            // Some servers close the connection at a method that they do not know.
+            // Some servers close the connection when they do not know the method.
             return sendWhole(&resumption)
         case .appending(let offer, let resource, let extent, let range):
             let status = error.response?.status.code
@@ -201,8 +205,8 @@ struct ResumableUpload: Sendable {
         }
     }
 
-    /// Has the server delete an upload resource, which is not used again
-    /// (draft-ietf-httpbis-resumable-upload, "Upload Cancellation").
+    /// Asks the server to delete an upload resource, which is not used again (draft-ietf-httpbis-resumable-upload,
+    /// "Upload Cancellation").
     mutating func cancel(
         _ resource: URL, _ offer: ResumptionOffer, then ending: Ending, _ resumption: inout Resumption
     ) -> Action {
@@ -218,10 +222,10 @@ struct ResumableUpload: Sendable {
         }
     }
 
-    /// The error of a request for this upload.
+    /// The error to report for the failure of a request of this upload.
     func error(_ error: UploadError, of url: URL, _ range: Range<Int64>? = nil) -> UploadError {
         var error = error
-        // A form is not a form to any server until its last byte was sent.
+        // No server can accept a form before its last byte was sent.
         if range?.upperBound != length, error.delivery == .responseLost { error.delivery = .neverArrived }
         if !url.hasOrigin(of: request.url) { error.hasLeftOrigin = true }
         return error
@@ -242,7 +246,7 @@ extension ResumableUpload {
         return send(.options, at: request.url, version)
     }
 
-    /// Whether requests of this size have failed because of it.
+    /// Whether requests of this form's size have failed because of their size.
     private func isTooLarge(_ resumption: Resumption) -> Bool { resumption.appendSize.maximum ?? .max < length }
 
     mutating func handle(
@@ -256,8 +260,8 @@ extension ResumableUpload {
             return begin(offer, &resumption)
         }
         if resumption.policy.saysNothing(response) {
-            // A busy proxy or an expired token is no reason to give up what is on the server already, or to send a form
-            // whole that is too large for a proxy.
+            // If a proxy is busy or a token has expired, the bytes on the server are kept, and a form that is too large
+            // for a proxy is not sent whole.
             let isBusy = resumption.policy.retryPolicy.statuses.contains(response.status.code)
             guard resumption.resource == nil, !(isBusy && isTooLarge(resumption)) else {
                 return .fail(refusal(response, by: url))
@@ -290,18 +294,19 @@ extension ResumableUpload {
         }
     }
 
-    /// The error for a response that is neither a success nor a reason for an ordinary upload.
+    /// The error for a response that is not a success and does not lead to an ordinary upload.
     func refusal(_ response: UploadResponse, by url: URL) -> UploadError {
         error(.refused(response, by: url), of: url)
     }
 }
 
 extension UploadRequest {
-    /// The header fields of every request about this upload. Another origin gets only the harmless ones.
+    /// The header fields of every request of this upload. Requests to another origin get only the fields without
+    /// secrets.
     func resumptionFields(for url: URL, _ version: ResumptionVersion) -> HTTPFields {
         var fields = url.hasOrigin(of: self.url) ? headerFields : headerFields.harmless
         fields[.expect] = nil
-        // They are about the whole form, and belong to the request that begins it.
+        // These fields are about the whole form, and belong to the request that begins the upload.
         if url != self.url { (fields[.reprDigest], fields[.wantReprDigest]) = (nil, nil) }
         fields.setResumptionVersion(version)
         return fields

@@ -2,66 +2,68 @@ import HTTPTypes
 import PostcardFoundation
 import PostcardWire
 
-/// What a resumable upload keeps from one attempt to the next: how far it got, and how often it failed since.
+/// The progress of a resumable upload, kept from one attempt to the next: how far it got, and how often it has failed
+/// since.
 struct Resumption: Sendable {
     let policy: ResumptionPolicy
 
-    /// What is known of the server.
+    /// What is known about the server's upload resource.
     private(set) var server: Server
 
-    /// How large appends may be, as far as failures show.
+    /// The maximum size of the next append, learned from failures.
     var appendSize: AppendSize
 
-    /// How long the upload has taken.
+    /// How long the upload has taken so far.
     var elapsed = Duration.zero
 
-    /// Whether a server may have the whole form, and the client does not send such a form again.
+    /// Whether a server may have the whole form, and the client must not send such a form again.
     var isUnclear = false
 
     /// The number of attempts in a row without progress.
     private(set) var failures = 0
 
-    /// The number of responses in a row that rejected what was sent.
+    /// The number of responses in a row that rejected the bytes sent.
     private(set) var rejections = 0
 
     /// The number of creations that were interrupted before the server had named an upload resource.
     private(set) var lostCreations = 0
 
-    /// After this many lost creations, the upload is an ordinary one: a proxy may break all resumable ones.
+    /// The number of lost creations after which the form is sent as an ordinary upload, because a proxy may break all
+    /// resumable uploads.
     static let maximumLostCreations = 2
 
-    /// The versions in which the server has not made an upload resource.
+    /// The draft versions in which the server has not made an upload resource.
     private(set) var refusedVersions: Set<ResumptionVersion> = []
 
-    /// Whether the server was asked for its limits because it refused an append.
+    /// Whether the client has asked the server for its limits because an append was refused.
     var hasAskedForLimits = false
 
     /// Whether an attempt has failed since the upload last made progress.
     private var hasFailed = false
 
-    /// How many bytes the server had when the failures were last forgotten.
+    /// The number of bytes that the server had when ``failures`` was last reset.
     private var countedBytes: Int64 = 0
 
-    /// What is known of the server.
+    /// What is known about the server and its upload resource.
     enum Server: Sendable {
         /// The server was not asked, or does not resume uploads.
         case unknown
-        /// The server resumes uploads, and has nothing of this one.
+        /// The server resumes uploads, and has no bytes of this form yet.
         case offering(ResumptionOffer)
-        /// The server keeps what it has of the form.
+        /// The server has an upload resource for the form.
         case keeping(Resource, ResumptionOffer?)
     }
 
-    /// An upload resource: where the server keeps what it has of the form.
+    /// An upload resource: the URL at which the server keeps the bytes that it has of the form.
     struct Resource: Sendable {
         let url: URL
-        /// The process that sent the bytes that the server has.
+        /// Which process sent the bytes that the server has.
         fileprivate(set) var origin: Origin
-        /// The most bytes that the server is known to have.
+        /// The largest number of bytes that the server has acknowledged.
         fileprivate(set) var acknowledged: Int64 = 0
-        /// Whether the server does not answer HEAD, as it would to say how much it has.
+        /// Whether the server does not answer HEAD requests for the offset.
         fileprivate(set) var refusesHead = false
-        /// When the server removes it, counted from the start of the upload; `nil` if that is not known.
+        /// When the server removes the resource, counted from the start of the upload; `nil` if that is not known.
         fileprivate(set) var expiry: Duration?
 
         fileprivate init(url: URL, origin: Origin) {
@@ -69,19 +71,21 @@ struct Resumption: Sendable {
             self.origin = origin
         }
 
-        /// The offsets at which the server can be. It cannot lose what it has acknowledged. It can have more than was
-        /// sent, as long as the form has it ("Offset Retrieval").
+        /// The offsets that the server can report. It cannot lose bytes that it has acknowledged. It can have more
+        /// bytes than it has acknowledged, up to the length of the form ("Offset Retrieval").
         func possibleOffsets(of length: Int64) -> ClosedRange<Int64> { min(acknowledged, length)...length }
 
-        /// The process that sent the bytes of an upload resource.
+        /// Which process sent the bytes of an upload resource.
         enum Origin: Sendable, Equatable {
-            /// The bytes were sent by an earlier process. Whether the files are still the same was not checked.
+            /// An earlier process sent the bytes. `isChecked` says whether the files are known to be the same still.
             case earlierProcess(isChecked: Bool)
-            /// The bytes were sent by this process.
+            /// This process sent the bytes.
             case here
         }
     }
 
+    /// Makes the state of an upload before its first attempt in this process.
+    ///
     /// - Parameters:
     ///   - policy: The client's policy.
     ///   - resource: The upload resource of an earlier process.
@@ -94,10 +98,10 @@ struct Resumption: Sendable {
 
     var resource: Resource? { if case .keeping(let resource, _) = server { resource } else { nil } }
 
-    /// Whether a server may have the form, and only its upload resource can tell.
+    /// Whether a server may have the form, and only its upload resource can say whether it does.
     var mustResume: Bool { isUnclear && resource != nil }
 
-    /// How the server resumes uploads, if that is known.
+    /// The server's offer to resume uploads, if it is known.
     var offer: ResumptionOffer? {
         switch server {
         case .unknown: nil
@@ -109,22 +113,22 @@ struct Resumption: Sendable {
     /// Whether the server can resume the upload.
     var isInProgress: Bool { if case .unknown = server { false } else { true } }
 
-    /// Begins an attempt with a server that resumes uploads.
+    /// Begins an attempt with the server's offer to resume uploads.
     mutating func begin(_ offer: ResumptionOffer) {
         server = resource.map { .keeping($0, offer) } ?? .offering(offer)
     }
 
-    /// Adopts the limits in a response of the server.
+    /// Adopts the upload limits that a response names.
     ///
-    /// - Returns: How the server resumes uploads now.
+    /// - Returns: The server's offer with the new limits.
     mutating func adopt(_ response: UploadResponse, _ offer: ResumptionOffer) -> ResumptionOffer {
         let offer = adopt(response.announcement?.limits, offer)
         return adopt(response.headerFields.uploadLimits(in: offer.version), offer)
     }
 
-    /// Adopts limits.
+    /// Adopts the server's new upload limits.
     ///
-    /// - Returns: How the server resumes uploads now.
+    /// - Returns: The server's offer with the new limits.
     mutating func adopt(_ limits: UploadLimits?, _ offer: ResumptionOffer) -> ResumptionOffer {
         guard let limits else { return offer }
         var offer = offer
@@ -134,10 +138,10 @@ struct Resumption: Sendable {
         return offer
     }
 
-    /// Whether the server has removed the upload resource by now, so that it is not asked for it.
+    /// Whether the server has removed the upload resource by now, so that asking for its offset is useless.
     var isExpired: Bool { resource?.expiry.map { elapsed >= $0 } ?? false }
 
-    /// Makes the upload an ordinary one, or ends it: the ordinary policy then decides about another attempt.
+    /// Stops resuming. The ordinary policy then decides about another attempt.
     mutating func end() {
         server = .unknown
     }
@@ -147,7 +151,7 @@ struct Resumption: Sendable {
         server = .keeping(Resource(url: resource, origin: .here), offer)
     }
 
-    /// Records that the server has not made an upload resource in a version.
+    /// Records that the server has refused to make an upload resource in a version of the draft.
     ///
     /// - Returns: The version to try next; `nil` if there is none.
     mutating func noteRefusal(of version: ResumptionVersion) -> ResumptionVersion? {
@@ -155,12 +159,12 @@ struct Resumption: Sendable {
         return policy.versions.first { !refusedVersions.contains($0) }
     }
 
-    /// Records that a creation was interrupted, and that no upload resource is known.
+    /// Records that a creation was interrupted before the URL of its upload resource was known.
     mutating func noteLostCreation() {
         lostCreations += 1
     }
 
-    /// Lets the next attempt be a resumable one again.
+    /// Resets the number of lost creations, so that the next attempt can be resumable.
     mutating func forgiveLostCreations() {
         lostCreations = 0
     }
@@ -171,7 +175,7 @@ struct Resumption: Sendable {
         server = offer.map(Server.offering) ?? .unknown
     }
 
-    /// Changes what is known of the upload resource, if there is one.
+    /// Changes the known upload resource, if there is one.
     private mutating func update(_ change: (inout Resource) -> Void) {
         guard case .keeping(var resource, let offer) = server else { return }
         change(&resource)
@@ -183,15 +187,15 @@ struct Resumption: Sendable {
         update { $0.refusesHead = true }
     }
 
-    /// Records that the files are those whose bytes the server has.
+    /// Records that the files have not changed since the server received its bytes.
     mutating func noteChecked() {
         update { if case .earlierProcess = $0.origin { $0.origin = .earlierProcess(isChecked: true) } }
     }
 
     /// Records how many bytes of the form the server has.
     ///
-    /// Failures are forgotten for progress that is worth a request, so that a server whose offset grows by a byte with
-    /// each attempt does not keep a client busy.
+    /// The failures are reset only if enough bytes were sent to be worth a request. Otherwise a server whose offset
+    /// grows by one byte with each attempt would keep a client busy.
     mutating func advance(to offset: Int64, of length: Int64) {
         update { $0.acknowledged = max($0.acknowledged, offset) }
         guard offset - countedBytes >= ResumptionOffer.worthwhileBytes(of: length) else { return }
@@ -200,12 +204,12 @@ struct Resumption: Sendable {
         hasFailed = false
     }
 
-    /// Records that the server has accepted what was sent, or that the request was interrupted.
+    /// Resets the number of rejections: the server has accepted bytes, or the request was interrupted.
     mutating func forgiveRejections() {
         rejections = 0
     }
 
-    /// Records that the server has accepted nothing of what was sent.
+    /// Records that the server has accepted none of the bytes that were sent.
     mutating func noteRejection() {
         rejections += 1
         failures += 1
@@ -221,38 +225,38 @@ struct Resumption: Sendable {
     }
 }
 
-/// How large appends may be, as far as the fate of earlier ones shows. Proxies have limits that no response names, and
-/// some pass on nothing of a request before they have all of it: then an append that is cut has been in vain.
+/// How large appends may be, learned from earlier appends. Proxies have limits that no response names. Some proxies
+/// pass on a request only when they have received all of it: then the bytes of an interrupted append are lost.
 struct AppendSize: Sendable, Hashable {
-    /// The sizes of appends once one has failed for no known reason.
+    /// The range of sizes to use for appends after an append has failed for an unknown reason.
     let cautious: ClosedRange<Int64>
 
     /// The largest append to try, in bytes; `nil` if none has failed yet.
     private(set) var maximum: Int64?
 
-    /// The size at which an append has passed after larger ones had failed, in bytes, if that says something about
-    /// other uploads.
+    /// The size in bytes at which an append succeeded after larger appends had failed; `nil` if there is none that
+    /// other uploads can use.
     private(set) var passed: Int64?
 
-    /// The append that was interrupted last, until the server says what it has got of it.
+    /// The latest interrupted append. It is reset when the server says how many of its bytes it has.
     private var interrupted: Range<Int64>?
 
-    /// The number of interruptions in a row at the same offset, of which the server got nothing.
+    /// The number of interruptions in a row at the same offset after which the server had received nothing.
     private var vainAttempts = 0
 
-    /// Whether appends have failed because of their size, as far as one can tell.
+    /// Whether appends have probably failed because of their size.
     private var isLimit = false
 
     init(_ cautious: ClosedRange<Int64>) {
         self.cautious = cautious
     }
 
-    /// Begins with the size that has passed in other uploads.
+    /// Begins with the size at which appends have succeeded in other uploads.
     mutating func begin(with known: Int64) {
         if maximum == nil { maximum = known }
     }
 
-    /// Records that an append was refused as too large, without a limit.
+    /// Records that an append was refused as too large, and that the response names no limit.
     ///
     /// - Parameters:
     ///   - count: The number of bytes of the append.
@@ -263,15 +267,16 @@ struct AppendSize: Sendable, Hashable {
         return lower(from: count, minimum: minimum)
     }
 
-    /// Records that an append was interrupted, or that a proxy got no response to it.
+    /// Records that an append was interrupted, or that a proxy got no response to the append from the server.
     mutating func noteInterruption(of range: Range<Int64>) {
         interrupted = range
     }
 
-    /// Records how much the server has after an interruption.
+    /// Records the server's offset after an interruption.
     ///
-    /// One append in vain is reason enough for smaller ones, so that something of the next one arrives. Below the first
-    /// of the cautious sizes, only a second one at the same offset is: the network may have broken by chance.
+    /// After one append of which the server has nothing, the next appends are smaller, so that some of their bytes
+    /// arrive. If the append was no larger than the largest cautious size, only a second failure at the same offset
+    /// makes them smaller: the network may have failed by chance.
     mutating func noteOffset(_ offset: Int64, minimum: Int64) {
         guard let range = interrupted, !range.isEmpty else { return }
         interrupted = nil

@@ -3,10 +3,10 @@ package import PostcardFoundation
 
 /// Decides whether and when a failed upload is sent again, for uploads in this process and for those of a queue.
 ///
-/// The time and the source of chance are parameters, so that years of retries can be tested at once.
+/// The time and the random number generator are parameters, so that tests need not wait for delays.
 package struct RetrySchedule: Sendable {
     private let policy: RetryPolicy
-    /// The URL of the upload, for messages.
+    /// The URL of the upload, for error messages.
     private let url: URL
     /// How long the upload may take as a whole; `nil` means no limit.
     private let totalTimeout: Duration?
@@ -26,9 +26,9 @@ package struct RetrySchedule: Sendable {
         package var failures: Int
         /// The number of conflicts in a row: see ``RetryPolicy/maximumConflicts``.
         package private(set) var conflicts: Int
-        /// What servers may have of the form.
+        /// What may have happened to the form on the servers.
         package private(set) var delivery: PossibleDelivery
-        /// The number of retries that interceptors have requested and got.
+        /// The number of retries that interceptors have requested and that were granted.
         var interceptorRetries = 0
 
         package init(failures: Int = 0, conflicts: Int = 0, after delivery: PossibleDelivery = .neverArrived) {
@@ -37,10 +37,10 @@ package struct RetrySchedule: Sendable {
             self.delivery = delivery
         }
 
-        /// Adds a failure.
+        /// Adds a failed attempt to the history.
         ///
         /// - Parameters:
-        ///   - failure: The failure.
+        ///   - failure: The failed attempt.
         ///   - resource: The upload resource that the attempt sent the form to, if there was one.
         package mutating func add(_ failure: Failure, resource: URL? = nil) {
             failures += 1
@@ -53,7 +53,7 @@ package struct RetrySchedule: Sendable {
             delivery.ruleOut(resource)
         }
 
-        /// Whether the server may still be processing the same form, whose first response was lost
+        /// Whether the server may still be processing the form from an earlier attempt whose response was lost
         /// (draft-ietf-httpapi-idempotency-key-header).
         fileprivate func isInProgress(_ failure: Failure) -> Bool {
             delivery.mayHaveArrived && failure.error.response?.status.code == 409
@@ -63,15 +63,18 @@ package struct RetrySchedule: Sendable {
     /// A failed attempt.
     package struct Failure: Sendable {
         package var error: UploadError
-        /// What an interceptor wants.
+        /// The decision of an interceptor.
         var wish = UploadDecision.passOn
         /// Whether the form can be sent again: it has no stream that can be read only once.
         var isReplayable = true
-        /// The delay that the server asked for.
+        /// The delay that the server requested.
         fileprivate let retryAfter: Duration?
-        /// The delay after a failure of this device that passes by itself, such as a locked phone; `nil` for others.
+        /// The delay after a failure of this device that passes by itself, such as a locked phone; `nil` for other
+        /// failures.
         fileprivate let pause: Duration?
 
+        /// Makes a failure from the error of an attempt.
+        ///
         /// - Parameters:
         ///   - error: The error of the attempt.
         ///   - now: The time by this device's clock, for a `Retry-After` that is a date. Defaults to the current time.
@@ -97,13 +100,13 @@ package struct RetrySchedule: Sendable {
     ///   - failure: The latest failure.
     ///   - history: The attempts so far, to which the failure was added.
     ///   - elapsed: How long the upload has taken so far.
-    ///   - generator: The source of chance for delays.
+    ///   - generator: The random number generator for delays.
     package func next(
         after failure: Failure, _ history: History, elapsed: Duration, using generator: inout some RandomNumberGenerator
     ) -> Decision {
         var error = failure.error
         guard history.delivery != .accepted, error.code != .deadlinePassed, !error.isFinal else { return .fail(error) }
-        // If the interceptor's wish cannot be granted, no other schedule tries it.
+        // If the interceptor's decision cannot be carried out, no other schedule tries to.
         error.isFinal = failure.wish != .passOn
         let delay: Duration
         switch failure.wish {
@@ -122,7 +125,7 @@ package struct RetrySchedule: Sendable {
                 failure.pause
                 ?? policy.delay(after: history.failures, retryAfter: failure.retryAfter, using: &generator)
         }
-        // A queue knows more of its attempts, and decides itself.
+        // A queue knows more about its attempts, and decides this itself.
         if !isQueued, !policy.repeatsUnclear, history.delivery == .responseLost(resource: nil) {
             return .fail(error.adding("It was not tried again, because the server may have the form."))
         }
@@ -132,8 +135,8 @@ package struct RetrySchedule: Sendable {
         return expiry(after: error, startingAt: elapsed + delay).map(Decision.fail) ?? .retry(after: delay)
     }
 
-    /// Returns why it is too late for another attempt, or `nil` if one may start. When the device slept, or no process
-    /// was running, an attempt may come too late that was in time when it was decided on.
+    /// Returns the error if it is too late for another attempt, or `nil` if the attempt may start. An attempt that was
+    /// planned in time can still start too late, because the device slept or no process was running.
     ///
     /// - Parameters:
     ///   - error: The error of the latest attempt, if it is known.
@@ -154,19 +157,20 @@ package struct RetrySchedule: Sendable {
     private func mayPass(_ failure: Failure, _ history: History) -> Bool {
         if failure.pause != nil || policy.mayPass(failure.error, isQueued: isQueued) { return true }
         guard history.isInProgress(failure) else { return false }
-        // Without a time, it may be a conflict that lasts: the server has the form, and does not know its key.
+        // Without a `Retry-After`, the conflict may be permanent: the server has the form, and does not support its
+        // idempotency key.
         return failure.retryAfter != nil || history.conflicts < policy.maximumConflicts
     }
 }
 
 extension UploadError {
-    /// The same error, with the reason why the form is not sent again.
+    /// This error, with the reason why the form is not sent again.
     func addingUnreplayable() -> UploadError {
         adding("It was not tried again, because the form has a stream that can be read only once.")
     }
 }
 
-/// What servers may have of a form after all attempts so far.
+/// What may have happened to a form on the servers, after all attempts so far.
 ///
 /// Errors carry ``UploadError/Delivery``, which does not name the upload resource: anyone who knows its URL has access
 /// to the upload.
@@ -175,16 +179,17 @@ package enum PossibleDelivery: Sendable, Hashable {
     case neverArrived
     /// A server has refused the form.
     case refused
-    /// The whole form was sent, and what became of it is not known.
+    /// The whole form was sent, and its response was lost, so it is not known whether the server accepted it.
     ///
-    /// - Parameter resource: The upload resource that it was first sent to, or `nil` for an ordinary request, or if the
-    ///   resource is no longer known.
+    /// - Parameter resource: The upload resource that the form was first sent to. It is `nil` for an ordinary request,
+    ///   and if the resource is no longer known.
     case responseLost(resource: URL?)
     /// A server has accepted the form.
     case accepted
 
-    /// Whether a server may have accepted the form. It may then know the form by its `Idempotency-Key`: a success
-    /// counts although the form was not sent to its end again, and a 409 may mean that the form is still in progress.
+    /// Whether a server may have accepted the form. Such a server may recognize the form's `Idempotency-Key`. Then a
+    /// success counts even if the form was not sent to its end again, and a 409 may mean that the form is still being
+    /// processed.
     package var mayHaveArrived: Bool {
         switch self {
         case .neverArrived, .refused: false
@@ -192,11 +197,12 @@ package enum PossibleDelivery: Sendable, Hashable {
         }
     }
 
-    /// Adds what a failed attempt says. No later failure says what became of an attempt whose response was lost.
+    /// Adds the result of a failed attempt. A lost response stays lost: later failures do not say whether the form was
+    /// accepted.
     ///
     /// - Parameters:
-    ///   - failure: What the failure says by itself.
-    ///   - resource: The upload resource that the attempt sent the form to, and that is still known.
+    ///   - failure: What this failure alone says about the delivery.
+    ///   - resource: The upload resource that the attempt sent the form to, if it is still known.
     mutating func add(_ failure: UploadError.Delivery, resource: URL?) {
         switch (self, failure) {
         case (_, .accepted): self = .accepted
@@ -208,13 +214,13 @@ package enum PossibleDelivery: Sendable, Hashable {
         }
     }
 
-    /// Records that an upload resource does not have the whole form. That rules out a lost form that was sent there,
-    /// and no other.
+    /// Records that an upload resource does not have the whole form. If the form with the lost response was sent to
+    /// that resource, no server has it.
     mutating func ruleOut(_ resource: URL) {
         if self == .responseLost(resource: resource) { self = .neverArrived }
     }
 
-    /// What an error says about the delivery.
+    /// The delivery as an error reports it.
     var summary: UploadError.Delivery {
         switch self {
         case .neverArrived: .neverArrived

@@ -9,7 +9,7 @@ final class BatchRun: Sendable {
 
     private struct State {
         var phase = Phase.idle
-        /// Whether no more uploads begin.
+        /// Whether no more uploads may start.
         var isStopped = false
         var uploads: [Int: Upload] = [:]
         var progress: UploadBatchProgress
@@ -24,23 +24,25 @@ final class BatchRun: Sendable {
         case ended
     }
 
-    /// Whether progress is being reported: by one task at a time, so that no step overtakes another.
+    /// Whether progress is being reported. Only one task at a time reports, so that steps stay in order.
     private enum Reporting {
         case idle
         case running
-        /// Progress has changed since the running report.
+        /// Progress has changed while it was being reported, and must be reported again.
         case due
     }
 
-    /// An upload that has begun, or that was cancelled before it could.
+    /// The state of one upload of the batch. An upload can be cancelled before it starts.
     private enum Upload {
         case running(Task<UploadResponse, any Error>)
         case cancelled
         case ended
     }
 
+    /// Makes the run of a batch. The uploads start when the first outcome is requested.
+    ///
     /// - Parameters:
-    ///   - items: What the uploads are made from, taken one by one when there is room.
+    ///   - items: The items that the uploads are made from. The next item is taken when another upload may start.
     ///   - maximumConcurrentUploads: The maximum number of uploads at a time.
     ///   - stopsAtFirstFailure: Whether one failure cancels the others.
     ///   - report: Called with the progress.
@@ -52,7 +54,7 @@ final class BatchRun: Sendable {
     ) where Items.Element: Sendable {
         self.stopsAtFirstFailure = stopsAtFirstFailure
         self.report = report
-        // Counting other sequences may mean iterating over them.
+        // The count of any other sequence may be known only after iterating over it.
         state = Mutex(State(progress: UploadBatchProgress(count: (items as? any RandomAccessCollection)?.count)))
         work = { run in
             var iterator = items.makeIterator()
@@ -64,10 +66,10 @@ final class BatchRun: Sendable {
 
     var progress: UploadBatchProgress { state.withLock { $0.progress } }
 
-    /// The next outcome, waiting for it; `nil` after the last one.
+    /// Waits for the next outcome and returns it; returns `nil` after the last outcome.
     func next() async -> UploadOutcome? {
         await withTaskCancellationHandler {
-            // If this task is cancelled already, the batch is stopped by now, and begins no upload.
+            // If this task is already cancelled, the batch is stopped by now and starts no upload.
             begin()
             return await withCheckedContinuation { continuation in
                 let known = state.withLock { state -> UploadOutcome?? in
@@ -79,7 +81,7 @@ final class BatchRun: Sendable {
                 if let known { continuation.resume(returning: known) }
             }
         } onCancel: {
-            // Running uploads then end with an error, for which the loop waits: nothing is left running behind it.
+            // Running uploads then end with an error, and the loop waits for them: no upload continues after it.
             cancel()
         }
     }
@@ -107,7 +109,7 @@ final class BatchRun: Sendable {
     private func begin() {
         state.withLock { state in
             guard case .idle = state.phase else { return }
-            // The task holds the run and ends by itself; leaving the loop cancels it.
+            // The task retains the run and ends by itself; leaving the loop cancels it.
             state.phase = .running(Task { await work(self) })
             if state.isStopped, case .running(let task) = state.phase { task.cancel() }
         }
@@ -115,10 +117,10 @@ final class BatchRun: Sendable {
 }
 
 extension BatchRun {
-    /// Makes an upload when there is room for it.
+    /// Makes an upload. It is called when another upload may start.
     private typealias MakeEvents = @Sendable () async throws -> UploadEvents
 
-    /// Runs the uploads, starting the next one when there is room.
+    /// Runs the uploads, at most `maximumConcurrentUploads` at a time.
     private func run(maximumConcurrentUploads: Int, taking next: () -> MakeEvents?) async {
         await withTaskGroup(of: UploadOutcome.self) { group in
             var index = 0
@@ -146,7 +148,7 @@ extension BatchRun {
         for continuation in waiting { continuation.resume(returning: nil) }
     }
 
-    /// Runs one upload in a separate task, so that it can be cancelled alone.
+    /// Runs one upload in a separate task, so that it can be cancelled without the others.
     private func upload(_ index: Int, _ events: @escaping MakeEvents) async -> UploadOutcome {
         if Task.isCancelled { cancel(index) }
         let task = state.withLock { state -> Task<UploadResponse, any Error>? in
@@ -183,8 +185,8 @@ extension BatchRun {
         waiting?.resume(returning: outcome)
     }
 
-    /// Changes the progress and reports it, outside of the lock. A change made meanwhile by another task is reported by
-    /// the task that is reporting already.
+    /// Changes the progress, and reports it without holding the lock. If another task is already reporting, that task
+    /// reports this change too.
     private func change(_ change: (inout UploadBatchProgress) -> Void) {
         guard let report else { return state.withLock { change(&$0.progress) } }
         var next = state.withLock { state -> UploadBatchProgress? in

@@ -18,9 +18,9 @@ public import PostcardFoundation
 /// }
 /// ```
 ///
-/// The uploads start when the first outcome is requested. Leaving the loop early cancels those that are left. So does
-/// cancelling the task that iterates; the loop then still delivers the outcomes of those that were running. A batch
-/// runs once: each outcome is delivered to one loop.
+/// The uploads start when the first outcome is requested. Leaving the loop early cancels the remaining uploads.
+/// Cancelling the task that iterates cancels them too; the loop then still delivers the outcomes of uploads that were
+/// running. A batch runs once: each outcome is delivered to one loop.
 public struct UploadBatch: AsyncSequence, Sendable {
     public typealias Element = UploadOutcome
 
@@ -33,14 +33,15 @@ public struct UploadBatch: AsyncSequence, Sendable {
     /// The progress of the batch.
     public var progress: UploadBatchProgress { run.progress }
 
-    /// Cancels the running uploads, and starts no more. Those that never started have no outcome.
+    /// Cancels the running uploads, and starts no more. Uploads that never started have no outcome.
     public func cancel() {
         run.cancel()
     }
 
-    /// Cancels one upload, or keeps it from starting; its outcome is `CancellationError`. Does nothing if it has ended.
+    /// Cancels one upload, or keeps the upload from starting. Its outcome is `CancellationError`. Does nothing if the
+    /// upload has ended.
     ///
-    /// - Parameter index: Its index in the sequence of items, from 0.
+    /// - Parameter index: The index of the upload in the sequence of items, from 0.
     public func cancel(_ index: Int) {
         run.cancel(index)
     }
@@ -49,7 +50,7 @@ public struct UploadBatch: AsyncSequence, Sendable {
         Iterator(run)
     }
 
-    /// Iterates over the outcomes. It belongs to one task.
+    /// Iterates over the outcomes. An iterator must be used by one task only.
     public struct Iterator: AsyncIteratorProtocol {
         private let reader: Reader
 
@@ -57,12 +58,12 @@ public struct UploadBatch: AsyncSequence, Sendable {
             reader = Reader(run)
         }
 
-        /// The outcome of the next upload that ends; `nil` if all have.
+        /// The outcome of the next upload that ends; `nil` if all have ended.
         public mutating func next() async -> UploadOutcome? {
             await reader.run.next()
         }
 
-        /// The outcome of the next upload that ends; `nil` if all have.
+        /// The outcome of the next upload that ends; `nil` if all have ended.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> UploadOutcome? {
             await reader.run.next()
         }
@@ -85,7 +86,7 @@ public struct UploadBatch: AsyncSequence, Sendable {
 extension UploadClient {
     /// Sends a form for each item, a few at a time.
     ///
-    /// The forms are made one by one, when there is room for them: a thousand photos do not mean a thousand forms in
+    /// The forms are made one by one, each when its upload can start: a thousand photos do not mean a thousand forms in
     /// memory.
     ///
     /// - Parameters:
@@ -93,8 +94,8 @@ extension UploadClient {
     ///   - url: The URL that the forms are sent to, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
-    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4; servers seldom allow a client many
-    ///     more.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4; servers seldom allow a
+    ///     client many more.
     ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
     ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should
     ///     return at once.
@@ -119,7 +120,7 @@ extension UploadClient {
     /// Sends forms, a few at a time.
     ///
     /// - Parameters:
-    ///   - forms: The forms, taken one by one when there is room for them.
+    ///   - forms: The forms, taken one by one, each when its upload can start.
     ///   - url: The URL that the forms are sent to, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
@@ -151,7 +152,7 @@ extension UploadClient {
     /// ```
     ///
     /// - Parameters:
-    ///   - endpoints: The endpoints; each makes its form when there is room for it.
+    ///   - endpoints: The endpoints; each makes its form when its upload can start.
     ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4.
     ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
     ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should
@@ -187,7 +188,7 @@ public struct UploadBatchProgress: Sendable {
     /// The number of bytes sent by all uploads so far. It never falls: bytes that a retry sends again are not counted.
     public internal(set) var bytesSent: Int64 = 0
 
-    /// The most bytes that each running upload has sent, and the largest fraction.
+    /// The most bytes that each running upload has sent, and the largest fraction of its body.
     private var farthest: [Int: (bytes: Int64, fraction: Double)] = [:]
 
     init(count: Int?) {
@@ -195,11 +196,12 @@ public struct UploadBatchProgress: Sendable {
         fraction = count.map { $0 > 0 ? 0 : 1 }
     }
 
-    /// The fraction of the uploads that have ended, where running ones count with what they have sent: from 0 to 1,
-    /// never falling; `nil` if ``count`` is `nil`.
+    /// The fraction of the uploads that have ended, from 0 to 1. A running upload counts with the fraction of its body
+    /// that it has sent. The value never falls. It is `nil` if ``count`` is `nil`.
     public private(set) var fraction: Double?
 
-    /// Sums of the same fractions in another order differ in their last bits, which must not look like a step back.
+    /// Recomputes the fraction, and never lowers it: adding the same numbers in another order changes the last bits of
+    /// the sum.
     private mutating func raiseFraction() {
         guard let count, let before = fraction else { return }
         let running = farthest.values.reduce(0) { $0 + $1.fraction }
@@ -230,7 +232,7 @@ public struct UploadOutcome: Sendable {
     /// The index of the upload in the sequence of items, from 0.
     public let index: Int
 
-    /// The response, with an accepted status, or an error: what
+    /// The response, with an accepted status, or an error. The error is one that
     /// ``UploadClient/upload(_:to:method:headerFields:progress:)`` throws, `CancellationError` if the upload was
     /// cancelled, or an error of the closure that makes the forms.
     public let result: Result<UploadResponse, any Error>

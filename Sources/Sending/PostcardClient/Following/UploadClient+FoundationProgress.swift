@@ -10,9 +10,10 @@ extension UploadClient {
     /// let response = try await client.upload(form, to: url, reportingTo: progress)
     /// ```
     ///
-    /// Each part of the form becomes a child, in order, counted in bytes. `progress` counts their content, and one more
-    /// unit for the server's response; it has the throughput in bytes per second and the remaining time. Cancelling it
-    /// cancels the upload. It never falls: while a retry sends bytes again, it does not change.
+    /// Each part of the form becomes a child, in order, counted in bytes. `progress` counts the bytes of all parts, and
+    /// one more unit for the server's response. It has the throughput in bytes per second and the remaining time.
+    /// Cancelling the progress cancels the upload. The progress never falls: while a retry sends bytes again, it does
+    /// not change.
     ///
     /// - Parameters:
     ///   - form: The form.
@@ -52,8 +53,8 @@ extension UploadClient {
     }
 }
 
-/// A progress with a child for each part of a form, counted in bytes, and one unit for the server's response: a
-/// finished progress cannot be cancelled, but an upload waiting for its response can.
+/// A progress with a child for each part of a form, counted in bytes, and one unit for the server's response. Without
+/// that unit, an upload that waits for its response could not be cancelled, because a finished progress cannot.
 private struct ProgressTree {
     private let root: Progress
     private var children: [Progress]?
@@ -63,7 +64,7 @@ private struct ProgressTree {
         root.kind = .file
     }
 
-    /// Updates the tree. The children are made at the first step, which knows the parts.
+    /// Updates the tree. The children are made at the first call, when the parts are known.
     mutating func note(_ progress: UploadProgress) {
         let parts = progress.parts
         for (child, part) in zip(children ?? addChildren(for: parts), parts) { update(child, with: part) }
@@ -94,7 +95,7 @@ private struct ProgressTree {
         return added
     }
 
-    /// Never reduces the progress: bytes that a retry sends again count once.
+    /// Updates the progress of a part. Never reduces it: bytes that a retry sends again count once.
     private func update(_ child: Progress, with part: UploadProgress.Part) {
         guard !child.isFinished else { return }
         if let units = units(of: part), child.totalUnitCount != units { child.totalUnitCount = units }
@@ -102,7 +103,8 @@ private struct ProgressTree {
         if sent > child.completedUnitCount { child.completedUnitCount = sent }
     }
 
-    /// A part without content counts as one byte: a progress without units never finishes.
+    /// The number of units for a part. A part without content counts as one byte: a progress without units never
+    /// finishes.
     private func units(of part: UploadProgress.Part) -> Int64? {
         part.totalBytes.map { max($0, 1) }
     }

@@ -4,7 +4,7 @@ public import HTTPTypes
 public import Observation
 public import PostcardForm
 
-/// An upload, for a row of a list.
+/// An upload that a row of a list can show.
 ///
 /// ```swift
 /// struct Row: View {
@@ -34,9 +34,9 @@ public final class UploadItem: Identifiable {
 
     /// The state of an upload.
     public enum State: Sendable {
-        /// The upload has not started, or waits for others to end.
+        /// The upload has not started, or waits for other uploads to end.
         case waiting
-        /// The form's files are checked.
+        /// The form's files are being checked.
         case preparing
         /// There is no network; the upload continues when there is one.
         case waitingForNetwork
@@ -56,18 +56,18 @@ public final class UploadItem: Identifiable {
 
     @ObservationIgnored private let events: UploadEvents
     @ObservationIgnored private var task: Task<Void, Never>?
-    /// Decides when the item starts, if it belongs to a list.
+    /// The list that decides when the item starts, if the item belongs to a list.
     @ObservationIgnored weak var list: UploadList?
 
-    /// Makes an item, which waits until ``start()`` is called.
+    /// Makes an item whose upload waits until ``start()`` is called.
     ///
     /// - Parameters:
     ///   - form: The form.
     ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - name: The name on the screen. Defaults to the name of the form's first file.
-    ///   - client: The client that sends it.
+    ///   - client: The client that sends the form.
     ///   - headerFields: Further header fields. An `Idempotency-Key` is added if there is none, so that a server can
-    ///     tell that a retry is the same upload.
+    ///     recognize a retry of the same upload.
     public convenience init(
         _ form: MultipartForm, to url: URL, name: String? = nil, client: UploadClient = UploadClient(),
         headerFields: HTTPFields = HTTPFields()
@@ -77,11 +77,11 @@ public final class UploadItem: Identifiable {
             name: name ?? form.parts.lazy.compactMap(\.filename).first ?? url.lastPathComponent)
     }
 
-    /// Makes an item of an upload's events, which waits until ``start()`` is called.
+    /// Makes an item from the events of an upload. The upload waits until ``start()`` is called.
     ///
     /// - Parameters:
-    ///   - events: The upload. ``retry()`` iterates over them again, with the same `Idempotency-Key`, so that a server
-    ///     can tell that it is the same upload.
+    ///   - events: The events of the upload. ``retry()`` iterates over the events again, with the same
+    ///     `Idempotency-Key`, so that a server can recognize a retry of the same upload.
     ///   - name: The name on the screen.
     public init(_ events: UploadEvents, name: String) {
         self.events = events.under(IdempotencyKey())
@@ -92,19 +92,20 @@ public final class UploadItem: Identifiable {
         task?.cancel()
     }
 
-    /// The fraction of the body sent, from 0 to 1; `nil` if its length is not known.
+    /// The fraction of the body sent, from 0 to 1; `nil` if the body's length is not known.
     public var fraction: Double? {
         if case .done = state { return 1 }
         return progress.map(\.fraction) ?? 0
     }
 
-    /// The current speed; `nil` if nothing is being sent, or too little to measure it.
+    /// The current speed in bytes per second; `nil` if nothing is being sent, or not enough to measure the speed.
     public var bytesPerSecond: Double? { isSending ? progress?.bytesPerSecond : nil }
 
-    /// How long the rest will take at that speed, without the server's response; `nil` if that is not known.
+    /// The time that the rest of the body will take at the current speed, without the wait for the server's response;
+    /// `nil` if that is not known.
     public var timeRemaining: Duration? { isSending ? progress?.timeRemaining : nil }
 
-    /// Why the upload failed, or why it is tried again; `nil` otherwise.
+    /// Why the upload failed, or why it is being retried; `nil` otherwise.
     public var error: (any Error)? {
         switch state {
         case .failed(let error): error
@@ -128,7 +129,7 @@ public final class UploadItem: Identifiable {
         if case .sending = state { true } else { false }
     }
 
-    /// Starts the upload, unless it has started.
+    /// Starts the upload. Does nothing if it has already started.
     public func start() {
         guard case .waiting = state, task == nil else { return }
         state = .preparing
@@ -142,13 +143,14 @@ public final class UploadItem: Identifiable {
         }
     }
 
-    /// Cancels the upload. Does nothing if it is over.
+    /// Cancels the upload. Does nothing if it has ended.
     public func cancel() {
         if let task { return task.cancel() }
         if case .waiting = state { state = .cancelled }
     }
 
-    /// Sends the form again if it failed or was cancelled. A form that the server has accepted is never sent again.
+    /// Sends the form again if the upload failed or was cancelled. A form that the server has accepted is never sent
+    /// again.
     public func retry() {
         switch state {
         case .failed(let error):
@@ -161,7 +163,7 @@ public final class UploadItem: Identifiable {
         if let list { list.fill() } else { start() }
     }
 
-    /// Waits until the upload has ended, successfully or not. Returns at once if it has not started.
+    /// Waits until the upload has ended, successfully or not. Returns at once if the upload has not started.
     public func finish() async {
         await task?.value
     }
@@ -199,8 +201,7 @@ extension UploadItem {
     /// - Parameters:
     ///   - state: The state of the upload.
     ///   - name: The name on the screen.
-    ///   - progress: The progress of the current attempt. Defaults to `nil`, that of an upload whose first byte was not
-    ///     sent.
+    ///   - progress: The progress of the current attempt. Defaults to `nil`: the first byte was not sent yet.
     public static func preview(
         _ state: State = .sending, name: String = "photo.jpg", progress: UploadProgress? = nil
     ) -> UploadItem {

@@ -29,8 +29,8 @@ public final class UploadList {
     ///
     /// - Parameters:
     ///   - client: The client that sends the forms.
-    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 3; on a phone's network more are seldom
-    ///     faster.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 3; on a phone's network, more
+    ///     uploads at a time are seldom faster.
     public init(client: UploadClient = UploadClient(), maximumConcurrentUploads: Int = 3) {
         self.client = client
         self.maximumConcurrentUploads = max(maximumConcurrentUploads, 1)
@@ -54,8 +54,8 @@ public final class UploadList {
         return item
     }
 
-    /// The fraction of all uploads sent, from 0 to 1; each upload counts the same. Failed and cancelled ones count with
-    /// what they had sent.
+    /// The fraction of all uploads sent, from 0 to 1; each upload counts the same. A failed or cancelled upload counts
+    /// with the fraction that it had sent.
     public var fraction: Double {
         guard !items.isEmpty else { return 0 }
         return items.reduce(0) { $0 + ($1.fraction ?? 0) } / Double(items.count)
@@ -66,14 +66,14 @@ public final class UploadList {
         items.reduce(0) { $0 + ($1.bytesPerSecond ?? 0) }
     }
 
-    /// Cancels all uploads that are not over.
+    /// Cancels all uploads that have not ended.
     public func cancelAll() {
-        // First those that wait: otherwise they would start when others end.
+        // Waiting uploads are cancelled first: otherwise they would start when others end.
         for item in items where !item.isRunning { item.cancel() }
         for item in items { item.cancel() }
     }
 
-    /// Sends every failed form again, but not cancelled ones.
+    /// Sends every failed form again, but not the cancelled forms.
     public func retryAll() {
         for item in items {
             if case .failed = item.state { item.retry() }
@@ -94,7 +94,7 @@ public final class UploadList {
         items.removeAll { if case .done = $0.state { true } else { false } }
     }
 
-    /// Waits until all uploads have ended, including those added meanwhile.
+    /// Waits until all uploads have ended, including uploads that are added while it waits.
     public func finish() async {
         while true {
             fill()

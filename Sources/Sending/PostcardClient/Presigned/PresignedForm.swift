@@ -2,8 +2,8 @@ import PostcardForm
 public import PostcardFoundation
 import PostcardWire
 
-/// A form that a server has filled in and signed, so that an app can post a file straight to a bucket of an object store,
-/// without credentials of its own.
+/// A form that a server has filled in and signed, so that an app can post a file straight to a bucket of an object
+/// store, without credentials of its own.
 ///
 /// ```swift
 /// let presigned = try JSONDecoder().decode(PresignedForm.self, from: answer)
@@ -12,10 +12,10 @@ import PostcardWire
 /// let object = try await client.upload(form, with: presigned)
 /// ```
 ///
-/// It is decoded from what boto3's `generate_presigned_post`, the JavaScript SDK's `createPresignedPost` and Postcard's
-/// own server return: `{"url": …, "fields": {…}}`. Stores without POST forms, such as R2 and B2, get a presigned PUT
-/// instead. That is the same type, decoded from `{"method": "PUT", "url": …, "headers": {…}}`, so an app need not know
-/// which of them its server hands out.
+/// The form is decoded from the JSON that boto3's `generate_presigned_post`, the JavaScript SDK's `createPresignedPost`
+/// and Postcard's own server return: `{"url": …, "fields": {…}}`. Stores without POST forms, such as R2 and B2, get a
+/// presigned PUT instead. A presigned PUT is a `PresignedForm` too, decoded from `{"method": "PUT", "url": …,
+/// "headers": {…}}`, so an app need not know which kind its server returns.
 ///
 /// Anyone who has a presigned form can use it until it expires: treat it as a password.
 public struct PresignedForm: Sendable, Hashable {
@@ -25,15 +25,15 @@ public struct PresignedForm: Sendable, Hashable {
     /// How the file is sent.
     public let kind: Kind
 
-    /// The key of the object, if it is known before the file is sent. It may contain `${filename}`, which the store
-    /// replaces.
+    /// The key of the object, if the key is known before the file is sent. It may contain `${filename}`, which the
+    /// store replaces by the filename.
     public let key: String?
 
     /// How a file is sent to an object store.
     public enum Kind: Sendable, Hashable {
-        /// As the last part of a form, after these fields.
+        /// The file is the last part of a form, after these fields.
         case post(fields: [String: String])
-        /// As the body of a PUT with these header fields.
+        /// The file is the body of a PUT with these header fields.
         case put(headerFields: [String: String])
     }
 
@@ -48,7 +48,7 @@ public struct PresignedForm: Sendable, Hashable {
         key = fields.first { $0.key.lowercased() == "key" }?.value
     }
 
-    /// Makes a PUT.
+    /// Makes a presigned PUT.
     ///
     /// - Parameters:
     ///   - url: The address of the object, with its signature.
@@ -61,7 +61,7 @@ public struct PresignedForm: Sendable, Hashable {
     }
 
     /// When the store stops accepting the form: the policy's expiration, or the end of the signature of a PUT. `nil` if
-    /// the form does not say.
+    /// the form does not contain a date.
     public var expires: Date? {
         switch kind {
         case .post: (try? policy)?.expires
@@ -71,7 +71,7 @@ public struct PresignedForm: Sendable, Hashable {
 }
 
 extension PresignedForm: CustomStringConvertible {
-    /// The method and the host, without what is secret.
+    /// The method and the host, without secrets.
     public var description: String {
         let method = if case .put = kind { "PUT" } else { "POST" }
         return "a presigned \(method) to \(url.address)"
@@ -116,8 +116,8 @@ extension PresignedForm: Codable {
     }
 }
 
-/// What the query of a presigned URL says about its signature ("Authenticating Requests: Using Query Parameters" in the
-/// reference of Amazon S3).
+/// The parameters of a presigned URL's query that describe its signature ("Authenticating Requests: Using Query
+/// Parameters" in the reference of Amazon S3).
 struct PresignedQuery: Sendable {
     private let items: [String: String]
 
@@ -129,14 +129,14 @@ struct PresignedQuery: Sendable {
 
     var isSigned: Bool { items["x-amz-signature"] != nil || items["signature"] != nil }
 
-    /// When the signature ends; `nil` if the query does not say.
+    /// When the signature expires; `nil` if the query does not say.
     var expires: Date? {
         if let lifetime = items["x-amz-expires"].flatMap({ Int32($0) }), let text = items["x-amz-date"] {
             let style = Date.ISO8601FormatStyle(
                 dateSeparator: .omitted, dateTimeSeparator: .standard, timeSeparator: .omitted)
             return (try? Date(text, strategy: style))?.addingTimeInterval(Double(lifetime))
         }
-        // The older signature has seconds since 1970.
+        // The older signature has its expiration in seconds since 1970.
         guard items["signature"] != nil else { return nil }
         return items["expires"].flatMap { Int64($0) }.map { Date(timeIntervalSince1970: Double($0)) }
     }

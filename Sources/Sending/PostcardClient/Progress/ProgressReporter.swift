@@ -3,9 +3,9 @@ import Synchronization
 
 /// Turns the bytes that a transport reports into the events of an upload, with the progress of each part.
 ///
-/// Events of several tasks and threads become one sequence, no denser than a screen can use: the first step of an
-/// attempt, the end of each part and the last step are always reported, and any other step once the interval has
-/// passed. Events are put into a queue; the closures of the program run elsewhere.
+/// Events of several tasks and threads become one sequence, limited to the rate that a screen can use: the first step
+/// of an attempt, the end of each part and the last step are always reported, and other steps at most once per
+/// interval. Events are only added to a queue; the program's closures are called by other tasks.
 final class ProgressReporter: Sendable {
     private let events: UploadEventQueue
     private let interval: Duration
@@ -16,18 +16,20 @@ final class ProgressReporter: Sendable {
         var isResumed = false
         /// The whole body of the attempt.
         var body: UploadBody?
-        /// The range of each part's content in the body; `nil` if the ranges become known while the body is read.
+        /// The ranges of the parts' contents in the body; `nil` if the ranges become known only while the body is read.
         var contentRanges: [Range<Int64>]?
-        /// The most bytes of the body sent in the attempt: a redirect that sends the form again moves nothing back.
+        /// The most bytes of the body sent in the attempt. It does not fall when a redirect sends the form again.
         var bytesSent: Int64 = -1
         var hasSentAll = false
         var endedParts = 0
         var meter = SpeedMeter()
         var lastReport: ContinuousClock.Instant?
-        /// Whether the latest step came too soon after the one before to be reported.
+        /// Whether the latest step was withheld, because it came too soon after the step before.
         var isWithheld = false
     }
 
+    /// Makes a reporter that puts its events into a queue.
+    ///
     /// - Parameters:
     ///   - events: The queue that receives the events.
     ///   - interval: The minimum time between two steps.
@@ -43,8 +45,8 @@ final class ProgressReporter: Sendable {
     ///
     /// - Parameters:
     ///   - number: The number of the attempt, from 1.
-    ///   - body: Its whole body, of which requests may send slices.
-    ///   - resumes: Whether it resumes the attempt before, so that progress does not fall.
+    ///   - body: The whole body of the attempt. Its requests may send slices of this body.
+    ///   - resumes: Whether the attempt resumes the one before, so that progress does not fall.
     func beginAttempt(_ number: Int, of body: UploadBody?, resumes: Bool) {
         state.withLock { state in
             let bytesSent = resumes ? state.bytesSent : -1
@@ -62,7 +64,7 @@ final class ProgressReporter: Sendable {
         events.put(.waitingForNetwork)
     }
 
-    /// Records that bytes of a request's body were sent, and reports it if that advances the upload.
+    /// Records that bytes of a request's body were sent, and reports the progress if the upload has advanced.
     ///
     /// - Parameters:
     ///   - bytes: How many bytes of the request's body were sent.
@@ -72,7 +74,8 @@ final class ProgressReporter: Sendable {
         state.withLock { state in
             guard let body = state.body else { return }
             let start = sent.layout.start
-            // The first request of a resumable upload sends nothing of the form, and an append says nothing yet.
+            // The first request of a resumable upload sends no bytes of the form, and an append that has sent no bytes
+            // yet is no progress.
             if sent.layout.isSlice, bytes == 0, start > 0 || sent.contentLength == 0 { return }
             let bytesSent = start + bytes
             let hasSentAll = body.knownLength.map { bytesSent >= $0 } ?? false
@@ -93,7 +96,7 @@ final class ProgressReporter: Sendable {
         }
     }
 
-    /// Reports a step that came too soon, once the interval has passed.
+    /// Reports the step that was withheld because it came too soon, if the interval has passed.
     func flush(at now: ContinuousClock.Instant) {
         state.withLock { state in
             guard let lastReport = state.lastReport, now - lastReport >= interval else { return }
@@ -101,7 +104,7 @@ final class ProgressReporter: Sendable {
         }
     }
 
-    /// Ends a request: reports a step that came too soon.
+    /// Ends a request: reports the step that was withheld because it came too soon.
     func endRequest(at now: ContinuousClock.Instant) {
         state.withLock { reportWithheld(&$0, at: now) }
     }
@@ -130,7 +133,7 @@ extension ProgressReporter.State {
 
     /// Counts the parts that were sent to their end.
     ///
-    /// - Returns: Whether there are more than at the step before.
+    /// - Returns: Whether more parts have ended than at the step before.
     fileprivate mutating func countEndedParts(_ progress: UploadProgress) -> Bool {
         let before = endedParts
         while endedParts < progress.contentRanges.count, progress.hasEnded(endedParts) { endedParts += 1 }

@@ -14,13 +14,14 @@ import Synchronization
 /// }
 /// ```
 ///
-/// Each iteration is a separate upload, which starts when the first event is requested. Leaving the loop early
-/// cancels the upload, and so does cancelling the task that iterates. A loop slower than the upload misses outdated
-/// progress, and nothing else.
+/// Each iteration is a separate upload, which starts when the first event is requested. Leaving the loop early cancels
+/// the upload, and so does cancelling the task that iterates. A loop that is slower than the upload misses only
+/// outdated progress.
 public struct UploadEvents: AsyncSequence, Sendable {
     public typealias Element = UploadEvent
 
-    /// Performs an upload with the given key, or with a new one, and puts all events except `done` into a queue.
+    /// Performs an upload with the given idempotency key, or with a new key, and puts all events except `done` into a
+    /// queue.
     typealias Upload = @Sendable (_ key: IdempotencyKey?, _ events: UploadEventQueue) async throws -> UploadResponse
 
     private let upload: Upload
@@ -32,8 +33,8 @@ public struct UploadEvents: AsyncSequence, Sendable {
         self.clock = clock
     }
 
-    /// The same events, with one `Idempotency-Key` for all iterations, so that a server that honors it can tell that
-    /// they are the same upload. A key in the request's own header fields takes precedence.
+    /// The same events, with one `Idempotency-Key` for all iterations, so that a server that honors the key can
+    /// recognize the same upload. A key in the request's own header fields takes precedence.
     func under(_ key: IdempotencyKey) -> UploadEvents {
         var events = self
         events.key = key
@@ -44,7 +45,7 @@ public struct UploadEvents: AsyncSequence, Sendable {
         Iterator(by: clock) { [upload, key] in try await upload(key, $0) }
     }
 
-    /// One upload in progress.
+    /// Iterates over the events of one upload.
     public struct Iterator: AsyncIteratorProtocol {
         private let run: Run
 
@@ -54,20 +55,20 @@ public struct UploadEvents: AsyncSequence, Sendable {
 
         /// The next event; `nil` after `done`.
         ///
-        /// - Throws: What ``UploadClient/upload(_:to:method:headerFields:progress:)`` throws.
+        /// - Throws: The errors of ``UploadClient/upload(_:to:method:headerFields:progress:)``.
         public mutating func next() async throws -> UploadEvent? {
             try await run.next()
         }
 
         /// The next event; `nil` after `done`.
         ///
-        /// - Throws: What ``UploadClient/upload(_:to:method:headerFields:progress:)`` throws.
+        /// - Throws: The errors of ``UploadClient/upload(_:to:method:headerFields:progress:)``.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UploadEvent? {
             try await run.next()
         }
     }
 
-    /// Starts an upload when the first event is requested, and cancels it when no one can request another.
+    /// Starts an upload when the first event is requested, and cancels the upload when the iterator is deallocated.
     fileprivate final class Run {
         typealias Upload = @Sendable (UploadEventQueue) async throws -> UploadResponse
 
@@ -89,20 +90,22 @@ public struct UploadEvents: AsyncSequence, Sendable {
         }
 
         func next() async throws -> UploadEvent? {
-            // The upload has a task of its own, which would begin before it learns of an earlier cancellation.
+            // Without this check, the upload's own task would start although this task was cancelled before.
             if task == nil { try Task.checkCancellation() }
             let task = start()
             return try await withTaskCancellationHandler {
                 try await queue.next()
             } onCancel: {
-                // The upload then ends with an error, for which the loop waits: nothing is left running behind it.
+                // The upload then ends with an error, and the loop waits for it: the upload does not continue after the
+                // loop.
                 task.cancel()
             }
         }
 
         private func start() -> Task<Void, Never> {
             if let task { return task }
-            // The upload is one thing to do, and the loop another, except while it waits for an event.
+            // A test clock counts the upload as one running task and the loop as another, except while the loop waits
+            // for an event.
             clock.note(2)
             let started = Task { [upload, clock, queue] in
                 defer { clock.note(-1) }
@@ -119,15 +122,17 @@ public struct UploadEvents: AsyncSequence, Sendable {
     }
 }
 
-/// The events of an upload that were not received yet: one task at a time puts them in, one takes them out.
+/// The events of an upload that were not received yet. One task at a time adds events, and one task takes them.
 ///
 /// Progress replaces earlier progress that was not received yet, except milestones such as the end of a part. All other
-/// events are kept; there are a few for each attempt.
+/// events are kept: there are only a few for each attempt.
 final class UploadEventQueue: Sendable {
     private let clock: any UploadClock
     private let state = Mutex(State())
 
-    /// - Parameter clock: The clock that passes no time while a task has events to take out.
+    /// Makes an empty queue.
+    ///
+    /// - Parameter clock: The clock, which does not advance while a task still has events to take.
     init(by clock: any UploadClock) {
         self.clock = clock
     }
@@ -147,7 +152,7 @@ final class UploadEventQueue: Sendable {
 
     /// Adds an event.
     ///
-    /// - Parameter isReplaceable: Whether later progress makes it worthless.
+    /// - Parameter isReplaceable: Whether later progress may replace the event.
     func put(_ event: UploadEvent, isReplaceable: Bool = false) {
         let waiting = state.withLock { state -> CheckedContinuation<UploadEvent?, any Error>? in
             if let waiting = state.waiting.take() { return waiting }
@@ -164,13 +169,13 @@ final class UploadEventQueue: Sendable {
         waiting.resume(returning: event)
     }
 
-    /// Says that there are no more events.
+    /// Ends the queue: no more events are added.
     ///
-    /// - Parameter error: What the upload failed with; `nil` if it succeeded.
+    /// - Parameter error: The error that the upload failed with; `nil` if it succeeded.
     func finish(throwing error: (any Error)? = nil) {
         let waiting = state.withLock { state in
             let waiting = state.waiting.take()
-            // An error is thrown once: to the task that waits, or to the next that asks.
+            // An error is thrown once: to the task that waits for an event, or to the next task that asks for one.
             state.end = waiting == nil ? error.map { .failed($0) } ?? .finished : .finished
             return waiting
         }
@@ -179,9 +184,9 @@ final class UploadEventQueue: Sendable {
         if let error { waiting.resume(throwing: error) } else { waiting.resume(returning: nil) }
     }
 
-    /// Takes the next event, waiting for it; `nil` after the last one.
+    /// Waits for the next event and takes it; returns `nil` after the last event.
     ///
-    /// - Throws: What the upload failed with, once; after that there are no more events.
+    /// - Throws: The error that the upload failed with, once; after the error there are no more events.
     func next() async throws -> UploadEvent? {
         try await withCheckedThrowingContinuation { continuation in
             let result = state.withLock { state -> Result<UploadEvent?, any Error>? in
@@ -211,15 +216,16 @@ final class UploadEventQueue: Sendable {
 /// An event of an upload, from ``UploadClient/events(of:to:method:headerFields:)``.
 ///
 /// A successful upload begins with `preparing` and ends with `done`, with any number of other events between them. A
-/// failed one ends with the error that is thrown.
+/// failed upload ends with an error, which the loop throws.
 public enum UploadEvent: Sendable {
-    /// The form's files are checked and its photos are made to fit, and nothing is sent yet. Always the first event. It
-    /// is reported again if the server refuses the form as too large and the photos are made to fit its limit.
+    /// The form's files are checked and its photos are made to fit. Nothing is sent yet. `preparing` is always the
+    /// first event. It is reported again if the server refuses the form as too large and the photos are made to fit its
+    /// limit.
     case preparing
     /// There is no network; the upload continues when there is one.
     case waitingForNetwork
-    /// The form is being sent. Reported at most once per ``ReportingOptions/progressInterval``, but always at an
-    /// attempt's first step, at the end of each part, and when everything was sent.
+    /// The form is being sent. This event is reported at most once per ``ReportingOptions/progressInterval``, but
+    /// always at an attempt's first step, at the end of each part, and when everything was sent.
     case sending(UploadProgress)
     /// The whole form was sent, and the server has not responded yet.
     case awaitingResponse(UploadProgress)
@@ -237,7 +243,7 @@ public enum UploadEvent: Sendable {
     }
 }
 
-/// Why an upload is tried again, and when.
+/// Why and when a failed upload is sent again.
 public struct UploadRetry: Sendable {
     /// The error that the last attempt failed with.
     public let error: UploadError
@@ -245,10 +251,10 @@ public struct UploadRetry: Sendable {
     /// The number of the next attempt, from 2.
     public let nextAttempt: Int
 
-    /// The delay before it.
+    /// The delay before the next attempt.
     public let delay: Duration
 
-    /// When it starts, by this machine's clock.
+    /// When the next attempt starts, by this machine's clock.
     public let date: Date
 
     init(after error: UploadError, nextAttempt: Int, delay: Duration) {

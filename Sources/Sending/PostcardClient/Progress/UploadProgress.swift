@@ -1,35 +1,36 @@
 import PostcardForm
 
-/// How far an upload is: as a whole, and part by part.
+/// The progress of an upload, in total and for each part.
 ///
-/// Within an attempt the numbers never fall. The bytes are those of the body. "Sent" means handed to the connection:
-/// bytes in the system's buffers count as sent.
+/// Within an attempt the numbers never fall. All bytes are bytes of the request's body. "Sent" means handed to the
+/// connection: bytes in the system's buffers count as sent.
 public struct UploadProgress: Sendable {
-    /// The number of the attempt, from 1. A retry begins at 0 bytes again, unless it resumes the attempt before.
+    /// The number of the attempt, from 1. A retry begins at 0 bytes again, unless the retry resumes the attempt before.
     public let attempt: Int
 
-    /// Whether this attempt resumes the one before: what the server has of the form is not sent again.
+    /// Whether this attempt resumes the one before: bytes that the server has are not sent again.
     public let isResumed: Bool
 
-    /// The number of bytes of the body sent, the form's delimiters and headers included.
+    /// The number of bytes of the body sent, including the form's delimiters and headers.
     public let bytesSent: Int64
 
-    /// The number of bytes of the whole body; `nil` until the end of a stream of unknown length was read.
+    /// The number of bytes of the whole body; `nil` if the form has a stream of unknown length that was not read to its
+    /// end yet.
     public let totalBytes: Int64?
 
     /// The average speed over the last three seconds, in bytes per second; `nil` at the beginning.
     public let bytesPerSecond: Double?
 
-    /// How long the rest will take at that speed; `nil` if the speed or the length is not known, or if it is more than
-    /// a year. The time that the server takes to respond is not included.
+    /// The time that the rest of the body will take at the current speed. It is `nil` if the speed or the length is not
+    /// known, or if the time would be more than a year. The time that the server takes to respond is not included.
     public let timeRemaining: Duration?
 
     private let layouts: [PartLayout]
 
-    /// The range of each part's content in the body, as far as the ranges are known by now.
+    /// The ranges of the parts' contents in the body, for the parts whose ranges are known by now.
     let contentRanges: [Range<Int64>]
 
-    /// How far one part is.
+    /// The progress of one part of the form.
     public struct Part: Sendable, Hashable, Identifiable {
         /// The position of the part in the form, from 0.
         public let id: Int
@@ -37,14 +38,15 @@ public struct UploadProgress: Sendable {
         public let name: String
         /// The name of the file; `nil` for a text field.
         public let filename: String?
-        /// The number of bytes of its content sent.
+        /// The number of bytes of the part's content sent.
         public let bytesSent: Int64
-        /// The number of bytes of its content; `nil` until the end of a stream of unknown length was read.
+        /// The number of bytes of the part's content; `nil` if the content is a stream of unknown length that was not
+        /// read to its end yet.
         public let totalBytes: Int64?
-        /// Whether the part's first byte is the next to be sent, or was sent.
+        /// Whether the part's first byte was sent or is the next byte to send.
         public let hasBegun: Bool
 
-        /// The fraction sent, from 0 to 1; `nil` if ``totalBytes`` is `nil`.
+        /// The fraction of the part's content sent, from 0 to 1; `nil` if ``totalBytes`` is `nil`.
         public var fraction: Double? {
             guard let totalBytes else { return nil }
             guard totalBytes > 0 else { return hasBegun ? 1 : 0 }
@@ -59,7 +61,7 @@ public struct UploadProgress: Sendable {
         self.attempt = attempt
         self.isResumed = isResumed
         self.bytesSent = bytesSent
-        // Of a stream the length is known as soon as it was read, which may be before it was sent.
+        // The length of a stream is known as soon as the stream was read, which may be before it was sent.
         let isKnown = parts.allSatisfy { $0.contentLength != nil } || totalBytes.map { bytesSent >= $0 } ?? false
         self.totalBytes = isKnown ? totalBytes : nil
         layouts = parts
@@ -68,13 +70,13 @@ public struct UploadProgress: Sendable {
         timeRemaining = self.totalBytes.flatMap { meter.timeRemaining(for: max($0 - bytesSent, 0)) }
     }
 
-    /// The fraction of the body sent, from 0 to 1; `nil` if its length is not known.
+    /// The fraction of the body sent, from 0 to 1; `nil` if the body's length is not known.
     public var fraction: Double? {
         guard let totalBytes, totalBytes > 0 else { return nil }
         return Double(bytesSent) / Double(totalBytes)
     }
 
-    /// The progress of every part of the form, in order. It is computed at each call.
+    /// The progress of every part of the form, in order. The list is computed at each call.
     public var parts: [Part] {
         layouts.enumerated().map { index, part in
             let range = index < contentRanges.count ? contentRanges[index] : nil
@@ -86,8 +88,8 @@ public struct UploadProgress: Sendable {
         }
     }
 
-    /// Whether the content of a part was sent to its end. That of a stream of unknown length ends where the next part
-    /// begins.
+    /// Whether the content of a part was sent to its end. The content of a stream of unknown length ends where the next
+    /// part begins.
     func hasEnded(_ index: Int) -> Bool {
         guard index < contentRanges.count, contentRanges[index].upperBound <= bytesSent else { return false }
         return layouts[index].contentLength != nil || index + 1 < contentRanges.count
@@ -107,14 +109,16 @@ package struct SpeedMeter: Sendable {
     /// Long enough to even out a connection's bursts, short enough to show a change of the network.
     private static let window = Duration.seconds(3)
 
-    /// Samples closer together than this are merged, which limits memory and costs no precision.
+    /// Samples that are closer together than this are merged. That limits the memory, and costs no precision.
     private static let spacing = Duration.milliseconds(100)
 
     package init() {}
 
+    /// Adds a sample: the number of bytes sent at a given time.
+    ///
     /// - Parameters:
-    ///   - bytes: How many bytes were sent in total.
-    ///   - time: When; not before the previous sample.
+    ///   - bytes: The total number of bytes sent so far.
+    ///   - time: The time of this sample; not before the previous sample.
     package mutating func add(_ bytes: Int64, at time: ContinuousClock.Instant) {
         let sample = Sample(time: time, bytes: bytes)
         if samples.count >= 2, time - samples[samples.count - 2].time < Self.spacing {
@@ -125,14 +129,15 @@ package struct SpeedMeter: Sendable {
         while samples.count > 2, time - samples[1].time > Self.window { samples.removeFirst() }
     }
 
-    /// `nil` until there are two samples.
+    /// The average speed; `nil` until there are two samples.
     package var bytesPerSecond: Double? {
         guard let first = samples.first, let last = samples.last else { return nil }
         let seconds = (last.time - first.time) / Duration.seconds(1)
         return seconds > 0.01 ? Double(last.bytes - first.bytes) / seconds : nil
     }
 
-    /// How long a number of bytes takes at this speed; `nil` if there is no speed, or it would take more than a year.
+    /// How long sending a number of bytes takes at this speed; `nil` if the speed is not known, or it would take more
+    /// than a year.
     func timeRemaining(for bytes: Int64) -> Duration? {
         if bytes == 0 { return .zero }
         guard let bytesPerSecond, bytesPerSecond > 0 else { return nil }

@@ -1,15 +1,15 @@
 import HTTPTypes
 import PostcardFoundation
 
-/// A proxy or web server that may respond in place of the server behind it, with a page of its own.
+/// A proxy or web server in front of the actual server. It may respond with its own page.
 struct KnownProxy: Sendable, Hashable {
-    /// The name for messages.
+    /// The name of the proxy for messages.
     let name: String
-    /// How its `Server` field begins (RFC 9110 §10.2.4), in lower case.
+    /// How the `Server` field of the proxy's responses begins (RFC 9110 §10.2.4), in lower case.
     let product: String
-    /// Texts of which its own pages have at least one, in lower case.
+    /// Texts that identify the proxy's own pages, in lower case: each of these pages has at least one of them.
     let marks: [String]
-    /// The name of the setting that limits the size of a request; `nil` if there is no such setting.
+    /// The name of the proxy's setting that limits the size of a request; `nil` if there is no such setting.
     let sizeLimit: String?
 
     static let nginx = KnownProxy(
@@ -22,7 +22,7 @@ struct KnownProxy: Sendable, Hashable {
         KnownProxy(
             name: "Apache", product: "apache", marks: ["<address>apache", "-//ietf//dtd html 2.0//en"],
             sizeLimit: "LimitRequestBody"),
-        // HAProxy has no field of its own; these are its default pages.
+        // HAProxy sends no `Server` field; these texts are from its default pages.
         KnownProxy(
             name: "HAProxy", product: "haproxy",
             marks: [
@@ -51,9 +51,9 @@ struct KnownProxy: Sendable, Hashable {
 }
 
 extension KnownProxy {
-    /// The proxy whose own page a response is. A `Server` field alone says little, because proxies put their own in
-    /// place of the server's: it counts only for a response without words of the server, which is an empty one or a
-    /// page whose title is the status.
+    /// Finds the proxy that made the page in a response. A `Server` field alone says little, because proxies replace
+    /// the server's field with their own. So the field counts only if the response has no text of the server: if it is
+    /// empty, or a page whose title is the status.
     ///
     /// - Returns: `nil` if the response is not known to be a proxy's.
     init?(respondingWith response: UploadResponse) {
@@ -69,10 +69,10 @@ extension KnownProxy {
         self = found
     }
 
-    /// Larger than any default page.
+    /// The maximum size of a page to examine, larger than every default page.
     private static let maximumPageBytes = 16 << 10
 
-    /// What a refusal with this status says about the proxy.
+    /// Explains the proxy's response when it refuses a request with a status.
     func explanation(of status: HTTPResponse.Status) -> String {
         let origin = "The response seems to be one of \(name), which may be a proxy in front of the server."
         guard status == .contentTooLarge, let sizeLimit else { return origin }

@@ -10,8 +10,8 @@ import PostcardFoundation
 /// A sentence of a module's string catalog, `Resources/Localizable.xcstrings`: its key, and the values of its
 /// placeholders.
 ///
-/// The catalog is for the users of an app: it names no addresses and gives no advice to developers. Logs get the
-/// English `message` of an error.
+/// The catalog is for the users of an app: its sentences name no addresses and give no advice to developers. Logs get
+/// the English `message` of an error.
 package struct LocalizedText: Sendable, Equatable {
     package let key: String
     package let arguments: [String]
@@ -25,7 +25,7 @@ package struct LocalizedText: Sendable, Equatable {
     /// The sentence in the user's language; `nil` if the bundle's catalog does not have it.
     package func localized(in bundle: Bundle) -> String? {
         let format = bundle.localizedString(forKey: key, value: nil, table: nil)
-        // A key that is not found is returned unchanged.
+        // Foundation returns a key that is not found unchanged.
         return format == key ? nil : filling(format)
     }
     #endif
@@ -64,7 +64,7 @@ extension LocalizedText {
 }
 
 extension UploadError {
-    /// What happened, for the user.
+    /// What happened, in a sentence for the app's user.
     var localizedMessage: LocalizedText {
         if code == .form, let formError { return formError.localizedMessage }
         guard code == .refused, let response else { return LocalizedText(key: "UploadError.\(code)") }
@@ -75,7 +75,7 @@ extension UploadError {
         return LocalizedText(key: "UploadError.refused", arguments: [status])
     }
 
-    /// What to do, for the user.
+    /// What to do, in a sentence for the app's user.
     var localizedAdvice: LocalizedText {
         // Whether the upload may have arrived matters more than why it failed.
         if delivery == .responseLost { return LocalizedText(key: "UploadError.advice.response-lost") }
@@ -92,14 +92,15 @@ extension UploadError {
 }
 
 extension FormError {
-    /// What happened, for the user. Only errors about files concern users; all others concern the developer.
+    /// What happened, in a sentence for the app's user. Only errors about files concern users; all other errors concern
+    /// the developer.
     var localizedMessage: LocalizedText {
         guard isAboutFile, let path else { return LocalizedText(key: "FormError.other") }
         let name = path.split(separator: "/").last.map(String.init) ?? path
         return LocalizedText(key: "FormError.\(code)", arguments: [name])
     }
 
-    /// What to do, for the user.
+    /// What to do, in a sentence for the app's user.
     var localizedAdvice: LocalizedText {
         LocalizedText(key: isAboutFile && path != nil ? "FormError.\(code).advice" : "FormError.other.advice")
     }

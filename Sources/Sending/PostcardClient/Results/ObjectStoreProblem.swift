@@ -10,18 +10,19 @@ public struct ObjectStoreProblem: Sendable, Hashable {
     /// The kind of problem, such as `EntityTooLarge`.
     public let code: String
 
-    /// What is wrong, in the words of the store; empty if it says nothing.
+    /// What is wrong, in the words of the store; empty if the store does not say.
     public let message: String
 
-    /// By which the operator of the store finds the request in its logs; `nil` if the store does not say.
+    /// The identifier by which the operator of the store finds the request in its logs; `nil` if the store does not
+    /// say.
     public let requestID: String?
 
-    /// The maximum size of the file, in bytes, if it was too large and the store says so.
+    /// The maximum size of the file, in bytes, if the file was too large and the store reports the maximum.
     public let maximumBytes: Int64?
 
     /// Reads the body of a response.
     ///
-    /// - Returns: `nil` if it is not an error of an object store.
+    /// - Returns: `nil` if the body is not an error of an object store.
     init?(_ body: some Collection<UInt8>) {
         let start = body.prefix(256)
         guard start.first(where: { !$0.isXMLBlank }) == UInt8(ascii: "<") else { return nil }
@@ -33,7 +34,7 @@ public struct ObjectStoreProblem: Sendable, Hashable {
         maximumBytes = elements["MaxSizeAllowed"].flatMap { Int64($0) }
     }
 
-    /// Whether the signed form has ended, so that a new one may be accepted.
+    /// Whether the signature of the form has expired, so that a newly signed form may be accepted.
     public var isExpiration: Bool {
         code == "ExpiredToken" || code == "AccessDenied" && message.lowercased().contains("expired")
     }
@@ -43,12 +44,12 @@ public struct ObjectStoreProblem: Sendable, Hashable {
 }
 
 extension UInt8 {
-    /// A blank, or a byte of the byte order mark.
+    /// Whether the byte is blank, or belongs to the byte order mark.
     fileprivate var isXMLBlank: Bool { self <= 0x20 || [0xEF, 0xBB, 0xBF].contains(self) }
 }
 
 extension UploadResponse {
-    /// The problem that the body describes, if it is one of an object store.
+    /// The problem that the body describes, if it is the error of an object store.
     public var objectStoreProblem: ObjectStoreProblem? {
         guard !(200..<300).contains(status.code) else { return nil }
         return ObjectStoreProblem(body)
@@ -58,7 +59,7 @@ extension UploadResponse {
 // MARK: - Advice
 
 extension ObjectStoreProblem {
-    /// What to try, in a sentence or two; `nil` for a code that is not known.
+    /// What to try, in a sentence or two; `nil` if the code is not known.
     public var advice: String? {
         switch code {
         case "AccessDenied": adviceOnDenial
@@ -119,7 +120,7 @@ extension ObjectStoreProblem {
         let text = message.lowercased()
         if isExpiration { return "The form has expired. Get a new one from the server that signed it." }
         if text.isEmpty {
-            // Ceph gives no other reason for any of these.
+            // Ceph gives no further details for any of these cases.
             return "The store does not say why. The signature may be another one's or have expired, or the key that "
                 + "signed the form is not known or may not write to this bucket."
         }
@@ -137,14 +138,14 @@ extension ObjectStoreProblem {
 
 /// The elements with nothing but text in an XML document, such as the errors of object stores.
 ///
-/// Those documents are flat, and some stores write them slightly wrong. Foundation's parser is a library of its own on
-/// Linux, with libxml2 behind it, which no app should need for six elements. So this only looks for `<Name>text</Name>`,
-/// and ignores attributes and everything else. What it returns is shown, and decides nothing but advice and whether a
-/// form is replaced by a new one.
+/// Those documents are flat, and some stores write them slightly wrong. On Linux, Foundation's parser is a separate
+/// library that needs libxml2. No app should need both for six elements. So this type only looks for
+/// `<Name>text</Name>`, and ignores attributes and everything else. The texts are shown to people, and used only to
+/// choose advice and to decide whether a form is replaced by a new one.
 struct XMLElements: Sendable {
     private let texts: [String: String]
 
-    /// Longer documents are not read further.
+    /// The maximum number of bytes to read; the rest of a longer document is ignored.
     private static let maximumBytes = 64 << 10
 
     init(_ bytes: some Collection<UInt8>) {
@@ -159,13 +160,13 @@ struct XMLElements: Sendable {
             guard !name.hasPrefix("/"), !name.hasPrefix("?"), let next = rest.firstIndex(of: "<"),
                 rest[next...].hasPrefix("</\(name)>")
             else { continue }
-            // Of several, the first: that of the error itself.
+            // If several elements have the same name, the first counts: it belongs to the error itself.
             if texts[String(name)] == nil { texts[String(name)] = Self.unescaped(rest[..<next]) }
         }
         self.texts = texts
     }
 
-    /// The text of the first element of the name.
+    /// The text of the first element with a name.
     subscript(name: String) -> String? { texts[name] }
 
     private static func unescaped(_ text: Substring) -> String {
@@ -174,7 +175,8 @@ struct XMLElements: Sendable {
         while let start = rest.firstIndex(of: "&") {
             result += rest[..<start]
             rest = rest[start...]
-            // No name is longer, and a text of nothing but ampersands must not be searched again and again.
+            // The longest entity name is shorter than this. Without the limit, a text of only ampersands would take
+            // quadratic time.
             let name = rest.dropFirst().prefix(8).prefix { $0 != ";" }
             guard name.endIndex < rest.endIndex, rest[name.endIndex] == ";",
                 let character = Unicode.Scalar(xmlReference: name)

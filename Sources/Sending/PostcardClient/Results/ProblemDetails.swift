@@ -1,7 +1,7 @@
 import HTTPTypes
 import PostcardFoundation
 
-/// A problem reported by a server, as RFC 9457 specifies: the JSON of an `application/problem+json`.
+/// A problem reported by a server as `application/problem+json` (RFC 9457).
 ///
 /// ```swift
 /// if let problem = error.problem { print(problem.title ?? "", problem["limit"]?.text ?? "") }
@@ -9,13 +9,13 @@ import PostcardFoundation
 ///
 /// A member whose value is not of the type that the RFC requires is ignored (RFC 9457 §3.1).
 public struct ProblemDetails: Sendable, Hashable {
-    /// A URI for the kind of problem; `about:blank` if the status says it all.
+    /// A URI for the kind of problem; `about:blank` if the status already says what the problem is.
     public let type: String
 
     /// The kind of problem, in a few words.
     public let title: String?
 
-    /// The status, as set by the server that found the problem.
+    /// The HTTP status, as set by the server that found the problem.
     public let status: Int?
 
     /// What is wrong this time, and what to do.
@@ -24,18 +24,18 @@ public struct ProblemDetails: Sendable, Hashable {
     /// A URI for this occurrence of the problem.
     public let instance: String?
 
-    /// All other members.
+    /// All other members of the JSON object.
     public let extensions: [String: JSONValue]
 
-    /// One of the other members, such as the `code` of Postcard's own receiver.
+    /// The value of another member of the JSON object, such as the `code` of Postcard's own receiver.
     public subscript(name: String) -> JSONValue? { extensions[name] }
 
-    /// A larger one is not meant for people.
+    /// The maximum size of the JSON; a larger text is not meant for people.
     static let maximumBytes = 1 << 20
 
     /// Reads the JSON of a problem.
     ///
-    /// - Returns: `nil` if it is not a JSON object.
+    /// - Returns: `nil` if the text is not a JSON object.
     init?(_ json: Data) {
         guard json.count <= Self.maximumBytes, let read = try? JSON(json, maximumDepth: JSONValue.maximumDepth),
             case .object(var members) = JSONValue(read)
@@ -68,12 +68,12 @@ public enum JSONValue: Sendable, Hashable, Decodable {
     case number(Double)
     /// A text.
     case string(String)
-    /// Values in an order.
+    /// An array of values, in order.
     case array([JSONValue])
-    /// Values by their names.
+    /// An object: values by their names.
     case object([String: JSONValue])
 
-    /// More would not fit on the stack of a thread.
+    /// The maximum number of nested values. More could overflow the stack of a thread.
     static let maximumDepth = 64
 
     public init(from decoder: any Decoder) throws {
@@ -99,7 +99,7 @@ public enum JSONValue: Sendable, Hashable, Decodable {
         }
     }
 
-    /// A value that was read. Of several members with one name, the last counts.
+    /// Converts JSON that was read. If an object has several members with one name, the last counts.
     init(_ json: JSON) {
         switch json {
         case .null: self = .null
@@ -113,17 +113,17 @@ public enum JSONValue: Sendable, Hashable, Decodable {
         }
     }
 
-    /// The string; `nil` if it is something else.
+    /// The string; `nil` if this value is not a string.
     public var text: String? {
         if case .string(let text) = self { text } else { nil }
     }
 
-    /// The number; `nil` if it is something else.
+    /// The number; `nil` if this value is not a number.
     public var number: Double? {
         if case .number(let number) = self { number } else { nil }
     }
 
-    /// The value of a member; `nil` if it is not an object, or has no such member.
+    /// The value of an object's member; `nil` if this value is not an object, or has no such member.
     public subscript(name: String) -> JSONValue? {
         if case .object(let members) = self { members[name] } else { nil }
     }

@@ -3,8 +3,8 @@ import PostcardForm
 import PostcardFoundation
 
 extension UploadError {
-    /// What to try, in a sentence or two: what the status means for a form upload, or what to do about a connection.
-    /// `nil` if there is nothing to add to ``message``.
+    /// What to try, in a sentence or two: what a refusal's status means for a form, or how to fix the connection. `nil`
+    /// if there is nothing to add to ``message``.
     public var advice: String? {
         switch code {
         case .refused:
@@ -31,7 +31,7 @@ extension UploadError {
         }
     }
 
-    /// Words about retries, or nothing but their number if there were some.
+    /// The given words about retries, or the number of attempts if there were several.
     private func unlessRetried(_ words: String) -> String {
         attempts > 1 ? ": \(attempts) attempts have failed" : words
     }
@@ -101,7 +101,7 @@ extension UploadError {
         return " It accepts \(methods)."
     }
 
-    /// The setting of the proxy that responds, or that of the most common one.
+    /// The setting that limits the size of a request, for the proxy that responded or for the most common proxy.
     private static func limitSetting(_ response: UploadResponse) -> String {
         let proxy = KnownProxy(respondingWith: response) ?? .nginx
         return proxy.sizeLimit.map { " (\(proxy.name): \($0))" } ?? ""

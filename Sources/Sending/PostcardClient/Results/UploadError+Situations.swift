@@ -3,7 +3,7 @@ package import PostcardForm
 public import PostcardFoundation
 import PostcardWire
 
-/// A factory for each situation. The public factories are for transports.
+/// Factories for the errors of each situation. The public factories are for transports.
 extension UploadError {
     /// No connection could be made.
     public static func connectionFailed(
@@ -21,7 +21,8 @@ extension UploadError {
             underlyingError: underlyingError)
     }
 
-    /// An interim response came last, perhaps because a proxy took it for the final one: the request was interrupted.
+    /// An interim response was the last one, perhaps because a proxy took it for the final response: the request was
+    /// interrupted.
     static func endedByInterimResponse(_ response: UploadResponse, by url: URL) -> UploadError {
         .connectionLost(
             to: url, "the last response was \(response.statusText), which a proxy may have taken for the final one")
@@ -44,7 +45,7 @@ extension UploadError {
     ///
     /// - Parameters:
     ///   - url: The URL of the upload.
-    ///   - failure: The failure of the last attempt. Defaults to `nil`: nothing was sent yet.
+    ///   - failure: The failure of the latest attempt. Defaults to `nil`: nothing was sent yet.
     ///   - cause: The error of the interceptor.
     package static func interceptorFailed(
         for url: URL, after failure: UploadError? = nil, underlyingError cause: any Error
@@ -56,12 +57,12 @@ extension UploadError {
         return error
     }
 
-    /// Time ran out while waiting for something.
+    /// A timeout ended the request.
     ///
     /// - Parameters:
     ///   - url: The URL of the request.
-    ///   - phase: What was waited for.
-    ///   - time: How long no byte had moved, if that is known.
+    ///   - phase: What the request was waiting for.
+    ///   - time: How long no bytes had moved, if that is known.
     ///   - underlyingError: The error of the layer below.
     public static func timedOut(
         _ url: URL, _ phase: Phase, after time: Duration?, underlyingError: (any Error)? = nil
@@ -78,7 +79,7 @@ extension UploadError {
         return UploadError(code, message, phase: phase, underlyingError: underlyingError)
     }
 
-    /// The time for the response is over, though bytes of it may still arrive.
+    /// The response took longer than its timeout, although its bytes may still be arriving.
     static func responseTimedOut(_ url: URL, _ phase: Phase, after time: Duration) -> UploadError {
         let message =
             phase == .receiving
@@ -87,11 +88,11 @@ extension UploadError {
         return UploadError(.timedOut, message, phase: phase)
     }
 
-    /// The time for the upload as a whole is over.
+    /// The upload as a whole took too long.
     ///
     /// - Parameters:
     ///   - url: The URL of the request.
-    ///   - phase: What was waited for.
+    ///   - phase: What the upload was waiting for.
     ///   - time: How long the upload was allowed to take.
     static func deadlinePassed(_ url: URL, _ phase: Phase, after time: Duration) -> UploadError {
         let waiting =
@@ -108,7 +109,7 @@ extension UploadError {
         return error
     }
 
-    /// The time for the upload as a whole is over, or will be before another attempt.
+    /// The upload as a whole took too long, or would take too long with another attempt.
     static func deadlinePassed(_ url: URL, after time: Duration, lastError: UploadError?) -> UploadError {
         let reason = lastError.map { ". The last attempt failed: \($0.message)" } ?? ""
         var error = UploadError(
@@ -141,7 +142,7 @@ extension UploadError {
     /// The object store would refuse the form.
     ///
     /// - Parameters:
-    ///   - reason: Which condition is broken, in a sentence.
+    ///   - reason: Which condition of the policy the form breaks, in a sentence.
     ///   - fix: What to do, in a sentence.
     static func brokenPolicy(_ url: URL, _ reason: String, fix: String) -> UploadError {
         UploadError(.brokenPolicy, "\(url.address) would refuse the form, so nothing was sent. \(reason) \(fix)")
@@ -169,7 +170,7 @@ extension UploadError {
         return proxy.map { error.adding($0.explanation(of: response.status)) } ?? error
     }
 
-    /// The server refused the form, or does not know what became of it.
+    /// The server refused the form, or responded that it is unknown whether the form was accepted.
     package static func refusedForm(_ response: UploadResponse, by url: URL) -> UploadError {
         var error = refused(response, by: url)
         error.delivery = response.delivery
@@ -194,9 +195,9 @@ extension UploadError {
             response: response)
     }
 
-    /// The server cannot have as much of the form as it claims.
+    /// The server reports an offset that is not possible.
     ///
-    /// - Parameter contradiction: Why it cannot, as the end of a sentence.
+    /// - Parameter contradiction: Why the offset is not possible, as the end of a sentence.
     static func impossibleOffset(
         _ offset: Int64, _ response: UploadResponse, by url: URL, _ contradiction: String
     ) -> UploadError {
@@ -222,7 +223,7 @@ extension UploadError {
             response: response)
     }
 
-    /// The server offers resumable uploads, but refuses to create one in any supported version of the draft.
+    /// The server offers resumable uploads, but refuses to create an upload in any supported version of the draft.
     static func refusedVersions(_ response: UploadResponse, by url: URL, _ numbers: [Int64]) -> UploadError {
         let list = numbers.map { "\($0)" }.joined(separator: ", ")
         return refused(response, by: url).adding(
@@ -246,7 +247,7 @@ extension UploadError {
                 + "upload", .passes, response: response)
     }
 
-    /// The upload resource is gone, and may have become a form, which the client does not send again.
+    /// The upload resource is gone. The server may have stored its form, so the client does not send the form again.
     static func goneUnclear(_ refusal: UploadError) -> UploadError {
         let message = refusal.adding("The server no longer has the upload, and may have stored the form.").message
         return UploadError(
@@ -254,7 +255,7 @@ extension UploadError {
             underlyingError: refusal.underlyingError)
     }
 
-    /// The server redirects to another place, and that is not followed.
+    /// The server redirects to another URL, and the client does not follow the redirect.
     static func refused(
         _ response: UploadResponse, by url: URL, redirectingTo location: String, _ reason: String
     ) -> UploadError {

@@ -15,10 +15,10 @@ import PostcardWire
 public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-        /// The kind as a word, such as `connection-lost`, for logs and for programs that read them.
+        /// The code as a word, such as `connection-lost`, for logs and for programs that read them.
         public let rawValue: String
 
-        /// Makes a code from its raw value, which need not be a known one.
+        /// Makes a code from its raw value, which need not be a known code.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
@@ -27,41 +27,42 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         public static let invalidURL = Code(rawValue: "invalid-url")
         /// The form cannot be read; ``UploadError/formError`` says why.
         public static let form = Code(rawValue: "form")
-        /// The form breaks one of the client's rules: nothing was sent. ``UploadError/underlyingError`` is the
-        /// `FormProblem`.
+        /// The form breaks one of the client's ``UploadClient/rules``: nothing was sent.
+        /// ``UploadError/underlyingError`` is the `FormProblem`.
         public static let brokenRule = Code(rawValue: "broken-rule")
-        /// The form breaks a condition of the policy that was signed for it, or cannot be sent to an object store at all:
-        /// nothing was sent. The message says which condition, and what to do.
+        /// The form breaks a condition of the policy that was signed for it, or cannot be sent to an object store at
+        /// all: nothing was sent. The message says which condition the form breaks, and what to do.
         public static let brokenPolicy = Code(rawValue: "broken-policy")
         /// The presigned form has expired, by this device's clock: nothing was sent.
         public static let formExpired = Code(rawValue: "form-expired")
         /// No connection could be made: nothing was sent.
         public static let connectionFailed = Code(rawValue: "connection-failed")
-        /// The connection broke before the whole response was received. What was sent may have arrived.
+        /// The connection broke before the whole response was received. The form may have arrived.
         public static let connectionLost = Code(rawValue: "connection-lost")
         /// No byte moved for ``UploadTimeouts/idle``, or the response took longer than ``UploadTimeouts/response``;
-        /// ``UploadError/phase`` says what was waited for.
+        /// ``UploadError/phase`` says what the upload was waiting for.
         public static let timedOut = Code(rawValue: "timed-out")
         /// Connecting took longer than ``UploadTimeouts/connect``: nothing was sent.
         public static let connectTimedOut = Code(rawValue: "connect-timed-out")
         /// The upload took longer than ``UploadTimeouts/total``.
         public static let deadlinePassed = Code(rawValue: "deadline-passed")
-        /// No secure connection could be made: nothing was sent. Either the handshake broke, or the server's certificate
-        /// is not trusted, as on a network whose users must sign in first. A queue tries again, unless the server
-        /// requires a client certificate, App Transport Security forbids the connection, or the app rejected the server.
+        /// No secure connection could be made: nothing was sent. Either the handshake broke, or the server's
+        /// certificate is not trusted, as on a network whose users must sign in first. A queue tries again, unless the
+        /// server requires a client certificate, App Transport Security forbids the connection, or the app rejected the
+        /// server.
         public static let tls = Code(rawValue: "tls")
         /// The server responded with a status that is neither accepted nor a redirect that is followed;
         /// ``UploadError/response`` is the response.
         public static let refused = Code(rawValue: "refused")
-        /// The server responded with success before the whole form was sent, so it cannot have it;
+        /// The server responded with success before the whole form was sent, so it cannot have the whole form;
         /// ``UploadError/response`` is the response. See ``ResponseOptions/acceptsEarly``.
         public static let earlyResponse = Code(rawValue: "early-response")
         /// The response body is larger than ``ResponseOptions/maximumBytes``.
         public static let responseTooLarge = Code(rawValue: "response-too-large")
-        /// The server accepted the form, but received something else than was sent, as
-        /// ``ResponseOptions/verification`` found. ``UploadError/response`` is the response.
+        /// The server accepted the form, but ``ResponseOptions/verification`` found that the server received other
+        /// bytes than were sent. ``UploadError/response`` is the response.
         public static let altered = Code(rawValue: "altered")
-        /// An interceptor failed, for an upload of a queue, which is tried again: the message says with which error. A
+        /// An interceptor failed for an upload of a queue, and the message contains its error. The queue tries again. A
         /// client throws the interceptor's error itself.
         public static let interceptorFailed = Code(rawValue: "interceptor-failed")
         /// The response is not the expected JSON; ``UploadError/response`` is the response.
@@ -72,13 +73,13 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
 
     /// What the upload was waiting for when it timed out.
     public enum Phase: String, Sendable, Hashable {
-        /// The connection.
+        /// The upload was waiting for a connection.
         case connecting
-        /// The connection to take more of the body.
+        /// The upload was waiting until the connection accepts more bytes of the body.
         case sending
-        /// The response, after the whole body was sent.
+        /// The upload was waiting for the response, after the whole body was sent.
         case waiting
-        /// The rest of the response.
+        /// The upload was waiting for the rest of the response.
         case receiving
     }
 
@@ -88,35 +89,35 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// What happened, where, and what to do, in a sentence or two.
     public internal(set) var message: String
 
-    /// The message without what the response says itself, for someone who has seen the response.
+    /// The message without the text of the response, for readers who have seen the response.
     package private(set) var messageBesidesResponse: String
 
-    /// The server's response, if there is one.
+    /// The server's response; `nil` if there was none.
     public let response: UploadResponse?
 
     /// What the upload was waiting for, if it timed out.
     public let phase: Phase?
 
-    /// The error of the layer below, if there is one. For a refused form that could not be prepared for the server's
-    /// limit, it is the error of the preparation.
+    /// The error of the layer below, if there is one. If the server refused the form as too large and the form could
+    /// not be made smaller, it is the error of making it smaller.
     public internal(set) var underlyingError: (any Error)?
 
     /// The number of attempts made, including this one.
     public internal(set) var attempts = 1
 
-    /// Whether the form may have arrived, and with it whether it is safe to send it again.
+    /// Whether the form may have arrived, and so whether it is safe to send the form again.
     public internal(set) var delivery: Delivery
 
-    /// Whether the error comes from another origin than the caller's, after a redirect.
+    /// Whether the request was redirected to another origin than that of the caller's URL.
     var hasLeftOrigin = false
 
     /// Whether an interceptor has decided that the form is not sent again.
     var isFinal = false
 
-    /// What another attempt may change, if the code alone does not say that.
+    /// Whether another attempt may succeed, if the code alone does not say.
     package private(set) var outlook: Outlook?
 
-    /// What the server said about resumption before the request failed.
+    /// What the server said about resuming the upload before the request failed.
     var announcement: ResumptionAnnouncement?
 
     init(
@@ -133,13 +134,13 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         announcement = response?.announcement
     }
 
-    /// Makes an error again that was stored.
+    /// Makes an error from its stored properties.
     package init(stored code: Code, _ message: String, response: UploadResponse?, delivery: Delivery) {
         self.init(code, message, response: response)
         self.delivery = delivery
     }
 
-    /// Makes an error of which the code does not say what another attempt may change.
+    /// Makes an error whose code alone does not say whether another attempt may succeed.
     package init(
         _ code: Code, _ message: String, _ outlook: Outlook, response: UploadResponse? = nil,
         delivery: Delivery = .neverArrived, underlyingError: (any Error)? = nil
@@ -152,15 +153,15 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// What is wrong with the form, for the code ``Code/form``.
     public var formError: FormError? { code == .form ? underlyingError as? FormError : nil }
 
-    /// What the server says is wrong, if it says so as RFC 9457 specifies.
+    /// The server's description of the problem, if the response has the format of RFC 9457.
     public var problem: ProblemDetails? { response?.problem }
 
-    /// What the object store says is wrong, if it is one that speaks the protocol of Amazon S3.
+    /// The object store's description of the problem, if the server uses the protocol of Amazon S3.
     public var objectStoreProblem: ObjectStoreProblem? { response?.objectStoreProblem }
 
     public var description: String { message }
 
-    /// The same error with another sentence in its message.
+    /// This error with another sentence in its message.
     package func adding(_ sentence: String) -> UploadError {
         var error = self
         for path in [\UploadError.message, \.messageBesidesResponse] {
@@ -169,7 +170,7 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         return error
     }
 
-    /// The same error with what its response says.
+    /// This error with the response's reason in its message.
     func citing(_ reason: String) -> UploadError {
         var error = self
         error.message += ": \(reason)"
@@ -189,43 +190,45 @@ extension UploadError: LocalizedError {
 extension UploadError {
     /// Whether the form may have arrived.
     public enum Delivery: String, Sendable, Hashable {
-        /// No server has the whole form: it is safe to send it again.
+        /// No server has the whole form: it is safe to send the form again.
         case neverArrived = "never-arrived"
-        /// A server has refused the form: it is safe to send it again, and useless unless the reason passes.
+        /// A server has refused the form. It is safe to send the form again, but useless unless the reason for the
+        /// refusal passes.
         case refused
-        /// The whole form was sent, in this attempt or an earlier one, and what became of it is not known: there was no
-        /// response, or one which says that the server or a proxy does not know either: 500, 502, 504, or Cloudflare's
-        /// 520, 522, 524 or 527. Sending it again may store it twice, unless the server honors the `Idempotency-Key`.
+        /// The whole form was sent, in this attempt or an earlier one, and it is not known whether the server accepted
+        /// it. Either there was no response, or the response says that the server or a proxy does not know: 500, 502,
+        /// 504, or Cloudflare's 520, 522, 524 or 527. Sending the form again may store it twice, unless the server
+        /// honors the `Idempotency-Key`.
         case responseLost = "response-lost"
-        /// A server has accepted the form, and something failed after that. It must not be sent again.
+        /// A server has accepted the form, and a later step failed. The form must not be sent again.
         case accepted
     }
 }
 
 extension UploadError {
-    /// What another attempt may change.
+    /// Whether another attempt may succeed.
     package enum Outlook: Sendable, Hashable {
-        /// The failure may pass at any time, like a connection that broke: such as a TLS handshake that broke.
+        /// Another attempt may succeed at any time: for example, after a TLS handshake that broke.
         case passes
-        /// The failure may be the network's, and pass on another one: such as a certificate that is not trusted, because
-        /// the network responds in the server's place.
+        /// Another attempt may succeed on another network: for example, if a certificate is not trusted because the
+        /// network responds in the server's place.
         case passesElsewhere
-        /// The failure lasts: such as a server that requires a client certificate.
+        /// Another attempt fails in the same way: for example, if a server requires a client certificate.
         case lasts
     }
 }
 
 extension UploadResponse {
-    /// What a refusal says about the form that was sent.
+    /// What this response, a refusal, says about the form that was sent.
     var delivery: UploadError.Delivery {
-        // A body that was not sent to its end is not a form to any server.
+        // A server cannot accept a body that was not sent to its end.
         [500, 502, 504, 520, 522, 524, 527].contains(status.code) && !isEarly ? .responseLost : .refused
     }
 }
 
 extension UploadError.Code {
-    /// What a failure says by itself. Where a lost connection may mean several things, this is the worst of them; code
-    /// that knows whether the whole form was sent changes it.
+    /// What a failure with this code says about the form by itself. If that depends on whether the whole form was sent,
+    /// this is the worst case; code that knows more corrects it.
     var usualDelivery: UploadError.Delivery {
         switch self {
         case .refused: .refused
@@ -237,10 +240,11 @@ extension UploadError.Code {
 }
 
 extension UploadError {
-    /// The limits that a refusal reports and that the form exceeds. A limit that the form keeps is not the reason.
+    /// The limits that a refusal reports and that the form exceeds. A limit that the form does not exceed cannot be the
+    /// reason.
     ///
-    /// The limits are the `limit` and the `limits` of a problem with status 413, as Postcard's server writes them, and the
-    /// `max-size` of `Upload-Limit` (draft-ietf-httpbis-resumable-upload) with any status.
+    /// The limits are read from the `limit` and the `limits` of a problem with status 413, as Postcard's server writes
+    /// them, and from the `max-size` of `Upload-Limit` (draft-ietf-httpbis-resumable-upload) with any status.
     func limits(exceededBy layout: FormLayout) -> FormSizeLimits? {
         guard let response else { return nil }
         var reported = FormSizeLimits(
@@ -255,7 +259,8 @@ extension UploadError {
         return reported.exceeded(by: layout)
     }
 
-    /// Whether this is a refusal of a form as too large that reports no limit, as proxies send it.
+    /// Whether the form was refused as too large in a response that names no limit. Such responses usually come from
+    /// proxies.
     package var namesNoLimit: Bool {
         guard let response, response.status == .contentTooLarge else { return false }
         return problem?["limit"] == nil && problem?["limits"] == nil
@@ -264,7 +269,8 @@ extension UploadError {
 }
 
 extension FormSizeLimits {
-    /// One limit as Postcard's server writes it; `nil` if it is not about sizes that a client can change.
+    /// Reads one limit in the format of Postcard's server. The result is `nil` if the limit is not about sizes that a
+    /// client can change.
     fileprivate init?(_ limit: JSONValue) {
         guard let name = limit["name"]?.text,
             let value = limit["value"]?.number.flatMap({ Int64(exactly: $0.rounded(.down)) })
@@ -273,7 +279,7 @@ extension FormSizeLimits {
         case "maximumBodyBytes": self.init(maximumBodyBytes: value)
         case "maximumFileBytes": self.init(maximumFileBytes: value)
         case "maximumBytesOfAllFiles": self.init(maximumBytesOfAllFiles: value)
-        // A rule on the files of one field.
+        // This limit is a rule for the files of one field.
         case let name where name.hasPrefix("files.") && name.dropFirst(6).hasSuffix(".maximumBytes"):
             self.init(maximumBytesByName: [String(name.dropFirst(6).dropLast(13)): value])
         default: return nil

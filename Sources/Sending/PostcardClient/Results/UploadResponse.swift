@@ -9,7 +9,7 @@ public struct UploadResponse: Sendable {
     public let status: HTTPResponse.Status
 
     /// The header fields. A value with more than 30 combining marks in a row has U+034F after every 30 of them (UAX #15
-    /// §13), so that it takes no long time to compare.
+    /// §13), so that comparing it does not take long.
     public let headerFields: HTTPFields
 
     /// The whole body.
@@ -21,22 +21,22 @@ public struct UploadResponse: Sendable {
     /// The number of the form's bytes handed to the connection when the response was complete.
     public package(set) var bytesSent: Int64 = 0
 
-    /// Whether the response was received before the whole form was handed to the connection: the server cannot have all
-    /// of the form.
+    /// Whether the response was received before the whole form was handed to the connection. If so, the server cannot
+    /// have the whole form.
     public package(set) var isEarly = false
 
-    /// The client's decoder; `nil` if no client has received the response.
+    /// The JSON decoder of the client that received the response; `nil` if no client has received it.
     var decoder: JSONDecoder?
 
-    /// What the server said about resumption before this response.
+    /// What the server said about resuming the upload before this response.
     var announcement: ResumptionAnnouncement?
 
-    /// Whether the server has said that it received the bytes that were sent: its `Repr-Digest` is the form's (see
-    /// ``ResponseOptions/sendsDigests``), or a ``ResponseOptions/verification`` found no difference. An app can then
-    /// delete its original.
+    /// Whether the server has confirmed that it received the bytes that were sent. Either its `Repr-Digest` is that of
+    /// the form (see ``ResponseOptions/sendsDigests``), or a ``ResponseOptions/verification`` found no difference. An
+    /// app can then delete its original.
     public package(set) var isVerified = false
 
-    /// Makes a response; for transports.
+    /// Makes a response. Transports use this initializer.
     public init(status: HTTPResponse.Status, headerFields: HTTPFields, body: Data) {
         self.status = status
         self.headerFields = headerFields.streamSafe
@@ -50,7 +50,7 @@ public struct UploadResponse: Sendable {
 }
 
 extension HTTPFields {
-    /// The fields with values that are safe to compare.
+    /// These header fields with values that are safe to compare.
     var streamSafe: HTTPFields {
         guard contains(where: { CombiningMarks.firstExcess(in: $0.value.utf8) != nil }) else { return self }
         var fields = self
@@ -62,7 +62,7 @@ extension HTTPFields {
 extension UploadResponse {
     /// Why the server refused the form, in its own words: the detail or title of an RFC 9457 problem, the message of
     /// other JSON, the code and message of an object store, the title of a web page, or the first lines of text. `nil`
-    /// if it gives no reason.
+    /// if the server gives no reason.
     public var reason: String? {
         let type = headerFields[.contentType]?.lowercased() ?? ""
         let problem = objectStoreProblem
@@ -79,20 +79,21 @@ extension UploadResponse {
         return (found ?? firstLines).map(Self.printable).flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Whether the response gives no other reason than its status, as the default pages of web servers do.
+    /// Whether the response gives no reason except its status, as the default pages of web servers do.
     var reasonIsStatus: Bool { reason.map { $0.hasPrefix("\(status.code)") } ?? true }
 
-    /// What the title of a page adds to the status; `nil` if that is nothing.
+    /// What the title of the page says in addition to the status; `nil` if that is nothing.
     var titleBesidesStatus: String? {
         guard var title = titleOfPage.map(Self.printable) else { return nil }
         if title.hasPrefix("\(status.code) ") { title.removeFirst("\(status.code) ".count) }
         return title.isEmpty || statusText.hasSuffix(title) ? nil : title
     }
 
-    /// Whether the server refused the form because its bytes changed in transit: the problem of `postcard serve`.
+    /// Whether the server refused the form because its bytes changed in transit. Only `postcard serve` reports this
+    /// problem.
     var isDigestMismatch: Bool { status == .badRequest && problem?["code"]?.text == "digest-mismatch" }
 
-    /// The status as text, with its standard phrase: transports give different phrases, or none.
+    /// The status as text, with its standard phrase, because transports give different phrases or none.
     var statusText: String {
         let phrase = Self.usualStatuses.first { $0.code == status.code }?.reasonPhrase ?? status.reasonPhrase
         return phrase.isEmpty ? "\(status.code)" : "\(status.code) \(phrase)"
@@ -104,7 +105,7 @@ extension UploadResponse {
     }
 
     private var reasonInJSON: String? {
-        // The members in which servers say what is wrong. Those that are not strings are ignored.
+        // The members of the JSON in which servers say what is wrong. Members that are not strings are ignored.
         let json = try? JSON(body)
         let members: [StaticString] = ["detail", "title", "message", "error"]
         return members.lazy.compactMap { json?[$0]?.text }.first
@@ -118,7 +119,7 @@ extension UploadResponse {
         return String(text[begin.upperBound..<end.lowerBound])
     }
 
-    /// A reason is at the beginning, so the rest is not read.
+    /// The beginning of the body, in which a reason is searched for.
     private var examinedText: String { String(streamSafe: body.prefix(64 << 10)) }
 
     private var firstLines: String? {
@@ -126,8 +127,8 @@ extension UploadResponse {
         return lines.isEmpty ? nil : lines.joined(separator: " ")
     }
 
-    /// The text without control characters, which would end up on terminals and in logs, and at most 300 characters of
-    /// it.
+    /// At most 300 characters of a text, without control characters, because the text may be printed on terminals and
+    /// in logs.
     private static func printable(_ text: String) -> String {
         let line = DisplayText.replacingSteering(in: text, with: " ").split(separator: " ").joined(separator: " ")
         return line.count > 300 ? "\(line.prefix(300))…" : line
@@ -150,8 +151,8 @@ extension UploadResponse {
     /// let record = try await client.upload(form, to: url).decode(Record.self)
     /// ```
     ///
-    /// JSON with a text of more than 30 combining marks in a row is refused, because types that are decoded from it compare
-    /// such texts in quadratic time (UAX #15 §13).
+    /// JSON in which a text has more than 30 combining marks in a row is refused, because comparing such texts takes
+    /// quadratic time (UAX #15 §13).
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -176,18 +177,20 @@ extension UploadResponse {
 /// What a server said in interim responses 104 (Upload Resumption Supported) to one request: the URL of the upload
 /// resource, and its limits (draft-ietf-httpbis-resumable-upload, "Status Code 104").
 ///
-/// The announcement counts although no final response followed: the connection may have broken, or a proxy may have taken
+/// The announcement also counts if no final response follows: the connection may have broken, or a proxy may have taken
 /// the interim response for the final one.
 struct ResumptionAnnouncement: Sendable {
-    /// The URL that responded, to which the upload resource's URL may be relative.
+    /// The URL that responded. The URL of the upload resource may be relative to it.
     let url: URL
     /// The URL of the upload resource, as the server wrote it; `nil` if only limits or progress were reported.
     private(set) var location: String?
     private(set) var limits: UploadLimits?
 
-    /// - Parameter request: The header fields of the request. If they name a version of the draft, a response that names
-    ///   another one or none is ignored, as the draft requires (appendix "Draft Version Identification").
-    /// - Returns: `nil` for any other interim response, and for one that is ignored.
+    /// Reads the announcement in an interim response.
+    ///
+    /// - Parameter request: The header fields of the request. If they name a version of the draft, a response that
+    ///   names another one or none is ignored, as the draft requires (appendix "Draft Version Identification").
+    /// - Returns: `nil` for any other interim response, and for a response that is ignored.
     init?(
         _ status: HTTPResponse.Status, _ headerFields: HTTPFields, by url: URL, to request: HTTPFields
     ) {
@@ -199,7 +202,7 @@ struct ResumptionAnnouncement: Sendable {
         limits = headerFields.uploadLimits(in: version)
     }
 
-    /// Adds what a later response to the same request said.
+    /// Adds the announcement of a later response to the same request.
     mutating func add(_ later: ResumptionAnnouncement) {
         location = later.location ?? location
         guard let others = later.limits else { return }

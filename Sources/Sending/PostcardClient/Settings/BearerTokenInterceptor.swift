@@ -2,14 +2,14 @@ import HTTPTypes
 import PostcardFoundation
 import Synchronization
 
-/// Sends a token with every upload (RFC 6750 §2.1), and gets a new one when the server responds with 401.
+/// Sends a token with every upload (RFC 6750 §2.1), and gets a new token when the server responds with 401.
 ///
 /// ```swift
 /// var client = UploadClient()
 /// client.interceptors = [BearerTokenInterceptor(token: saved) { expired in try await account.newToken() }]
 /// ```
 ///
-/// All uploads waiting for a token share a single refresh. An upload whose new token is refused as well fails with that
+/// All uploads waiting for a token share a single refresh. If the new token is refused too, the upload fails with that
 /// refusal.
 public final class BearerTokenInterceptor: UploadInterceptor {
     private let tokens: TokenRefresh
@@ -18,9 +18,9 @@ public final class BearerTokenInterceptor: UploadInterceptor {
     ///
     /// - Parameters:
     ///   - token: The first token. Defaults to `nil`: the first upload gets one.
-    ///   - refresh: Gets a new token to replace the one that the server refused, which is `nil` if there was none. An
-    ///     error that it throws fails the uploads waiting for the token; those of a queue are tried again. It is
-    ///     cancelled when no upload waits any longer.
+    ///   - refresh: Gets a new token. The argument is the token that the server refused, or `nil` if there was no
+    ///     token. If the closure throws an error, the uploads waiting for the token fail with it; uploads of a queue
+    ///     are tried again. The closure is cancelled when no upload waits for the token any longer.
     public init(token: String? = nil, refresh: @escaping @Sendable (_ refused: String?) async throws -> String) {
         tokens = TokenRefresh(token, refresh)
     }
@@ -44,7 +44,7 @@ public final class BearerTokenInterceptor: UploadInterceptor {
     }
 }
 
-/// A token, and at most one task that gets a new one, for any number of waiting uploads.
+/// The current token, and at most one task that gets a new token for all waiting uploads.
 final class TokenRefresh: Sendable {
     private let refresh: @Sendable (String?) async throws -> String
     private let state: Mutex<State>
@@ -54,17 +54,17 @@ final class TokenRefresh: Sendable {
     private struct State {
         var token: String?
         var refreshing: Refreshing?
-        /// The waits that were cancelled before they began.
+        /// The identifiers of waits that were cancelled before they began.
         var gone: Set<UUID> = []
 
-        /// The token, unless it was refused or is being refreshed.
+        /// The token, or `nil` if it was refused or is being replaced.
         func token(unless isRefused: (String) -> Bool) -> String? {
             guard refreshing == nil, let token, !isRefused(token) else { return nil }
             return token
         }
     }
 
-    /// A task that gets a token, and the waits for it.
+    /// A task that gets a new token, and the uploads that wait for it.
     private struct Refreshing {
         let id: UUID
         var task: Task<Void, Never>?
@@ -76,14 +76,14 @@ final class TokenRefresh: Sendable {
         state = Mutex(State(token: token))
     }
 
-    /// The token, waiting for the next one if there is none or it is being refreshed.
+    /// Returns the token. Waits for a new token if there is none, or if the token is being replaced.
     func token() async throws -> String {
         try await token { _ in false }
     }
 
-    /// Gets a new token, unless the refused one was already replaced.
+    /// Gets a new token, unless the refused token was already replaced.
     ///
-    /// - Parameter isRefused: Whether a token is the one that was refused.
+    /// - Parameter isRefused: Returns whether a token is the refused one.
     func replace(where isRefused: (String) -> Bool) async throws {
         _ = try await token(unless: isRefused)
     }
@@ -99,11 +99,11 @@ final class TokenRefresh: Sendable {
         }
     }
 
-    /// Waits for the task that gets a token, starting it if needed.
+    /// Waits for the task that gets a new token. Starts the task if none is running.
     private func wait(as id: UUID, unless isRefused: (String) -> Bool, _ continuation: Continuation) {
         let result = state.withLock { state -> Result<String, any Error>? in
             if state.gone.contains(id) { return .failure(CancellationError()) }
-            // Refreshed since the last check.
+            // The token was replaced since the last check.
             if let token = state.token(unless: isRefused) { return .success(token) }
             if state.refreshing == nil {
                 let refreshing = UUID()
@@ -117,7 +117,7 @@ final class TokenRefresh: Sendable {
         if let result { continuation.resume(with: result) }
     }
 
-    /// Cancels a wait, and with the last wait the task.
+    /// Cancels a wait for the token. After the last wait it also cancels the task.
     private func leave(_ id: UUID) {
         let (continuation, task) = state.withLock { state -> (Continuation?, Task<Void, Never>?) in
             guard let continuation = state.refreshing?.waiting.removeValue(forKey: id) else {
@@ -140,7 +140,7 @@ final class TokenRefresh: Sendable {
             result = .failure(error)
         }
         let waiting = state.withLock { state -> [UUID: Continuation] in
-            // Cancelled in the meantime, and perhaps started again.
+            // The task was cancelled in the meantime, and another task may have started.
             guard state.refreshing?.id == id else { return [:] }
             if case .success(let token) = result { state.token = token }
             defer { state.refreshing = nil }

@@ -13,17 +13,18 @@
 /// client.interceptors = [APIKey(key: key)]
 /// ```
 ///
-/// A resumable upload (``ResumptionPolicy``) makes several requests: interceptors adapt the one that the caller made,
-/// and all of them have its header fields. A signature of the method or the path does not fit them.
+/// A resumable upload (``ResumptionPolicy``) makes several requests: interceptors adapt the request that the caller
+/// made, and its header fields are sent with all of them. A signature of the method or the path is not valid for the
+/// other requests.
 ///
-/// An interceptor may take long, and must react to the cancellation of its task when the upload is cancelled or its
-/// time is over.
+/// An interceptor may take as long as it needs. When the upload is cancelled or times out, the interceptor's task is
+/// cancelled, and it must react to that.
 ///
-/// ``BearerTokenInterceptor`` is one for tokens that expire. Interceptors are not called for another origin that a
-/// server redirects to, so that credentials are not sent there.
+/// ``BearerTokenInterceptor`` is an interceptor for tokens that expire. If a server redirects to another origin,
+/// interceptors are not called for that request, so that no credentials are sent there.
 public protocol UploadInterceptor: Sendable {
-    /// Changes a request before it is sent. Called for every attempt, in the order of the client's interceptors, with
-    /// the request that the caller made.
+    /// Changes a request before it is sent. This method is called for every attempt, in the order of the client's
+    /// interceptors, with the request that the caller made.
     ///
     /// - Parameters:
     ///   - request: The request. To change the URL, make another request.
@@ -32,35 +33,35 @@ public protocol UploadInterceptor: Sendable {
     ///   ``UploadError/Code/interceptorFailed``.
     func adapt(_ request: inout UploadRequest, attempt: Int) async throws
 
-    /// Decides what to do after a failed attempt. The first interceptor that does not pass on decides; if all pass on,
-    /// the client's retry policy decides.
+    /// Decides what to do after a failed attempt. The first interceptor that returns another decision than
+    /// ``UploadDecision/passOn`` decides. If there is none, the client's retry policy decides.
     ///
-    /// Not called if the server has accepted the form: that is never sent again.
+    /// This method is not called if the server has accepted the form, because an accepted form is never sent again.
     ///
     /// - Parameters:
     ///   - error: The error that the attempt failed with.
-    ///   - attempt: The attempt, and the errors before it.
+    ///   - attempt: The failed attempt, and the errors of earlier attempts.
     /// - Throws: Any error fails the upload with that error, unchanged. A queue tries such an upload again, see
     ///   ``UploadError/Code/interceptorFailed``.
     func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision
 }
 
 extension UploadInterceptor {
-    /// Changes nothing.
+    /// The default implementation: leaves the request unchanged.
     public func adapt(_ request: inout UploadRequest, attempt: Int) async throws {}
 
-    /// Passes on.
+    /// The default implementation: lets the next interceptor or the retry policy decide.
     public func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision { .passOn }
 }
 
-/// An error of an interceptor. It says nothing about the form; the failure before it does.
+/// An error that an interceptor has thrown. What happened to the form is in ``failure``.
 package struct InterceptorError: Error {
     package let cause: any Error
-    /// The failure of the last attempt; `nil` if nothing was sent before.
+    /// The failure of the latest attempt; `nil` if nothing was sent before.
     package let failure: UploadError?
 }
 
-/// A failed attempt, as an interceptor sees it.
+/// A failed attempt, as an interceptor gets it.
 public struct UploadAttempt: Sendable {
     /// The request, as the interceptors adapted it.
     public let request: UploadRequest
@@ -68,18 +69,18 @@ public struct UploadAttempt: Sendable {
     /// The number of the attempt, from 1.
     public let number: Int
 
-    /// The errors of the attempts before it, in order.
+    /// The errors of the attempts before this one, in order.
     public let earlierErrors: [UploadError]
 }
 
 /// What to do after a failure.
 public enum UploadDecision: Sendable, Hashable {
-    /// The next interceptor decides, or the retry policy.
+    /// The next interceptor decides, or the retry policy after the last interceptor.
     case passOn
-    /// The form is sent again after a delay, and ``UploadInterceptor/adapt(_:attempt:)`` is called again. The number of
-    /// such retries is limited by ``RetryPolicy/maximumInterceptorRetries``, and a form with a stream that can be read
-    /// only once is not sent again.
+    /// The form is sent again after a delay. ``UploadInterceptor/adapt(_:attempt:)`` is then called for the new
+    /// attempt. The number of such retries is limited by ``RetryPolicy/maximumInterceptorRetries``, and a form with a
+    /// stream that can be read only once is not sent again.
     case retry(after: Duration)
-    /// The upload fails with the error.
+    /// The upload fails with the error of the attempt.
     case giveUp
 }

@@ -3,7 +3,7 @@ import PostcardForm
 import PostcardFoundation
 import PostcardWire
 
-/// Compares what a server says it has received with what was sent.
+/// Compares the content that a server says it received with the content that was sent.
 ///
 /// ```swift
 /// var client = UploadClient()
@@ -11,8 +11,8 @@ import PostcardWire
 /// ```
 ///
 /// Each part is hashed with SHA-256 while it is sent. If the server has received something else, the upload fails with
-/// ``UploadError/Code/altered``, whose message names the files. It is not tried again, because the server has stored a
-/// form.
+/// ``UploadError/Code/altered``, whose message names the files. The upload is not tried again, because the server has
+/// stored a form.
 ///
 /// If a response is accepted before the whole form was sent, the form is read to its end without being sent. A form
 /// with a stream that can be read only once then fails with ``UploadError/Code/earlyResponse``.
@@ -28,26 +28,27 @@ public struct UploadVerification: Sendable {
     /// }
     /// ```
     ///
-    /// - Parameter differing: Returns the parts that the server did not receive as they were sent. An error that it
-    ///   throws fails the upload with the code ``UploadError/Code/decoding``, as ``UploadError/underlyingError``.
+    /// - Parameter differing: Returns the parts that the server did not receive as they were sent. If the closure
+    ///   throws an error, the upload fails with the code ``UploadError/Code/decoding``, and the error is its
+    ///   ``UploadError/underlyingError``.
     public init(
         findingDifferences differing: @escaping @Sendable ([SentPart], UploadResponse) throws -> [SentPart]
     ) {
         self.differing = differing
     }
 
-    /// The parts that a server did not receive as they were sent: the ``UploadError/underlyingError`` of an error with
-    /// the code ``UploadError/Code/altered``.
+    /// The parts that a server did not receive as they were sent. This error is the ``UploadError/underlyingError`` of
+    /// an error with the code ``UploadError/Code/altered``.
     public struct Mismatch: Error, Sendable {
-        /// The parts, in the form's order.
+        /// The parts that the server did not receive as they were sent, in the form's order.
         public let parts: [SentPart]
     }
 
     /// Compares a response with the form that was sent.
     ///
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``; with ``UploadError/Code/earlyResponse`` if
-    ///   the whole form was not read; with ``UploadError/Code/decoding`` if they cannot be compared, although the
-    ///   server has the form.
+    ///   the whole form was not read; with ``UploadError/Code/decoding`` if the response cannot be compared; the server
+    ///   then has the form nevertheless.
     func verify(_ response: UploadResponse, to request: UploadRequest) throws {
         guard let digests = request.body?.digests else { return }
         guard let parts = digests.sentParts else {
@@ -66,8 +67,8 @@ public struct UploadVerification: Sendable {
 }
 
 extension UploadVerification {
-    /// Compares with the record that `postcard serve` responds with: the size and the SHA-256 of every file, and the
-    /// texts, in the order in which they were sent.
+    /// A verification for `postcard serve`, which responds with a record of what it received: the size and the SHA-256
+    /// of every file, and the texts, in the order in which they were sent.
     ///
     /// A response without such a record fails the upload with the code ``UploadError/Code/decoding``.
     public static let record = UploadVerification { parts, response in
@@ -75,20 +76,20 @@ extension UploadVerification {
         return record.differences(from: parts)
     }
 
-    /// Why a response of another server cannot be compared.
+    /// The reason why a response of another server than `postcard serve` cannot be compared.
     private struct NoRecord: LocalizedError {
         var errorDescription: String? {
             "it has no digests of the fields and files, as the response of postcard serve has"
         }
     }
 
-    /// The part of the receiver's record that says which bytes it received.
+    /// A part of the receiver's record: the bytes that it received.
     private struct Record {
-        /// The contents of the text fields, as the receiver kept them.
+        /// The contents of the text fields, as the receiver stored them.
         let fields: [[UInt8]]
         let files: [(size: Int64, sha256: [UInt8])]
 
-        /// - Returns: `nil` if the response has no record.
+        /// Reads the record in a response's body. The result is `nil` if there is none.
         init?(_ body: Data) {
             let json = try? JSON(body)
             guard let fields = json?["fields"]?.elements, let files = json?["files"]?.elements else { return nil }
@@ -103,8 +104,8 @@ extension UploadVerification {
             guard self.fields.count == fields.count, self.files.count == files.count else { return nil }
         }
 
-        /// Names are not compared: a receiver shows them as it reads them, without the path of a file and with escapes
-        /// undone.
+        /// The parts that the record does not contain as they were sent. Names are not compared, because a receiver
+        /// changes them when it reads them: it removes the path of a file, and undoes escapes.
         func differences(from parts: [SentPart]) -> [SentPart] {
             var fields = fields[...]
             var files = files[...]
@@ -121,7 +122,7 @@ extension UploadVerification {
 }
 
 extension UploadError {
-    /// The server has the form, but does not say what it received.
+    /// The server has the form, but its response does not say what it received.
     static func notComparable(_ response: UploadResponse, by url: URL, _ error: any Error) -> UploadError {
         let reason = (error as? any LocalizedError)?.errorDescription ?? reason(of: error)
         return UploadError(

@@ -4,21 +4,21 @@ import Synchronization
 
 /// Hashes the content of each part while it is read to be sent.
 ///
-/// A reader that begins at the start of the body starts the digests over, as a retry does. One that begins at an offset
-/// continues where the last one stopped. Only the latest reader counts.
+/// A reader that begins at the start of the body, as in a retry, starts the digests over. A reader that begins at an
+/// offset continues where the latest reader stopped. Only the latest reader counts.
 final class ContentDigests: Sendable {
     private let parts: [PartLayout]
     private let state = Mutex(State())
 
     fileprivate struct State {
-        /// The latest reader.
+        /// The number of the latest reader.
         var reader = 0
         var progress = Progress.reading(Content())
-        /// The parts before the one that is being hashed.
+        /// The size and digest of each part that was hashed to its end.
         var finished: [(size: Int64, sha256: String)] = []
     }
 
-    /// The content of the part that is being hashed.
+    /// The hash and the size so far of the part that is being hashed.
     fileprivate struct Content {
         var hash = SHA256()
         var size: Int64 = 0
@@ -28,10 +28,12 @@ final class ContentDigests: Sendable {
         case reading(Content)
         /// The body was read to its end.
         case ended
-        /// Some bytes were skipped.
+        /// Some bytes were skipped, so the digests cannot be computed.
         case interrupted
     }
 
+    /// Makes digests for the parts of a form.
+    ///
     /// - Parameter parts: The parts of the form.
     init(of parts: [PartLayout]) {
         self.parts = parts
@@ -51,7 +53,7 @@ final class ContentDigests: Sendable {
 
     /// Records that a reader was made.
     ///
-    /// - Parameter offset: Its first byte, counted from the start of the form.
+    /// - Parameter offset: The offset in the form of the reader's first byte.
     /// - Returns: The number of the reader.
     func beginReader(at offset: Int64) -> Int {
         state.withLock { state in
@@ -66,8 +68,8 @@ final class ContentDigests: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: The bytes.
-    ///   - partIndex: The index of the part that they belong to, from 0.
-    ///   - offset: Their offset in the part's content.
+    ///   - partIndex: The index of the part that the bytes belong to, from 0.
+    ///   - offset: The offset of the bytes in the part's content.
     ///   - reader: The number of the reader.
     func digest(_ bytes: UnsafeRawBufferPointer, ofPart partIndex: Int, at offset: Int64, from reader: Int) {
         state.withLock { state in
@@ -86,7 +88,8 @@ final class ContentDigests: Sendable {
 }
 
 extension ContentDigests.State {
-    /// Hashes the bytes that were not hashed before: a reader may begin before the end of the last one.
+    /// Hashes the bytes that were not hashed before. A reader may begin before the offset at which the latest reader
+    /// stopped.
     fileprivate mutating func hash(_ bytes: UnsafeRawBufferPointer, ofPart partIndex: Int, at offset: Int64) {
         guard partIndex >= finished.count else { return }
         finishParts(before: partIndex)
@@ -120,10 +123,10 @@ public struct SentPart: Sendable, Hashable {
     /// The name of the file; `nil` for a text field.
     public let filename: String?
 
-    /// The number of bytes of its content.
+    /// The number of bytes of the part's content.
     public let size: Int64
 
-    /// The SHA-256 of its content, in lower-case hexadecimal.
+    /// The SHA-256 of the part's content, in lower-case hexadecimal.
     public let sha256: String
 
     /// Whether the part is a file rather than a text field.
@@ -131,7 +134,7 @@ public struct SentPart: Sendable, Hashable {
 }
 
 extension SentPart: CustomStringConvertible {
-    /// Such as `the file "cat.jpg" (field "petImage", part 2)`; parts are counted from 1 for people.
+    /// A description such as `the file "cat.jpg" (field "petImage", part 2)`. Parts are counted from 1 for people.
     public var description: String {
         let field = "field \(name.debugDescription), part \(index + 1)"
         return filename.map { "the file \($0.debugDescription) (\(field))" } ?? "the \(field)"

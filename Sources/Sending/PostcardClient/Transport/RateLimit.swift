@@ -7,12 +7,12 @@ import Synchronization
 /// client.network.rateLimit = RateLimit(bytesPerSecond: 250_000)
 /// ```
 ///
-/// All uploads with the same limit share it: those of a client, of its copies, and of other clients that are given the
-/// same limit. To limit a single upload, send it with a copy of the client that has its own limit.
+/// All uploads with the same limit share it: the uploads of a client, of its copies, and of other clients with this
+/// `RateLimit`. To limit a single upload, send it with a copy of the client that has its own limit.
 ///
-/// It counts the bytes of request bodies, which are read no faster than they may be sent. They are sent in bursts of a
-/// twentieth of a second's worth, so that an upload waiting for its turn does not reach the idle timeout, unless a
-/// thousand of them share a limit.
+/// The limit counts the bytes of request bodies, which are read no faster than they may be sent. They are sent in
+/// bursts, each with the bytes of a twentieth of a second. So an upload that waits for its turn does not reach the idle
+/// timeout, unless about a thousand uploads share a limit.
 public final class RateLimit: Sendable {
     /// The maximum number of bytes sent per second.
     public let bytesPerSecond: Int
@@ -36,7 +36,7 @@ public final class RateLimit: Sendable {
 
     /// Waits until bytes may be sent.
     ///
-    /// - Returns: How many; at least one.
+    /// - Returns: The number of bytes that may be sent; at least one.
     /// - Throws: `CancellationError`.
     func allowance() async throws -> Int {
         try Task.checkCancellation()
@@ -51,22 +51,22 @@ public final class RateLimit: Sendable {
         return burst
     }
 
-    /// Gives back bytes that were allowed and not sent.
+    /// Returns bytes that were allowed but not sent, so that other uploads can use them.
     func giveBack(_ count: Int) {
         bucket.withLock { $0.giveBack(count) }
     }
 }
 
-/// Allows bytes to be sent, in bursts of a twentieth of a second's worth.
+/// Allows bytes to be sent in bursts. Each burst has the bytes of a twentieth of a second.
 ///
-/// It keeps one moment: the one at which everything allowed so far has been paid for. Requests before that moment wait,
-/// first come, first served. Moments are counted from when the bucket was made.
+/// The bucket stores only one time: when all bursts allowed so far are over. The next burst must wait for that time;
+/// bursts are allowed in the order of the requests. Times are counted from the creation of the bucket.
 struct TokenBucket: Sendable {
-    /// The bytes of a burst. A twentieth of a second is short enough that a slow rate looks steady on the wire,
-    /// and long enough that waiting for it costs nothing.
+    /// The number of bytes of a burst. A twentieth of a second is short enough that a slow rate looks steady on the
+    /// network, and long enough that waiting for it costs nothing.
     let burst: Int
 
-    /// How long a burst pays for.
+    /// The time that a burst takes at this rate.
     private let period: Duration
     private let bytesPerSecond: Int
     private var paidUntil = Duration.zero
@@ -77,18 +77,18 @@ struct TokenBucket: Sendable {
         period = .seconds(1) * burst / self.bytesPerSecond
     }
 
-    /// Takes a burst.
+    /// Reserves a burst.
     ///
     /// - Parameter now: The current moment.
-    /// - Returns: When it may be sent; possibly in the past.
+    /// - Returns: When the burst may be sent; possibly in the past.
     mutating func take(at now: Duration) -> Duration {
-        // After a late timer one burst is caught up, and no more: idle time is not saved.
+        // After a late timer at most one burst is made up for: idle time is not saved.
         let start = max(paidUntil, now - period)
         paidUntil = start + period
         return start
     }
 
-    /// Gives back bytes that were not sent.
+    /// Returns bytes that were not sent, so that the next burst may be sent earlier.
     mutating func giveBack(_ count: Int) {
         paidUntil -= .seconds(1) * count / bytesPerSecond
     }

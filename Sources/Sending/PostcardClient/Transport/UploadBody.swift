@@ -5,24 +5,24 @@ import Synchronization
 
 /// The body of a request: the bytes of a form, read no faster than the client's rate limit allows.
 ///
-/// A transport makes a reader of it, sends the bytes, and reports how many were sent. Everything else that depends on
-/// the bytes, such as progress for each part and digests, is computed above the transport.
+/// A transport makes a reader of the body, sends the bytes, and reports how many were sent. Everything else that
+/// depends on the bytes, such as progress for each part and digests, is computed above the transport.
 ///
-/// The copies of a request share it, because its bytes and settings never change.
+/// The copies of a request share the body, because its bytes and settings never change.
 public final class UploadBody: Sendable {
     /// The layout of the form, or of the slice of it that is sent.
     let layout: FormLayout
     let rateLimit: RateLimit?
     let digests: ContentDigests?
 
-    /// What readers find out about a body of unknown length; `nil` if the length is known.
+    /// What readers have found out about a body of unknown length; `nil` if the length is known.
     private let findings: BodyFindings?
 
     /// Makes a body.
     ///
     /// - Parameters:
     ///   - layout: The layout of the form.
-    ///   - rateLimit: How fast its bytes may be read. Defaults to `nil`, no limit.
+    ///   - rateLimit: How fast the bytes of the body may be read. Defaults to `nil`, no limit.
     public convenience init(_ layout: FormLayout, rateLimit: RateLimit? = nil) {
         self.init(layout, rateLimit: rateLimit, digests: nil)
     }
@@ -37,48 +37,50 @@ public final class UploadBody: Sendable {
     /// The value of the request's `Content-Type` header field.
     public var contentType: String { layout.contentType }
 
-    /// The number of bytes; `nil` if the form has a stream of unknown length.
+    /// The number of bytes of the body; `nil` if the form has a stream of unknown length.
     public var contentLength: Int64? { layout.contentLength }
 
     /// The parts of the form, in order.
     public var parts: [PartLayout] { layout.parts }
 
-    /// Whether the bytes can be read more than once: `false` if a stream can be read only once.
+    /// Whether the body can be read more than once: `false` if the form has a stream that can be read only once.
     public var isReplayable: Bool { layout.isReplayable }
 
-    /// Whether reading the next bytes costs no more than copying them from files or memory: no byte is waited for, and
-    /// none is digested.
+    /// Whether reading the next bytes only copies them from files or memory: reading never waits, and computes no
+    /// digests.
     package var isOnlyCopied: Bool { rateLimit == nil && digests == nil && !layout.hasStreams }
 
     /// Makes a reader, which begins at the first byte.
     ///
-    /// - Throws: `FormError` if a file cannot be read or has changed, or a stream was read before.
+    /// - Throws: `FormError` if a file cannot be read or has changed, or if a stream that can be read only once was
+    ///   read before.
     public func reader() throws(FormError) -> UploadBodyReader {
         try UploadBodyReader(self, findings)
     }
 
-    /// Some bytes of the body as a separate body.
+    /// A range of the body's bytes as a separate body.
     ///
     /// - Parameters:
-    ///   - range: Which bytes, counted from the start of the form. The length of the form must be known.
+    ///   - range: The range of the bytes, counted from the start of the form. The length of the form must be known.
     ///   - contentType: The value of `Content-Type`. Defaults to that of the form.
     func slice(_ range: Range<Int64>, contentType: String? = nil) -> UploadBody {
-        // A slice without bytes neither waits for the rate limit nor starts the digests over.
+        // A slice without bytes does not wait for the rate limit, and does not start the digests over.
         UploadBody(
             layout.slice(range, contentType: contentType), rateLimit: range.isEmpty ? nil : rateLimit,
             digests: range.isEmpty ? nil : digests)
     }
 
-    /// Reads bytes without a rate limit, so that digests include what this process does not send.
+    /// Reads bytes without a rate limit and without sending them, so that the digests include bytes that an earlier
+    /// process has sent.
     ///
-    /// - Parameter count: How many bytes, from the start. Defaults to `nil`, all of them.
+    /// - Parameter count: How many bytes to read, from the start. Defaults to `nil`, all of them.
     @concurrent func digest(first count: Int64? = nil) async throws {
         guard digests != nil else { return }
         let body = count.map { slice(0..<$0) } ?? self
         try await UploadBody(body.layout, rateLimit: nil, digests: body.digests).readAll { _ in }
     }
 
-    /// The SHA-256 digest of all bytes, which are read without a rate limit.
+    /// The SHA-256 digest of the whole body. The bytes are read without a rate limit.
     ///
     /// - Throws: `FormError` if a file cannot be read or has changed; `CancellationError`.
     @concurrent func digestOfAll() async throws -> BodyDigest? {
@@ -87,7 +89,7 @@ public final class UploadBody: Sendable {
         return BodyDigest(hash.finalize())
     }
 
-    /// Reads all bytes, one piece after the other.
+    /// Reads all bytes, and passes each piece to a closure.
     package func readAll(_ use: (UnsafeRawBufferPointer) -> Void) async throws {
         let reader = try reader()
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
@@ -100,14 +102,15 @@ public final class UploadBody: Sendable {
         }
     }
 
-    /// The number of bytes, if it is known by now: that of a stream is known once it was read to its end.
+    /// The number of bytes of the body, if it is known by now: the length of a stream is known once the stream was read
+    /// to its end.
     var knownLength: Int64? { contentLength ?? findings?.length }
 
-    /// The range of each part's content in the whole form, as far as the ranges are known by now.
+    /// The ranges of the parts' contents in the whole form, for the parts whose ranges are known by now.
     var contentRanges: [Range<Int64>] { layout.contentRanges ?? findings?.contentRanges ?? [] }
 }
 
-/// What the latest reader has found out about a body of unknown length.
+/// What the latest reader has found out about a body of unknown length: where its parts are, and its length.
 final class BodyFindings: Sendable {
     private let state = Mutex((contentRanges: [Range<Int64>](), length: Int64?.none))
 
@@ -128,22 +131,22 @@ final class BodyFindings: Sendable {
 /// }
 /// ```
 ///
-/// It belongs to one task at a time, and holds at most one open file and one chunk of a stream.
+/// Only one task at a time may use a reader. A reader holds at most one open file and one chunk of a stream.
 public final class UploadBodyReader {
     private let body: UploadBody
     private let reader: FormReader
     private let findings: BodyFindings?
 
-    /// How many bytes the rate limit allows to be read.
+    /// The number of bytes that the rate limit allows to be read now.
     private var allowance = 0
 
-    /// Why the rate limit gave no allowance; every later read fails.
+    /// The error that the wait for the rate limit has thrown; every later read throws it again.
     private var failure: (any Error)?
 
-    /// The number by which the digests know this reader.
+    /// The number of this reader in ``ContentDigests``.
     private let number: Int
 
-    /// The part whose content is digested next.
+    /// The index of the part whose content is hashed next.
     private var partIndex = 0
 
     init(_ body: UploadBody, _ findings: BodyFindings?) throws(FormError) {
@@ -158,15 +161,15 @@ public final class UploadBodyReader {
         if allowance > 0 { body.rateLimit?.giveBack(allowance) }
     }
 
-    /// The offset of the next byte.
+    /// The offset in the body of the next byte to read.
     public var position: Int64 { reader.position }
 
-    /// Whether the last byte has been read, as far as that is known: the end of a stream is known only after waiting
-    /// for it.
+    /// Whether the last byte has been read. The end of a stream is known only after waiting for it; until then, this is
+    /// `false`.
     public var isAtEnd: Bool { reader.isAtEnd }
 
-    /// Whether the next bytes must be waited for: a stream has none ready, or the rate limit allows none yet.
-    /// ``read(into:)`` would give 0.
+    /// Whether the reader must wait for the next bytes, because a stream has none ready or the rate limit allows none
+    /// yet. ``read(into:)`` then returns 0.
     public var needsPreparation: Bool {
         reader.needsPreparation || (body.rateLimit != nil && allowance == 0 && !reader.isAtEnd)
     }
@@ -174,7 +177,8 @@ public final class UploadBodyReader {
     /// Waits until there are bytes to read.
     ///
     /// - Returns: `false` at the end of the body.
-    /// - Throws: `FormError`; a stream's own error unchanged; `CancellationError`. From then on the same at every call.
+    /// - Throws: `FormError`; a stream's own error unchanged; `CancellationError`. Every later call throws the same
+    ///   error.
     public func prepare() async throws -> Bool {
         if let failure { throw failure }
         guard try await reader.prepare() else { return false }
@@ -222,7 +226,8 @@ public final class UploadBodyReader {
                     UnsafeRawBufferPointer(rebasing: bytes[begin..<end]), ofPart: partIndex,
                     at: content.lowerBound - range.lowerBound, from: number)
             }
-            // The next bytes may continue the content: that of a stream ends where the next part begins.
+            // The next bytes may still belong to this part: the content of a stream ends only where the next part
+            // begins.
             guard range.upperBound < position else { break }
             partIndex += 1
         }

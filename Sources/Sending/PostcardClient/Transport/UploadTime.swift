@@ -1,49 +1,50 @@
 import Synchronization
 
-/// The steady clock of a client's uploads, with the timer of their timeouts.
+/// The monotonic clock of a client's uploads, with the timer of their timeouts.
 package struct UploadTime: Sendable {
     package let clock: any UploadClock
     let timer: SharedTimer
 
     static let system = UploadTime(SystemClock())
 
-    /// Makes the time that a clock shows.
+    /// Makes a time that uses a clock.
     package init(_ clock: any UploadClock) {
         self.clock = clock
         timer = SharedTimer(clock)
     }
 
-    /// The time of a transport that has its own, or else the system's.
+    /// The time of the transport, if it has its own; otherwise the system's time.
     init(of transport: any UploadTransport) {
         self = (transport as? any TimedTransport)?.time ?? .system
     }
 }
 
-/// A transport with a time of its own, for tests.
+/// A transport with its own time, for tests.
 package protocol TimedTransport: UploadTransport {
     var time: UploadTime { get }
 }
 
-/// What uploads wait by. A clock of tests passes time only while no upload has anything to do.
+/// The clock that uploads use for delays and timeouts. A test clock advances only while no upload has anything to do.
 package protocol UploadClock: Sendable {
     var instant: ContinuousClock.Instant { get }
 
-    /// Suspends an upload until a moment: the delay before its next attempt.
+    /// Suspends an upload until a given time, for the delay before its next attempt.
     ///
     /// - Throws: `CancellationError`.
     func sleep(until end: ContinuousClock.Instant) async throws
 
-    /// Suspends the timer of timeouts, which counts as a thing to do, until a moment, and calls a closure then, which
-    /// returns at once.
+    /// Suspends the timer of timeouts until a given time, and then calls a closure, which must return at once. A test
+    /// clock counts the call as one thing to do.
     ///
     /// - Throws: `CancellationError`.
     func wait(until end: ContinuousClock.Instant, then call: @Sendable () -> Void) async throws
 
-    /// Notes that uploads have this many more things to do: an upload to end, progress to report, a timer to
-    /// set.
+    /// Changes the number of things that uploads have to do, such as an upload to end, progress to report, or a timer
+    /// to set. A test clock advances only when there are none.
     func note(_ change: Int)
 
-    /// Cancels a task from a call of the timer, which may not call the cancellation handlers of transports itself.
+    /// Calls a closure that cancels a task. The timer uses this method, because cancelling a task runs the cancellation
+    /// handlers of transports, and the timer must not run these itself.
     func cancel(_ cancel: @escaping @Sendable () -> Void)
 }
 
@@ -66,10 +67,11 @@ struct SystemClock: UploadClock {
 }
 
 extension ContinuousClock {
-    /// Longer than any program runs. The runtime ends a program that is to sleep for longer than it can count.
+    /// The longest time to sleep: longer than any program runs. The Swift runtime traps if a sleep is too long for it
+    /// to count.
     private static let longest = Duration.seconds(Int64(1) << 32)
 
-    /// Sleeps until a moment as far away as a `Duration` can be.
+    /// Sleeps until a given time, which may be as far away as the longest `Duration`.
     ///
     /// - Throws: `CancellationError`.
     func sleepLong(until moment: Instant) async throws {
@@ -77,9 +79,10 @@ extension ContinuousClock {
     }
 }
 
-/// One timer for all requests on a clock: a timer for each would cost more than sending a small form.
+/// One timer for all requests on a clock: a timer for each request would cost more than sending a small form.
 ///
-/// Its callbacks must return at once, and the calls of one never overlap. They call no closures of the program.
+/// Callbacks must return at once. The calls of one callback never overlap. Callbacks do not call closures of the
+/// program.
 final class SharedTimer: Sendable {
     private let clock: any UploadClock
 
@@ -87,7 +90,7 @@ final class SharedTimer: Sendable {
         self.clock = clock
     }
 
-    /// Does what is due, and returns when to be called next; `nil` means never.
+    /// Does what is due at a given time, and returns when it must be called next; `nil` means never.
     typealias Callback = @Sendable (_ now: ContinuousClock.Instant) -> ContinuousClock.Instant?
 
     private let state = Mutex(State())
@@ -95,8 +98,9 @@ final class SharedTimer: Sendable {
     private struct State {
         var lastNumber = 0
         var entries: [Int: Entry] = [:]
-        /// The task that sleeps until the earliest time, or an earlier one whose entry was removed. While callbacks run
-        /// it may sleep for longer; what is due before that is looked for when they have returned.
+        /// The task that sleeps until the earliest time in the entries, or until an earlier time whose entry was
+        /// removed. It may sleep for longer while callbacks run; entries that are due earlier are found when the
+        /// callbacks have returned.
         var sleep: (number: Int, time: ContinuousClock.Instant, task: Task<Void, Never>)?
     }
 
@@ -119,12 +123,12 @@ final class SharedTimer: Sendable {
         }
     }
 
-    /// Removes a callback. A call in progress is not waited for.
+    /// Removes a callback. Does not wait for a call in progress.
     func remove(_ number: Int) {
         state.withLock { $0.entries[number] = nil }
     }
 
-    /// Makes sure that the timer wakes at a time or before it.
+    /// Makes sure that the timer wakes at a given time or earlier.
     private func wake(at time: ContinuousClock.Instant, _ state: inout State) {
         if let sleep = state.sleep {
             if sleep.time <= time { return }
@@ -138,19 +142,19 @@ final class SharedTimer: Sendable {
             do {
                 try await clock.wait(until: time) { self.fire(number) }
             } catch {
-                // Replaced by a task that wakes earlier.
+                // This task was replaced by one that wakes earlier.
             }
         }
         state.sleep = (number, time, task)
     }
 
-    /// Calls what is due.
+    /// Calls the callbacks that are due.
     ///
-    /// - Parameter sleep: The number of the sleep that is over.
+    /// - Parameter sleep: The number of the sleep that has ended.
     private func fire(_ sleep: Int) {
         let now = clock.instant
         let due = state.withLock { state -> [Int: Callback] in
-            // It may have been replaced just when it woke.
+            // The sleep may have been replaced just when it ended.
             guard state.sleep?.number == sleep else { return [:] }
             state.sleep = nil
             let due = state.entries.compactMapValues { entry in

@@ -2,36 +2,37 @@ import Dispatch
 import PostcardForm
 import Synchronization
 
-/// Reads a request's body from a thread that may block, and remembers why it could not.
+/// Reads a request's body on a thread that may block, and keeps the error if reading fails.
 ///
 /// URLSession reads a body from an `InputStream`, synchronously. If the form has streams of its own, which are
 /// asynchronous, the reading thread waits for a task.
 ///
-/// URLSession may keep a stream long after its request is over. The files of the form are closed before that: at the
-/// end of the read in progress, or at once if there is none.
+/// URLSession may keep a stream long after its request has ended. The form's files are closed earlier: after the read
+/// in progress, or at once if there is none.
 final class BlockingBodyReader: Sendable {
     private let state: Mutex<State>
 
     private struct State {
-        /// `nil` while a thread reads, and after the end.
+        /// The reader; `nil` while a thread reads, and after the end.
         var reader: Held?
         var activity = Activity.reading
     }
 
-    /// Unchecked, because the reader is not Sendable: only the thread that calls ``read(into:)`` uses it, which takes
-    /// it out of the state meanwhile, and while that thread waits, the one task that it waits for. Once ``cancel()``
-    /// ends the wait, the state is `ended` and the thread does not use the reader again.
+    /// The reader, in a box that is Sendable although the reader is not. Only the thread that calls ``read(into:)``
+    /// uses the reader, and takes it out of the state for that time. While the thread waits for a task, only the task
+    /// uses the reader. Once ``cancel()`` ends the wait, the state is `ended` and the thread does not use the reader
+    /// again.
     private struct Held: @unchecked Sendable {
         let reader: UploadBodyReader
     }
 
     private enum Activity {
         case reading
-        /// A task waits for the next bytes, and signals when it has ended.
+        /// A task waits for the next bytes, and signals the semaphore when they are ready.
         case preparing(Task<Void, Never>?, DispatchSemaphore)
-        /// The task has ended; whether there are more bytes.
+        /// The task has ended. The value says whether there are more bytes.
         case prepared(Bool)
-        /// There is nothing more to read: the body is over, or reading failed or was cancelled.
+        /// There is nothing more to read: the body has ended, or reading failed or was cancelled.
         case ended((any Error)?)
 
         var isEnded: Bool {
@@ -39,7 +40,9 @@ final class BlockingBodyReader: Sendable {
         }
     }
 
-    /// - Throws: `FormError` if the body cannot be read, such as a stream that was read before.
+    /// Makes a reader for a request's body.
+    ///
+    /// - Throws: `FormError` if the body cannot be read, for example because it has a stream that was read before.
     init(_ body: UploadBody) throws(FormError) {
         state = Mutex(State(reader: Held(reader: try body.reader())))
     }
@@ -49,7 +52,7 @@ final class BlockingBodyReader: Sendable {
         state.withLock { if case .ended(let error) = $0.activity { error } else { nil } }
     }
 
-    /// Fills a buffer, waiting for a stream if needed.
+    /// Fills a buffer with bytes of the body. Waits for a stream if needed.
     ///
     /// - Returns: The number of bytes; 0 at the end of the body; `nil` if reading failed or was cancelled.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
@@ -65,14 +68,14 @@ final class BlockingBodyReader: Sendable {
         }
     }
 
-    /// Takes the reader out of the state for a read; `nil` if the body is over.
+    /// Takes the reader out of the state for a read; returns `nil` if the body has ended.
     private func takeReader() throws -> Held? {
         try state.withLock { state in
             if case .ended(let error) = state.activity {
                 if let error { throw error }
                 return nil
             }
-            // A second thread would get the bytes meant for the first.
+            // If a second thread read now, it would get the bytes meant for the first.
             guard let held = state.reader else { throw CancellationError() }
             state.reader = nil
             return held
@@ -83,7 +86,7 @@ final class BlockingBodyReader: Sendable {
         state.withLock { if !$0.activity.isEnded { $0.reader = held } }
     }
 
-    /// Ends the reading, and the wait of a thread for bytes.
+    /// Ends reading. If a thread waits for bytes, its wait ends too.
     func cancel() {
         let interrupted = state.withLock { state in
             defer {
@@ -99,10 +102,10 @@ final class BlockingBodyReader: Sendable {
 
     private typealias Waiting = (task: Task<Void, Never>?, semaphore: DispatchSemaphore)
 
-    /// Waits for bytes if needed, and returns whether there are any.
+    /// Waits for bytes if needed, and returns whether there are any before the end.
     private func isReadable(_ reader: UploadBodyReader) throws -> Bool {
         guard reader.needsPreparation else { return true }
-        // Only the task uses it until this thread has stopped waiting for the task.
+        // Only the task uses the reader until this thread has stopped waiting for the task.
         nonisolated(unsafe) let reader = reader
         return try waitForStream { try await reader.prepare() }
     }

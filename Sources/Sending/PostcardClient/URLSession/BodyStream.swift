@@ -1,15 +1,17 @@
 #if canImport(FoundationNetworking)
 import Foundation
 
-/// A request's body as the stream that URLSession on Linux reads, on the queue of its connection.
+/// A request's body as an input stream. URLSession on Linux reads it on the queue of its connection.
 ///
-/// The stream reads nothing ahead and copies nothing: URLSession's own buffer is filled from the form's files.
-/// Apple's URLSession calls private methods of a stream that is not its own; there ``BoundBodyStream`` is used.
+/// The stream reads nothing ahead and copies nothing: URLSession's own buffer is filled from the form's files. Apple's
+/// URLSession calls private methods that a subclass does not have, so ``BoundBodyStream`` is used there.
 final class BodyInputStream: InputStream {
     private let reader: BlockingBodyReader?
     private var status = Stream.Status.notOpen
 
-    /// - Parameter reader: The body; `nil` for a stream that fails when it is read.
+    /// Makes a stream that reads a request's body.
+    ///
+    /// - Parameter reader: The reader of the body; `nil` for a stream that fails when it is read.
     init(_ reader: BlockingBodyReader?) {
         self.reader = reader
         super.init(data: Data())
@@ -17,7 +19,7 @@ final class BodyInputStream: InputStream {
 
     override var streamStatus: Stream.Status { status }
 
-    // The transport knows the error. URLSession only has to know that there is one.
+    // The transport keeps the error. URLSession only has to know that there is an error.
     override var streamError: (any Error)? { nil }
 
     override var hasBytesAvailable: Bool { status == .open }
@@ -51,15 +53,15 @@ import Foundation
 
 /// A request's body as one end of a pair of bound streams. A thread fills the other end.
 enum BoundBodyStream {
-    /// How far the thread may be ahead of the connection, in bytes.
+    /// The size of the buffer between the thread and the connection, in bytes.
     private static let bufferSize = 256 << 10
 
-    /// Starts to fill a stream.
+    /// Makes a pair of bound streams, and starts to fill it from the reader.
     ///
     /// - Parameters:
-    ///   - reader: The body.
+    ///   - reader: The reader of the body.
     ///   - failed: Called if the body cannot be read to its end, with a closure that closes the stream. Call that
-    ///     closure after the connection was closed: before that, the body would look complete.
+    ///     closure only after the connection was closed: otherwise the body would look complete.
     /// - Returns: The stream for URLSession.
     static func make(
         _ reader: BlockingBodyReader, failed: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
@@ -68,7 +70,8 @@ enum BoundBodyStream {
         var output: OutputStream?
         Stream.getBoundStreams(withBufferSize: bufferSize, inputStream: &input, outputStream: &output)
         guard let input, let output else { return nil }
-        // From here on only the thread uses this end, and after the thread only what closes it.
+        // From here on, only the thread uses this end of the pair, and after the thread only the closure that closes
+        // it.
         nonisolated(unsafe) let writing = output
         let thread = Thread {
             writing.open()
@@ -83,8 +86,8 @@ enum BoundBodyStream {
         return input
     }
 
-    /// Writes the body, and returns whether it was read to its end. If the connection closed the other end, the result
-    /// does not matter.
+    /// Writes the body, and returns whether it was read to its end. If the connection has closed the other end, the
+    /// result does not matter.
     private static func fill(_ output: OutputStream, from reader: BlockingBodyReader) -> Bool {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize / 2, alignment: 16)
         defer { buffer.deallocate() }

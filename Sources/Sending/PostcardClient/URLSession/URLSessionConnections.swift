@@ -10,19 +10,19 @@ import FoundationNetworking
 package import Foundation
 #endif
 
-/// A session, which ends when it is no longer used: a session keeps its delegate and its threads alive until it is
-/// invalidated.
+/// Owns a session, and invalidates it when it is no longer used. Until a session is invalidated, it keeps its delegate
+/// and its threads alive.
 final class URLSessionConnections: Sendable {
     private let session: URLSession
     private let uploads = URLSessionUploads()
-    /// The URL protocols that the configuration adds to the system's own. A session does not count the bytes that they
-    /// send.
+    /// The URL protocols that the configuration adds to the system's own. A session does not count the bytes that these
+    /// protocols send.
     private let addedProtocols: [URLProtocol.Type]
 
-    /// The queue on which sessions are called. On Linux their methods wait for the queue that all sessions share, and
-    /// so for the streams of other forms. Swift's own threads must not do that: there are few, and the streams need
-    /// them. One queue for all sessions: if each session blocked a thread, about 250 would use up Dispatch's threads,
-    /// and none would be left to run the shared queue.
+    /// The queue on which methods of sessions are called. On Linux these methods wait for a queue that all sessions
+    /// share, and so for the streams of other forms. Swift's own threads must not wait there: there are few, and the
+    /// streams need them. All sessions use one queue: if each session blocked a thread, about 250 sessions would use up
+    /// Dispatch's threads, and none would be left to run the shared queue.
     private static let calls = DispatchQueue(label: "Postcard URLSession")
 
     init(_ configuration: URLSessionConfiguration) {
@@ -47,7 +47,7 @@ final class URLSessionConnections: Sendable {
                 task.resume()
             } else {
                 uploads.remove(task)
-                // A session waits for a task that was never started, and would not end.
+                // A session waits for a task that was never started, and would never end.
                 task.cancel()
                 upload.complete(nil, nil, bytesSent: 0)
             }
@@ -110,7 +110,7 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
         upload(of: task)?.sent(totalBytesSent)
     }
 
-    // The transport does not follow redirects: the redirect is the response.
+    // The transport does not follow redirects: it returns the redirect as the response.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
@@ -119,8 +119,8 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
     }
 
     #if canImport(FoundationNetworking)
-    // URLSession on Linux never ends a task whose challenge is not met. It asks after the response was read to its end,
-    // so that response is the result, and the challenge is cancelled.
+    // URLSession on Linux never ends a task whose authentication challenge gets no credentials. It asks for them after
+    // the response was read to its end, so that response is the result, and the challenge is cancelled.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -154,11 +154,11 @@ extension URLRequest {
         httpShouldHandleCookies = false
         for field in request.headerFields { addValue(field.value, forHTTPHeaderField: field.name.rawName) }
         #if canImport(FoundationNetworking)
-        // libcurl would ask for a 100 (Continue) before a body in chunks and wait a second for it. A blank value
-        // removes the field; an empty one would be sent, and some servers refuse it.
+        // libcurl would ask for a 100 (Continue) before a body in chunks and wait for it for a second. A blank value
+        // removes the field. An empty value would be sent, and some servers refuse it.
         if value(forHTTPHeaderField: "Expect") == nil { setValue(" ", forHTTPHeaderField: "Expect") }
-        // If a reused connection breaks, libcurl starts the request over, without a body to send. So the requests
-        // before an upload leave no connection to reuse.
+        // If a reused connection breaks, libcurl starts the request over, but has no body to send. So the requests
+        // before an upload must not leave a connection to reuse.
         if request.body.map({ $0.layout.isSlice && $0.contentLength == 0 }) ?? true {
             setValue("close", forHTTPHeaderField: "Connection")
         }
@@ -171,7 +171,7 @@ extension URLRequest {
 
 #if !canImport(FoundationNetworking)
 extension URLRequest {
-    /// Keeps the request off networks that it may not use.
+    /// Forbids the request to use networks that are not allowed.
     package mutating func allow(_ networks: AllowedNetworks) {
         allowsCellularAccess = networks.cellular
         allowsExpensiveNetworkAccess = networks.expensive

@@ -9,30 +9,31 @@ public import Foundation
 
 /// Sends uploads with URLSession.
 ///
-/// It has its own session, without cookies and caches. Its copies share the session, which ends with the last of them.
-/// The form is streamed, on Apple platforms with a `Content-Length` if the form's length is known. URLSession on Linux
-/// ignores the length of a stream: there, a form of known length up to 1 MiB is read into memory and sent with its
-/// `Content-Length`, and a larger one is sent in chunks, which some servers refuse with 411 or read as an empty form.
-/// Use `AsyncHTTPTransport` for those servers: it sends every length that is known.
+/// The transport has its own session, without cookies and caches. Copies of the transport share the session, which ends
+/// with the last copy. The form is streamed. On Apple platforms the request has a `Content-Length` if the form's length
+/// is known. URLSession on Linux ignores the length of a stream: there, a form of known length up to 1 MiB is read into
+/// memory and sent with its `Content-Length`. A larger form is sent in chunks, which some servers refuse with 411 or
+/// read as an empty form. Use `AsyncHTTPTransport` for those servers: it sends a `Content-Length` for every form of
+/// known length.
 ///
-/// On Linux all sessions of a program share one queue, on which a form's own stream is waited for: while such a stream
+/// On Linux all sessions of a program share one queue, which also waits for a form's own streams. While such a stream
 /// has no bytes ready, other transfers of URLSession wait too, and cannot be cancelled. URLSession there also keeps a
-/// processor busy while it waits for a response. `AsyncHTTPTransport` does neither.
+/// processor busy while it waits for a response. `AsyncHTTPTransport` has neither problem.
 public struct URLSessionTransport: UploadTransport {
     private let connections: URLSessionConnections
 
     /// The `httpAdditionalHeaders` of the configuration.
     public let defaultHeaderFields: HTTPFields
 
-    /// The largest form that is read into memory to be sent with its length, in bytes. Only Linux needs it.
+    /// The largest form, in bytes, that is read into memory to be sent with its length. Only Linux needs this.
     private let maximumBytesInMemory: Int
 
     /// Makes a transport.
     ///
     /// - Parameters:
     ///   - configuration: The configuration of the session, which is copied. Its timeouts can only shorten those of
-    ///     ``UploadClient/timeouts``. Its `httpAdditionalHeaders` become ``defaultHeaderFields``: the session would
-    ///     send them to every origin that a redirect leads to.
+    ///     ``UploadClient/timeouts``. Its `httpAdditionalHeaders` become ``defaultHeaderFields``, because the session
+    ///     would send them to every origin that a redirect leads to.
     ///   - maximumBytesInMemory: On Linux, the largest form of known length, in bytes, that is read into memory and
     ///     sent with its `Content-Length`. Defaults to 1 MiB. Apple platforms stream every form.
     public init(
@@ -46,10 +47,10 @@ public struct URLSessionTransport: UploadTransport {
         self.maximumBytesInMemory = maximumBytesInMemory
     }
 
-    /// A configuration without cookies, caches and stored credentials, with timeouts longer than those of a client.
+    /// A configuration without cookies, caches and stored credentials. Its timeouts are longer than those of a client.
     ///
-    /// Without a network an upload fails at once. On Apple platforms, if the configuration has `waitsForConnectivity`
-    /// set, it reports ``TransportEvent/waitingForNetwork`` and waits.
+    /// Without a network an upload fails at once. On Apple platforms you can set `waitsForConnectivity`: the upload
+    /// then reports ``TransportEvent/waitingForNetwork`` and waits.
     public static func configuration() -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil
@@ -57,7 +58,7 @@ public struct URLSessionTransport: UploadTransport {
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
-        // A week: the system's own limit for a whole transfer.
+        // The timeout is a week, which is the system's own limit for a whole transfer.
         configuration.timeoutIntervalForRequest = 604_800
         configuration.timeoutIntervalForResource = 604_800
         return configuration
@@ -85,9 +86,9 @@ public struct URLSessionTransport: UploadTransport {
         }
     }
 
-    /// The bytes of the body, if they are sent from memory.
+    /// The bytes of the body, if it is sent from memory; `nil` if it is streamed.
     ///
-    /// - Throws: What the body's reader throws.
+    /// - Throws: The errors of the body's reader.
     private func content(
         of request: UploadRequest, reporting report: @Sendable (TransportEvent) -> Void
     ) async throws -> Data? {
@@ -99,7 +100,7 @@ public struct URLSessionTransport: UploadTransport {
         var bytes = Data(count: Int(length))
         var count = 0
         while count < bytes.count {
-            // Waiting for the form's streams and the rate limit is not idle time.
+            // Waiting for the form's streams and for the rate limit is not idle time.
             if reader.needsPreparation { report(.sent(bytes: 0)) }
             guard try await reader.prepare() else { break }
             count += try bytes.withUnsafeMutableBytes {

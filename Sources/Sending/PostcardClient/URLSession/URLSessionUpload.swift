@@ -8,7 +8,7 @@ package import FoundationNetworking
 package import Foundation
 #endif
 
-/// A request of a session.
+/// A request that a session sends.
 final class URLSessionUpload: Sendable {
     let request: UploadRequest
     /// The body, if it is sent from memory.
@@ -18,11 +18,11 @@ final class URLSessionUpload: Sendable {
     private let state: Mutex<State>
 
     private struct State {
-        /// The reader of the body, once URLSession has asked for it.
+        /// The reader of the body; `nil` until URLSession has asked for the body.
         var reader: BlockingBodyReader?
         var task: URLSessionTask?
         var continuation: CheckedContinuation<UploadResponse, any Error>?
-        /// Why the upload was cancelled, if URLSession did not decide it.
+        /// The reason why the upload was cancelled, if the reason is not an error of URLSession.
         var cause: (any Error)?
         var received = Data()
         /// The head of the response.
@@ -45,7 +45,7 @@ final class URLSessionUpload: Sendable {
         state = Mutex(State())
     }
 
-    /// Starts the upload, and resumes the continuation once when it is over.
+    /// Starts the upload, and resumes the continuation when the upload has ended.
     func start(_ continuation: CheckedContinuation<UploadResponse, any Error>) {
         state.withLock { $0.continuation = continuation }
         connections.start(self)
@@ -64,7 +64,7 @@ final class URLSessionUpload: Sendable {
         }
     }
 
-    /// Cancels the upload and closes its connection. The first cause is thrown.
+    /// Cancels the upload and closes its connection. If there are several causes, the first is thrown.
     func cancel(_ cause: any Error) {
         let (task, reader) = state.withLock { state in
             if state.cause == nil { state.cause = cause }
@@ -76,8 +76,9 @@ final class URLSessionUpload: Sendable {
 
     /// The body for URLSession to read, from its beginning.
     ///
-    /// There is only one: URLSession sends a request again whose response was lost on a reused connection. The form may
-    /// have been stored by then, and the retry policy decides whether it is sent again.
+    /// A second stream fails: URLSession asks for it when it repeats a request whose response was lost on a reused
+    /// connection. The server may have stored the form by then, so the retry policy must decide whether the form is
+    /// sent again.
     func makeBodyStream() -> InputStream? {
         do {
             let reader = try takeReader()
@@ -92,8 +93,8 @@ final class URLSessionUpload: Sendable {
         } catch {
             cancel(error)
             #if canImport(FoundationNetworking)
-            // Without a body libcurl would send an empty one. A body in memory cannot be replaced by a stream: libcurl
-            // sends less of it than the head promises, until the connection is closed.
+            // Without a stream libcurl would send an empty body. But a body in memory cannot be replaced by a stream:
+            // libcurl would then send fewer bytes than the head promises, and wait until the connection is closed.
             return content == nil ? BodyInputStream(nil) : nil
             #else
             return nil
@@ -103,7 +104,7 @@ final class URLSessionUpload: Sendable {
 
     /// The reader of the body.
     ///
-    /// - Throws: `FormError` if the body cannot be read; ``UploadError`` if it was read before.
+    /// - Throws: `FormError` if the body cannot be read; ``UploadError`` if the body was read before.
     private func takeReader() throws -> BlockingBodyReader {
         if content != nil || state.withLock({ $0.reader != nil }) {
             throw UploadError.connectionLost(to: request.url, "the server closed it")
@@ -124,7 +125,7 @@ final class URLSessionUpload: Sendable {
     func sent(_ bytesSent: Int64) {
         let bytes = state.withLock { state -> Int64 in
             state.bytesSent = max(state.bytesSent, bytesSent)
-            // Before URLSession has asked for the body, nothing of it can have been sent.
+            // Until URLSession has asked for the body, no bytes of it can have been sent.
             if let content { return min(state.bytesSent, Int64(content.count)) }
             return state.reader == nil ? 0 : state.bytesSent
         }
@@ -132,7 +133,7 @@ final class URLSessionUpload: Sendable {
     }
 
     func receive(_ response: URLResponse) {
-        // URLSession on Linux passes interim responses like others.
+        // URLSession on Linux passes interim responses in the same way as final ones.
         if let response = response as? HTTPURLResponse, response.isInterim { return inform(response) }
         state.withLock { $0.response = response as? HTTPURLResponse }
         report(.received(bytes: 0))
@@ -146,7 +147,8 @@ final class URLSessionUpload: Sendable {
     }
 
     /// Ends the upload if a whole successful response was received before the body was sent. URLSession on Linux would
-    /// send the rest of it to a server that need not read it; elsewhere it ends by itself.
+    /// send the rest of the body to a server that does not need it. On other systems, URLSession ends the upload
+    /// itself.
     private func endAfterEarlyResponse() {
         #if canImport(FoundationNetworking)
         let state = state.withLock { $0 }
@@ -183,17 +185,17 @@ final class URLSessionUpload: Sendable {
     ///
     /// - Parameters:
     ///   - lastResponse: The latest response, which may be an interim one.
-    ///   - error: Why the request ended, if it did not end well.
-    ///   - bytesSent: How many bytes of the body the session says it has sent.
+    ///   - error: The error that the request ended with; `nil` if there is none.
+    ///   - bytesSent: The number of bytes of the body that the session has sent, by its own count.
     func complete(_ lastResponse: HTTPURLResponse?, _ error: (any Error)?, bytesSent: Int64) {
         let response = lastResponse.flatMap { $0.isInterim ? nil : $0 }
-        // Reported before the end, so that an early response is recognized, and a connection that was lost before
-        // anything was sent. If the session does not count, neither is known.
+        // The bytes are reported before the end, to recognize an early response, and a connection that was lost before
+        // anything was sent. If the session does not count the bytes, neither can be recognized.
         if request.body != nil, state.withLock({ $0.countsBytes }) {
             #if canImport(FoundationNetworking)
             sent(bytesSent)
             #else
-            // Elsewhere the count may still be 0 when the connection breaks after a small body.
+            // On other systems, the count may still be 0 when the connection breaks after a small body.
             if response != nil || bytesSent > 0 { sent(bytesSent) }
             #endif
         }
@@ -208,10 +210,11 @@ final class URLSessionUpload: Sendable {
         } else if let reason = response?.framingProblem {
             continuation?.resume(throwing: UploadError.connectionLost(to: request.url, reason))
         } else if let response, error != nil, response.statusCode >= 400 {
-            // A refusal counts even if its body was cut off when the server closed the connection on the request.
+            // A response that refuses the form counts even if its body is incomplete because the server closed the
+            // connection.
             continuation?.resume(returning: UploadResponse(response, body: state.received))
         } else if let response, error != nil, isEarlySuccess(state) {
-            // So does a whole success.
+            // A complete successful response counts too.
             continuation?.resume(returning: UploadResponse(response, body: state.received))
         } else if let error {
             continuation?.resume(throwing: UploadError(error, of: request.url, bytesSent: state.bytesSent))
@@ -223,8 +226,8 @@ final class URLSessionUpload: Sendable {
     }
 
     #if !canImport(FoundationNetworking)
-    /// Cancels an upload whose body cannot be read to its end. The stream is closed when the upload is over and not
-    /// before: URLSession would take its end for that of the body.
+    /// Cancels an upload whose body cannot be read to its end. The stream is closed only after the upload has ended:
+    /// before, URLSession would take the end of the stream for the end of the body.
     private func endAfterFailure(of reader: BlockingBodyReader, closing close: @escaping @Sendable () -> Void) {
         let isOver = state.withLock { state in
             if state.continuation != nil { state.closeBody = close }
@@ -235,7 +238,7 @@ final class URLSessionUpload: Sendable {
     }
     #endif
 
-    /// Why the body could not be read, unless reading was cancelled.
+    /// The error of reading the body; `nil` if reading was cancelled or did not fail.
     private func readFailure(of reader: BlockingBodyReader) -> (any Error)? {
         reader.failure.flatMap { $0 is CancellationError ? nil : $0 }
     }
@@ -249,12 +252,14 @@ extension UploadResponse {
 }
 
 extension HTTPURLResponse {
-    /// Whether another response must follow (RFC 9110 §15.2). After a 101 the connection has another protocol.
+    /// Whether this response is followed by another one (RFC 9110 §15.2). After a 101 the connection uses another
+    /// protocol.
     fileprivate var isInterim: Bool { (100..<200).contains(statusCode) && statusCode != 101 }
 
-    /// Why it is not certain where the response ends; `nil` if it is (RFC 9112, section 6.3).
+    /// Why it is uncertain where the response ends; `nil` if its length is certain (RFC 9112, section 6.3).
     ///
-    /// URLSession on Linux takes one of two lengths. The bytes that it leaves could be those of another response.
+    /// If a response has two different lengths, URLSession on Linux uses one of them. The bytes that it does not read
+    /// could be taken for another response.
     fileprivate var framingProblem: String? {
         let fields = HTTPFields(self).streamSafe
         guard let length = fields[.contentLength] else { return nil }

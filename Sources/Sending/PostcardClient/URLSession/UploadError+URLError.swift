@@ -5,7 +5,7 @@ import FoundationNetworking
 #endif
 
 extension UploadError {
-    /// The error of an upload for an error of URLSession.
+    /// Converts an error of URLSession to an error of an upload.
     package init(_ error: any Error, of url: URL, bytesSent: Int64) {
         let reason = (error as NSError).localizedDescription
         switch (error as? URLError)?.code {
@@ -13,11 +13,11 @@ extension UploadError {
             self = .connectionFailed(to: url, "there is no such host", underlyingError: error)
         case .cannotConnectToHost:
             self = .connectionFailed(to: url, "nothing is listening there", underlyingError: error)
-        // In the middle of an upload, a missing network means that its connection was lost.
+        // If some of the body was sent, a missing network means that the connection was lost.
         case .some(let code) where bytesSent == 0 && Self.missingNetwork.contains(code):
             self = .connectionFailed(to: url, reason, underlyingError: error)
-        // Also what the system reports if the server closes the connection without notice (-9816). In the middle of an
-        // upload, that is a lost connection.
+        // The system reports this code also if the server closes the connection without notice (-9816). If some of the
+        // body was sent, that means that the connection was lost.
         case .secureConnectionFailed where bytesSent == 0:
             self = .tls(.passes, with: url, reason, underlyingError: error)
         case .serverCertificateHasBadDate, .serverCertificateUntrusted, .serverCertificateHasUnknownRoot,
@@ -35,7 +35,8 @@ extension UploadError {
         }
     }
 
-    /// The domain and the code of the system's error, such as `NSURLErrorDomain -1005`, for logs; `nil` if there is none.
+    /// The domain and the code of the system's error, such as `NSURLErrorDomain -1005`, for logs; `nil` if there is no
+    /// such error.
     package var systemCode: String? {
         underlyingError.map { error in
             let error = error as NSError
@@ -47,10 +48,11 @@ extension UploadError {
         .notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff, .callIsActive,
     ]
 
-    /// Whether a description by libcurl is about the encryption, rather than about a connection that was lost.
+    /// Whether a description by libcurl is about the encryption, and not about a lost connection.
     ///
-    /// URLSession on Linux reports every failure between connecting and sending as unknown. Only libcurl's words tell a
-    /// certificate that is not trusted, which another attempt does not help, from a connection that broke.
+    /// URLSession on Linux reports every failure between connecting and sending as unknown. Only libcurl's description
+    /// shows whether a certificate is not trusted or a connection broke. Another attempt only helps after a broken
+    /// connection.
     static func isAboutEncryption(_ description: String) -> Bool {
         let text = description.lowercased()
         return !lossWords.contains { text.contains($0) } && encryptionWords.contains { text.contains($0) }
@@ -62,13 +64,13 @@ extension UploadError {
         return certificateWords.contains { text.contains($0) }
     }
 
-    /// How libcurl describes lost connections, in words that may be part of a sentence about encryption.
+    /// Texts with which libcurl describes lost connections. They may be part of a sentence about encryption.
     private static let lossWords = [
         "ssl_error_syscall", "unexpected eof", "connection reset", "broken pipe", "not properly terminated",
         "non-properly terminated", "timed out", "not connected", "empty reply",
     ]
 
-    /// How libcurl describes failures of the encryption, with OpenSSL or GnuTLS.
+    /// Texts with which libcurl describes failures of the encryption, with OpenSSL or GnuTLS.
     private static let encryptionWords = certificateWords + ["ssl", "tls", "handshake", "cipher"]
 
     private static let certificateWords = ["certificate", "alternative name", "ca cert", "crl", "ocsp"]

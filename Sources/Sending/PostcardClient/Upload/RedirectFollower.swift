@@ -8,10 +8,10 @@ struct RedirectFollower: Sendable {
     /// The request to send now.
     private(set) var request: UploadRequest
 
-    /// Whether a server has said that it has the form, and where to find the result.
+    /// Whether a server has responded with 303: it has the form, and says where the result is.
     private(set) var isAccepted = false
 
-    /// Whether a redirect has led to another origin than the caller's.
+    /// Whether a redirect has led to another origin than that of the caller's URL.
     private(set) var hasLeftOrigin = false
 
     private let policy: RedirectPolicy
@@ -22,13 +22,13 @@ struct RedirectFollower: Sendable {
         self.policy = policy
     }
 
-    /// Makes the request that a response redirects to the current one.
+    /// Replaces the current request with the request that a response redirects to.
     ///
-    /// - Throws: ``UploadError`` with the code ``UploadError/Code/refused`` if the response is no redirect, or one that
-    ///   is not followed.
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/refused`` if the response is not a redirect, or a
+    ///   redirect that is not followed.
     mutating func follow(_ response: UploadResponse) throws(UploadError) {
         let isSeeOther = response.status.code == 303
-        // Even if the redirect is not followed.
+        // A 303 means that the server has the form, even if the redirect is not followed.
         isAccepted = isAccepted || isSeeOther
         guard (300..<400).contains(response.status.code), let location = response.headerFields[.location] else {
             throw UploadError.refusedForm(response, by: request.url)

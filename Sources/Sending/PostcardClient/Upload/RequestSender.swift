@@ -17,7 +17,7 @@ struct RequestSender: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - acceptedStatuses: The statuses of success; all others are redirects or refusals.
+    ///   - acceptedStatuses: The statuses of success; all other statuses are redirects or refusals.
     ///   - isSecret: Whether the path of the URL must not be logged, because knowing it gives access to the upload.
     /// - Returns: The response, and the URL that it came from.
     func response(
@@ -32,7 +32,7 @@ struct RequestSender: Sendable {
                 var response = try await send(request)
                 response.decoder = client.responses.decoder
                 log.responded(response)
-                // A 303 does not send the form again: it says as much as a success.
+                // A 303 does not cause the form to be sent again, so it counts like a success.
                 let isSuccess = acceptedStatuses.contains(response.status.code) || response.status.code == 303
                 if isSuccess, response.isEarly, !acceptsEarly, !response.completesUpload(of: request) {
                     throw UploadError.earlyResponse(response, by: request.url, of: request.body?.contentLength)
@@ -42,7 +42,7 @@ struct RequestSender: Sendable {
                 if acceptedStatuses.contains(response.status.code) { return (response, request.url) }
                 try redirects.follow(response)
             } catch var error as UploadError {
-                // After a 303 the server has the form, even if the page that it points to fails.
+                // After a 303 the server has the form, even if the request to the new URL fails.
                 if redirects.isAccepted { error.delivery = .accepted }
                 error.hasLeftOrigin = redirects.hasLeftOrigin
                 throw error
@@ -54,8 +54,8 @@ struct RequestSender: Sendable {
 // MARK: - One request
 
 extension UploadResponse {
-    /// Whether the server says of itself that this is the response of the whole upload, before it had all of the form
-    /// (draft-ietf-httpbis-resumable-upload, "Completeness").
+    /// Whether the server says that this is the response to the whole upload, although it does not have the whole form
+    /// yet (draft-ietf-httpbis-resumable-upload, "Completeness").
     fileprivate func completesUpload(of request: UploadRequest) -> Bool {
         guard let version = ResumptionVersion(of: request.headerFields),
             request.headerFields.uploadCompleteness(in: version) != nil
@@ -92,7 +92,7 @@ extension RequestSender {
             try Task.checkCancellation()
             if let error = error as? FormError { throw UploadError.form(error) }
             guard var error = error as? UploadError else { throw error }
-            // A body that was not sent to its end is not a form to any server.
+            // A server cannot accept a body that was not sent to its end.
             if error.delivery == .responseLost, monitor.isCutShort { error.delivery = .neverArrived }
             error.announcement = monitor.announcement
             throw error
@@ -103,21 +103,22 @@ extension RequestSender {
         return response
     }
 
-    /// Has the transport send a request, and cancels it when its time has run out.
+    /// Sends a request with the transport, and cancels the request when it times out.
     private func transmit(
         _ request: UploadRequest, watchedBy monitor: RequestMonitor
     ) async throws -> UploadResponse {
-        // The separate task would begin to send before it learns of an earlier cancellation.
+        // Without this check, the separate task would begin to send although this task was cancelled before.
         try Task.checkCancellation()
         var request = request
         request.networks = client.network.allowed
-        // A separate task, which the timer can cancel. It does not outlive this call.
+        // The timer can cancel this separate task. The task does not outlive this call.
         let task = Self.start { [transport = client.transport, request] in
             let response = try await transport.send(request) { monitor.note($0) }
             guard response.status == .expectationFailed, request.headerFields[.expect] != nil,
                 request.body?.isReplayable ?? true
             else { return response }
-            // The server cannot meet the expectation (RFC 9110 §10.1.1 and §15.5.18): the request is sent without it.
+            // The server does not support the expectation (RFC 9110 §10.1.1 and §15.5.18), so the request is sent
+            // without it.
             var plainRequest = request
             plainRequest.headerFields[.expect] = nil
             return try await transport.send(plainRequest) { monitor.note($0) }
@@ -128,7 +129,7 @@ extension RequestSender {
             case .checkAgain(let time):
                 return time
             case .expired:
-                // By the clock, because it calls the cancellation handlers of transports and streams.
+                // The clock cancels the task, because that runs the cancellation handlers of transports and streams.
                 time.clock.cancel { task.cancel() }
                 return nil
             }
@@ -150,8 +151,9 @@ extension RequestSender {
         }
     }
 
-    /// Starts a task: at once on the present thread, because a switch of threads takes a twentieth of the time of a
-    /// small form. On an actor it starts elsewhere, so that the actor is not blocked while a file is read.
+    /// Starts a task. It starts on the current thread, because a switch of threads takes a twentieth of the time of a
+    /// small form. If the caller is on an actor, the task starts on another thread, so that reading a file does not
+    /// block the actor.
     private static func start<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation, _ work: @escaping @concurrent @Sendable () async throws -> Value
     ) -> Task<Value, any Error> {
@@ -171,13 +173,14 @@ private final class RequestMonitor: Sendable {
 
     private struct State {
         var timeouts: RequestTimeouts
-        /// Why the request was cancelled, if its time has run out or it was stopped.
+        /// The error that the request was cancelled with, if it has timed out or was stopped.
         var expired: UploadError?
-        /// What interim responses have said about resumption.
+        /// What interim responses have said about resuming the upload.
         var announcement: ResumptionAnnouncement?
-        /// Whether the request is over. What a transport reports then, such as a chunk in flight, is too late.
+        /// Whether the request has ended. Events that a transport reports after that, such as for a chunk in flight,
+        /// are ignored.
         var isOver = false
-        /// Cancels the request.
+        /// A closure that cancels the request.
         var stop: (@Sendable () -> Void)?
     }
 
@@ -196,7 +199,8 @@ private final class RequestMonitor: Sendable {
 
     var bytesSent: Int64 { state.withLock { $0.timeouts.bytesSent ?? 0 } }
 
-    /// Whether some of the body was never sent. Unknown, and `false`, for a transport that reports nothing.
+    /// Whether some of the body was never sent. If the transport does not report sent bytes, this is unknown and
+    /// `false`.
     var isCutShort: Bool {
         guard let body = request.body, body.contentLength != 0 else { return false }
         return state.withLock { $0.timeouts.bytesSent != nil && !$0.timeouts.hasSentAll }
@@ -208,13 +212,13 @@ private final class RequestMonitor: Sendable {
 
     func note(_ event: TransportEvent) {
         if case .informed(let status, let fields) = event { note(status, fields.streamSafe) }
-        // Of a request without a body, everything is sent once the connection is made.
+        // A request without a body is completely sent once the connection is made.
         let body = request.body
         let length: Int64? = if let body { body.knownLength } else { 0 }
         state.withLock { state in
             let now = clock.instant
             guard !state.isOver, state.timeouts.note(event, bodyLength: length, at: now) else { return }
-            // Under the lock, so that nothing is reported after ``end()``.
+            // The lock is held while reporting, so that nothing is reported after ``end()``.
             switch event {
             case .waitingForNetwork: progress?.waitForNetwork()
             case .sent(let bytes): if let body { progress?.advance(to: bytes, of: body, at: now) }
@@ -223,7 +227,7 @@ private final class RequestMonitor: Sendable {
         }
     }
 
-    /// Records an interim response. If the form is larger than it says that an upload may be, the request stops
+    /// Records an interim response. If the form is larger than the limit in the response, the request is stopped
     /// (draft-ietf-httpbis-resumable-upload, "Upload Creation").
     private func note(_ status: HTTPResponse.Status, _ fields: HTTPFields) {
         guard let said = ResumptionAnnouncement(status, fields, by: request.url, to: request.headerFields)
@@ -241,7 +245,9 @@ private final class RequestMonitor: Sendable {
         stop?()
     }
 
-    /// - Parameter stop: Cancels the request. It is called at once if the request was stopped already.
+    /// Sets the closure that cancels the request.
+    ///
+    /// - Parameter stop: Cancels the request. It is called at once if the request was already stopped.
     func onStop(_ stop: @escaping @Sendable () -> Void) {
         let isStopped = state.withLock { state in
             state.stop = stop
@@ -250,7 +256,7 @@ private final class RequestMonitor: Sendable {
         if isStopped { stop() }
     }
 
-    /// Checks whether time has run out, and reports progress that is due.
+    /// Checks whether the request has timed out, and reports progress that is due.
     func check(at now: ContinuousClock.Instant) -> RequestTimeouts.Verdict {
         state.withLock { state in
             guard !state.isOver else { return .checkAgain(at: nil) }
@@ -267,7 +273,7 @@ private final class RequestMonitor: Sendable {
         }
     }
 
-    /// Ends the request: nothing is reported after this returns.
+    /// Ends the request: after this method returns, nothing is reported.
     func end() {
         state.withLock { state in
             state.isOver = true

@@ -5,7 +5,8 @@ import PostcardFoundation
 import PostcardWire
 import Tracing
 
-/// The span of one request, in the trace of the caller. If the process has no tracer, it records and sends nothing.
+/// The span of one request, in the trace of the caller. If the process has no tracer, nothing is recorded and no header
+/// fields are added.
 struct RequestSpan {
     private let span: any Span
 
@@ -17,7 +18,8 @@ struct RequestSpan {
             let (method, url, body) = (request.method.rawValue, request.url, request.body)
             span.updateAttributes { attributes in
                 attributes["http.request.method"] = method
-                // Without its path and query, either of which may be enough to change what the server has.
+                // The path and the query are left out, because knowing either may be enough to change the upload on the
+                // server.
                 attributes["url.scheme"] = url.scheme?.lowercased()
                 attributes["server.address"] = url.host()
                 attributes["server.port"] = url.portOrDefault
@@ -36,7 +38,9 @@ struct RequestSpan {
         span.end()
     }
 
-    /// - Parameter error: Only its code is recorded, because its message may quote the form.
+    /// Ends the span with an error.
+    ///
+    /// - Parameter error: The error. Only its code is recorded, because its message may quote the form.
     func end(_ error: any Error) {
         let code = (error as? UploadError).map { "\($0.code)" } ?? "\(type(of: error))"
         span.attributes["error.type"] = code
@@ -51,7 +55,7 @@ private struct HTTPFieldInjector: Injector {
     }
 }
 #else
-/// Without the trait `Tracing`, a request is no span.
+/// The span of one request, without the package trait `Tracing`: it does nothing.
 struct RequestSpan {
     init(of request: inout UploadRequest) {}
 

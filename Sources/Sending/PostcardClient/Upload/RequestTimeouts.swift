@@ -1,27 +1,27 @@
 import PostcardFoundation
 
-/// The timeouts of one request, as a value: given what happened and what time it is, it says when to check again,
-/// or that time has run out.
+/// The timeouts of one request, as a value type. It records the events of the request. Given the current time, it
+/// returns either when to check again, or the error of a timeout.
 struct RequestTimeouts: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// How long to wait for what; `nil` means no limit.
+    /// The timeouts of a request; `nil` means no limit.
     struct Limits: Sendable {
-        /// How long no byte may move.
+        /// How long no bytes may move in either direction.
         var idle: Duration?
         /// How long connecting may take.
         var connect: Duration?
         /// How long a whole response may take, counted from the end of the body.
         var response: Duration?
-        /// How long the upload as a whole may take, and when that time is over.
+        /// How long the upload as a whole may take, and when that time ends.
         var total: (duration: Duration, deadline: Instant)?
     }
 
-    /// What a check finds.
+    /// The result of a check.
     enum Verdict {
-        /// Time has not run out. When to check again; `nil` means never.
+        /// The request has not timed out. The value is the time of the next check; `nil` means never.
         case checkAgain(at: Instant?)
-        /// Time has run out: ``UploadError`` with code ``UploadError/Code/timedOut``,
+        /// The request has timed out. The code of the ``UploadError`` is ``UploadError/Code/timedOut``,
         /// ``UploadError/Code/connectTimedOut`` or ``UploadError/Code/deadlinePassed``.
         case expired(UploadError)
     }
@@ -33,8 +33,8 @@ struct RequestTimeouts: Sendable {
     private var phase: UploadError.Phase
     private var isWaitingForNetwork = false
 
-    /// When the time for the response began: at the end of the body, or at its last move if the response began before
-    /// that. `nil` before.
+    /// When the timeout of the response started: at the end of the body, or when bytes of the body last moved before
+    /// the response began. `nil` until then.
     private var responseStart: Instant?
 
     /// The most bytes of the body reported as sent; `nil` before the connection is made.
@@ -43,10 +43,12 @@ struct RequestTimeouts: Sendable {
     /// Whether the whole body was reported as sent.
     private(set) var hasSentAll = false
 
+    /// Starts the timeouts of a request.
+    ///
     /// - Parameters:
     ///   - url: The URL of the request, for errors.
-    ///   - hasBody: Whether the request has a body. Without one, no event says when the connection is made.
-    ///   - limits: How long to wait for what.
+    ///   - hasBody: Whether the request has a body. Without a body, no event says when the connection is made.
+    ///   - limits: The timeouts of the request.
     ///   - now: The current time.
     init(_ url: URL, hasBody: Bool, limits: Limits, at now: Instant) {
         self.url = url
@@ -60,12 +62,12 @@ struct RequestTimeouts: Sendable {
     /// Records an event.
     ///
     /// - Parameters:
-    ///   - event: What the transport reports.
+    ///   - event: The event that the transport reports.
     ///   - bodyLength: The length of the body, if it is known by now.
     ///   - now: The current time.
-    /// - Returns: Whether the event is news: progress never falls, and nothing is reported twice.
+    /// - Returns: Whether the event is new and should be reported: progress never falls, and nothing is reported twice.
     mutating func note(_ event: TransportEvent, bodyLength: Int64?, at now: Instant) -> Bool {
-        // A server could send interim responses forever without reading anything.
+        // An interim response does not reset the timeouts: a server could send them forever without reading anything.
         if case .informed = event { return false }
         lastMove = now
         isWaitingForNetwork = false
@@ -88,17 +90,17 @@ struct RequestTimeouts: Sendable {
         return true
     }
 
-    /// Checks whether time has run out.
+    /// Checks whether the request has timed out.
     func check(at now: Instant) -> Verdict {
         let expiry = earliestExpiry
         if let expiry, now >= expiry.time { return .expired(error(of: expiry.limit)) }
-        // What is waited for may change right now: there is a network, the connection is made, or the body ends.
-        // Another limit then begins, and may be over before the present one.
+        // The state of the request may change at any moment: there is a network, the connection is made, or the body
+        // ends. Then another timeout starts, and may end before the current one.
         let nextLimit = [limits.idle, limits.connect, limits.response].compactMap(\.self).min()
         return .checkAgain(at: [expiry?.time, nextLimit.map(now.advanced)].compactMap(\.self).min())
     }
 
-    /// What runs out.
+    /// A timeout that a request can reach.
     private enum Limit {
         case total(Duration)
         case connect(Duration)
@@ -106,8 +108,8 @@ struct RequestTimeouts: Sendable {
         case response(Duration)
     }
 
-    /// The first limit to be over if nothing moves until then. Every request asks this before it is sent, so that no
-    /// error is made yet.
+    /// The first timeout to be reached if no more bytes move. Every request asks for this timeout before it is sent, so
+    /// the error is made only when the timeout is reached.
     private var earliestExpiry: (time: Instant, limit: Limit)? {
         var earliest: (time: Instant, limit: Limit)?
         func consider(_ limit: Limit, at time: Instant) {

@@ -14,26 +14,27 @@ extension UploadClient {
     /// ```
     ///
     /// The signed fields are sent first and the file last, as object stores need it. Fields for which the policy allows
-    /// only one value are added, and a `Content-Type` that it allows. Before anything is sent, the form is compared with
-    /// the policy: its expiration, the size of the file, the value of each field, and fields that no condition names.
-    /// Photos that are fitted to the server's limit fit the policy's.
+    /// only one value are added, and so is a `Content-Type` that the policy allows. Before anything is sent, the form
+    /// is compared with the policy: its expiration, the size of the file, the value of each field, and fields that no
+    /// condition names. Photos that are fitted to the server's limit are made to fit the policy's limit.
     ///
-    /// The client's interceptors, its resumption, verification and digests are not used. Of the transport's header fields,
-    /// only those are sent that identify no one, such as `User-Agent`: the form is its own credential, and what
-    /// identifies a user to your server is not for the store. Retries, timeouts, networks and rules are the client's.
+    /// The client's retries, timeouts, networks and rules apply. Its interceptors, resumption, verification and digests
+    /// are not used. The signed form is the only credential, and the store must not get data that identifies a user to
+    /// your server. So only those of the transport's header fields are sent that identify no one, such as `User-Agent`.
     ///
     /// - Parameters:
     ///   - form: A form with one file, whose name is ignored, and text fields that the policy allows, such as
-    ///     `x-amz-meta-pet`. A stream needs a length.
+    ///     `x-amz-meta-pet`. A stream must have a known length.
     ///   - presigned: The form that the server signed.
-    ///   - refresh: Gets a new form from the server, within the total timeout. Called at most once: if the form has
-    ///     expired by this device's clock, or the store refuses it as expired. A new form is sent even if it seems to have
-    ///     expired: then the clock is wrong. Defaults to `nil`: an expired form is an error.
+    ///   - refresh: Gets a new form from the server, within the total timeout. It is called at most once, if the form
+    ///     has expired by this device's clock or the store refuses the form as expired. A new form is sent even if it
+    ///     seems to have expired, because then this device's clock is wrong. Defaults to `nil`: an expired form is an
+    ///     error.
     ///   - progress: Called with the progress, as by ``upload(_:to:method:headerFields:progress:)``.
-    /// - Returns: The object, with its key and ETag as far as the store says them.
-    /// - Throws: ``UploadError``, with the code ``UploadError/Code/formExpired`` or ``UploadError/Code/brokenPolicy`` if
-    ///   nothing was sent because the store would refuse it. A refusal has an ``UploadError/objectStoreProblem``. Errors
-    ///   of `refresh` unchanged.
+    /// - Returns: The object, with its key and ETag if they are known.
+    /// - Throws: ``UploadError``, with the code ``UploadError/Code/formExpired`` or ``UploadError/Code/brokenPolicy``
+    ///   if nothing was sent because the store would refuse the form. A refusal has an
+    ///   ``UploadError/objectStoreProblem``. Errors of `refresh` unchanged.
     @discardableResult
     public func upload(
         _ form: MultipartForm, with presigned: PresignedForm,
@@ -65,7 +66,7 @@ extension UploadClient {
         since start: ContinuousClock.Instant, after refusal: UploadError? = nil,
         progress: ((UploadProgress) -> Void)?
     ) async throws -> UploadedObject {
-        // The file may be another one than the caller's, such as a photo that was made to fit.
+        // The file may be another file than the caller's, such as a photo that was made to fit.
         let filename = Mutex<String?>(nil)
         let response = try await forObjectStores.perform(progress: progress) {
             var job = UploadJob(
@@ -82,14 +83,14 @@ extension UploadClient {
         return UploadedObject(response, key: presigned.key(of: form, filename: filename.withLock(\.self)))
     }
 
-    /// Sends a body that was made of a presigned form, and that outlives the process.
+    /// Sends a stored body that was made from a presigned form, perhaps by an earlier process.
     ///
     /// - Parameters:
-    ///   - layout: The body.
+    ///   - layout: The layout of the body.
     ///   - url: The address that was signed.
     ///   - method: The method that was signed.
     ///   - headerFields: The header fields that were signed.
-    ///   - delivery: What the store may have of the body from earlier attempts.
+    ///   - delivery: Whether the store may already have the body from earlier attempts.
     ///   - elapsed: How long ago the first attempt began.
     ///   - progress: Called with the progress.
     package func upload(
@@ -106,7 +107,7 @@ extension UploadClient {
         }
     }
 
-    /// The client without what is only for the app's own server.
+    /// A copy of the client without the settings that are only for the app's own server.
     private var forObjectStores: UploadClient {
         var client = self
         client.interceptors = []
@@ -126,19 +127,20 @@ extension MultipartForm {
 
 /// A file that an object store has accepted.
 public struct UploadedObject: Sendable {
-    /// The key of the object, as the store says it or else as the form has it; `nil` if neither does.
+    /// The key of the object: from the store's response, or else from the form; `nil` if neither contains it.
     public let key: String?
 
-    /// What identifies the content, without the quotes around it; `nil` if the store does not say. A server compares it
-    /// to find out whether an object is still the one that was uploaded.
+    /// The identifier of the object's content, without the quotes around it; `nil` if the store does not return one. A
+    /// server compares ETags to find out whether an object is still the uploaded one.
     public let etag: String?
 
     /// The store's response.
     public let response: UploadResponse
 
-    /// Reads a response: 201 has XML, 303 the query of its `Location`, 200 and 204 only header fields.
+    /// Reads the key and the ETag from a response. A 201 has them in its XML, a 303 in the query of its `Location`, and
+    /// a 200 or 204 in header fields.
     ///
-    /// - Parameter key: The key of the object as the form has it.
+    /// - Parameter key: The key of the object in the form, if it is known.
     init(_ response: UploadResponse, key: String?) {
         self.response = response
         let elements = XMLElements(response.body)

@@ -18,7 +18,7 @@ import PostcardWire
 /// ```
 ///
 /// The closure runs on the actor of the caller, such as the main actor of a view model. The form's bytes are read while
-/// they are sent: memory does not grow with its files. Cancelling the task that awaits
+/// they are sent: memory use does not grow with the size of its files. Cancelling the task that awaits
 /// ``upload(_:to:method:headerFields:progress:)`` closes the connection. A client is a value and can send any number of
 /// forms at a time; its copies share the transport's connections.
 public struct UploadClient: Sendable {
@@ -27,14 +27,14 @@ public struct UploadClient: Sendable {
 
     let time: UploadTime
 
-    /// How long an upload may wait for what. By default an attempt fails after 60 seconds without a byte.
+    /// The timeouts of an upload. By default an attempt fails after 60 seconds in which no bytes move.
     public var timeouts: UploadTimeouts
 
     /// Whether and when a failed upload is tried again. Defaults to ``RetryPolicy/never``.
     public var retryPolicy: RetryPolicy
 
     /// Whether and how an interrupted upload resumes with servers that support it. Defaults to `nil`: an interrupted
-    /// upload starts over, if it is tried again.
+    /// upload that is tried again starts over.
     public var resumption: ResumptionPolicy?
 
     /// Whether an upload follows redirects. Defaults to up to five.
@@ -43,27 +43,29 @@ public struct UploadClient: Sendable {
     /// Which responses mean that the server has the form, and how they are read.
     public var responses = ResponseOptions()
 
-    /// Which networks are used, and how.
+    /// Which networks uploads may use, and how.
     public var network = NetworkOptions()
 
-    /// What is added to every request, and consulted first after a failure; called in this order.
+    /// The interceptors, which adapt every request and are asked first what to do after a failure. They are called in
+    /// this order.
     public var interceptors: [any UploadInterceptor] = []
 
-    /// The fields and files that may be sent. Defaults to `nil`: any. A form that breaks a rule fails with
-    /// ``UploadError/Code/brokenRule`` before anything is sent. Photos that are fitted to the server's limit fit these.
+    /// Rules for the fields and files of a form. Defaults to `nil`: everything may be sent. A form that breaks a rule
+    /// fails with ``UploadError/Code/brokenRule`` before anything is sent. Photos that are fitted to the server's limit
+    /// are also made to fit these rules.
     public var rules: FormRules?
 
-    /// What is reported and logged.
+    /// What uploads report and log.
     public var reporting = ReportingOptions()
 
     /// Makes a client.
     ///
     /// - Parameters:
     ///   - transport: The transport that sends the requests. Defaults to URLSession, which on Linux sends a form of
-    ///     more than 1 MiB without its length: some servers refuse that, or read an empty form. Use
-    ///     `AsyncHTTPTransport` there.
+    ///     more than 1 MiB without its length. Some servers refuse such a form, or read it as empty: use
+    ///     `AsyncHTTPTransport` with them.
     ///   - retryPolicy: Whether and when a failed upload is tried again. Defaults to never.
-    ///   - timeouts: How long an upload may wait for what.
+    ///   - timeouts: The timeouts of an upload.
     public init(
         transport: any UploadTransport = URLSessionTransport(), retryPolicy: RetryPolicy = .never,
         timeouts: UploadTimeouts = UploadTimeouts()
@@ -77,18 +79,19 @@ public struct UploadClient: Sendable {
     /// Sends a form and waits for the response.
     ///
     /// - Parameters:
-    ///   - form: The form. Its files are checked before anything is sent, and must not change until the upload is over.
-    ///     Parts with a preparation are prepared first. If one follows the server's limit, and the server refuses the
-    ///     form and reports a smaller limit, they are prepared for it and sent again, with the same
-    ///     `Idempotency-Key`; up to four times, for servers that report one limit after the other.
+    ///   - form: The form. Its files are checked before anything is sent, and must not change until the upload has
+    ///     ended. Parts with a preparation are prepared first. If a part follows the server's limit, and the server
+    ///     refuses the form and reports a smaller limit, the parts are prepared for that limit and the form is sent
+    ///     again, with the same `Idempotency-Key`. This happens up to four times, because some servers report one limit
+    ///     after the other.
     ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
     ///   - headerFields: Further header fields. `Content-Type`, `Content-Length` and `Transfer-Encoding` are ignored:
     ///     the form determines them.
     ///   - progress: Called with the progress, in order, at most once per ``ReportingOptions/progressInterval``, and
-    ///     never after this method has returned. It runs on the actor that calls this method, so that it may update a
-    ///     view model there. If it is slow or that actor is busy, it misses outdated progress; the upload does not wait
-    ///     for it.
+    ///     never after this method has returned. The closure runs on the actor that calls this method, so it can update
+    ///     a view model there. If the closure is slow or the actor is busy, it misses outdated progress; the upload
+    ///     does not wait for it.
     /// - Returns: The response, whose status is one of ``ResponseOptions/acceptedStatuses``.
     /// - Throws: ``UploadError``, with the code ``UploadError/Code/refused`` for any other status; `CancellationError`;
     ///   an error of one of the form's own streams or preparations or of an interceptor, unchanged.
@@ -115,7 +118,7 @@ public struct UploadClient: Sendable {
     ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
     ///   - headerFields: Further header fields.
-    /// - Returns: The events. Each iteration is an upload, which is cancelled when the loop is left.
+    /// - Returns: The events. Each iteration over them is a separate upload, which is cancelled when the loop is left.
     public func events(
         of form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
         headerFields: HTTPFields = HTTPFields()
@@ -127,21 +130,21 @@ public struct UploadClient: Sendable {
         }
     }
 
-    /// Sends a body that outlives the process, and resumes an upload that an earlier process began, if the client
-    /// resumes uploads.
+    /// Sends a stored body, and resumes an upload that an earlier process began, if the client resumes uploads.
     ///
     /// - Parameters:
-    ///   - layout: The body; the same bytes as in the earlier process.
+    ///   - layout: The layout of the body, with the same bytes as in the earlier process.
     ///   - url: The URL that the body is sent to.
     ///   - method: The request's method.
     ///   - headerFields: Further header fields.
-    ///   - resource: The URL at which the server keeps what an earlier process has sent of the same body, if it does.
-    ///   - save: Saves that URL, before any of the body is sent there, and `nil` when the server no longer keeps it. An
-    ///     error that it throws fails the upload.
-    ///   - delivery: What servers may have of the body from earlier attempts. Defaults to nothing.
+    ///   - resource: The upload resource: the URL at which the server keeps the bytes that an earlier process has sent
+    ///     of the same body; `nil` if there is none.
+    ///   - save: Saves the URL of an upload resource before any of the body is sent to it, and `nil` when the server no
+    ///     longer keeps it. If the closure throws an error, the upload fails.
+    ///   - delivery: Whether servers may already have the body from earlier attempts. Defaults to `neverArrived`.
     ///   - elapsed: How long ago the first attempt began. Defaults to zero.
     ///   - progress: Called with the progress.
-    /// - Throws: As for a form, but ``InterceptorError`` if an interceptor fails.
+    /// - Throws: The same errors as for a form, but ``InterceptorError`` if an interceptor fails.
     @discardableResult
     package func upload(
         _ layout: FormLayout, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
@@ -162,17 +165,17 @@ public struct UploadClient: Sendable {
 }
 
 extension UploadClient {
-    /// How long a server may take to delete what it has of a cancelled upload.
+    /// How long deleting the server's copy of a cancelled upload may take.
     static let deletionTimeout = Duration.seconds(5)
 
-    /// Has a server delete what it has of an upload that an earlier process began, within five seconds, also if the
-    /// task is cancelled (draft-ietf-httpbis-resumable-upload §4.5).
+    /// Asks a server to delete an upload that an earlier process began (draft-ietf-httpbis-resumable-upload §4.5).
+    /// Returns within five seconds. The request is also sent if the current task is cancelled.
     ///
     /// - Parameters:
     ///   - resource: The upload resource.
     ///   - url: The URL that the form was sent to.
     ///   - headerFields: The header fields of the form's request.
-    /// - Returns: Whether the server has deleted it, or had deleted it before.
+    /// - Returns: Whether the server has deleted the upload, or had deleted it before.
     @discardableResult
     package func delete(_ resource: URL, of url: URL, headerFields: HTTPFields) async -> Bool {
         let versions = resumption?.versions ?? ResumptionPolicy().versions
@@ -181,9 +184,9 @@ extension UploadClient {
         let sender = RequestSender(
             client: self, limits: limits, attempt: 1, acceptsEarly: false,
             log: UploadLog(reporting.logger, id: UUID().uuidString), progress: nil)
-        // A separate task, because this one may be cancelled.
+        // A separate task sends the request, because this task may be cancelled.
         return await Task {
-            // The upload began with one of the versions.
+            // The earlier process may have used any of these versions.
             for version in versions {
                 do {
                     let form = try UploadRequest(
@@ -206,39 +209,41 @@ extension UploadClient {
     }
 }
 
-/// What a caller wants to be uploaded, and where.
+/// An upload that a caller has requested: what to send, and where.
 struct UploadJob: Sendable {
     var content: Content
     let url: URL
     let method: HTTPRequest.Method
     let headerFields: HTTPFields
-    /// The statuses of success; `nil` means those of the client.
+    /// The statuses of success; `nil` for those of the client.
     var acceptedStatuses: Set<Int>?
-    /// Whether early responses count; `nil` means as the client says.
+    /// Whether early responses count as success; `nil` to use the client's setting.
     var acceptsEarly: Bool?
-    /// The signed form in which the form is sent to an object store, and the time by which it may have expired; `nil` for
-    /// other servers.
+    /// The signed form with which the file is sent to an object store, and the time for checking whether it has
+    /// expired; `nil` for other servers.
     var presigned: (form: PresignedForm, now: Date?)?
-    /// Called with each body that is made of the form.
+    /// Called with the layout of each body that is made from the form.
     var noteLayout: (@Sendable (FormLayout) -> Void)?
-    /// Whether the form is sent to an object store, which gets no credentials of the app and needs no key.
+    /// Whether the form is sent to an object store. Such a request has no credentials of the app and no idempotency
+    /// key.
     var isForObjectStore = false
-    /// The upload resource with what an earlier process has sent.
+    /// The URL of the upload resource at which the server keeps the bytes that an earlier process has sent.
     var resource: URL?
-    /// Saves the upload resource for a later process.
+    /// Saves the URL of the upload resource for a later process.
     var saveResource: (@Sendable (URL?) throws -> Void)?
-    /// What servers may have of the form from earlier processes.
+    /// Whether servers may already have the form from earlier processes.
     var delivery = PossibleDelivery.neverArrived
-    /// Whether an error of an interceptor is thrown as an ``InterceptorError``, which a queue handles differently.
+    /// Whether an error of an interceptor is thrown as an ``InterceptorError``. A queue needs this, because it handles
+    /// such errors differently.
     var distinguishesInterceptors = false
-    /// How long the upload has taken before it was passed to this client.
+    /// How long the upload had taken before it was passed to this client.
     var elapsed = Duration.zero
 
     enum Content: Sendable {
         case form(MultipartForm)
         case layout(FormLayout)
 
-        /// Whether a part is prepared again for a limit that the server reports.
+        /// Whether the form has a part that is prepared again for a limit that the server reports.
         var followsServerLimit: Bool { if case .form(let form) = self { form.followsServerLimit } else { false } }
     }
 

@@ -24,50 +24,49 @@ public import PostcardFoundation
 /// let pet = try await client.upload(AddPet(name: "초코", photos: photos))
 /// ```
 ///
-/// Responses are decoded on no actor. In a project whose types are on the main actor by default, such as a new one of
-/// Xcode 26, declare a response type outside of the endpoint as `nonisolated struct`.
+/// Responses are decoded on no actor. In a project whose types are on the main actor by default, such as a new project
+/// of Xcode 26, declare a response type outside of the endpoint as `nonisolated struct`.
 ///
-/// To send a form to a URL without such a type, call
-/// ``UploadClient/upload(_:to:method:headerFields:progress:)``.
+/// To send a form to a URL without such a type, call ``UploadClient/upload(_:to:method:headerFields:progress:)``.
 public protocol UploadEndpoint: Sendable {
-    /// What the response is decoded as; ``NoResponse`` to ignore its body.
+    /// The type that the response is decoded as; ``NoResponse`` ignores the response's body.
     associatedtype Response: Decodable & Sendable
 
     /// The URL of the API.
     var baseURL: URL { get }
 
-    /// The path of the endpoint below ``baseURL``, as plain text: it is percent-encoded where needed.
+    /// The path of the endpoint below ``baseURL``, as plain text. Characters are percent-encoded where needed.
     var path: String { get }
 
     /// The query of the URL: a value whose properties become `name=value`. Defaults to `nil`, no query.
     var query: (any Encodable & Sendable)? { get }
 
-    /// How the names, lists, dates and Booleans of ``query`` are written. Defaults to how a form writes them, with
-    /// `Data` in Base64.
+    /// Encodes the names, lists, dates and Booleans of ``query``. By default they are written as in a form, and `Data`
+    /// in Base64.
     var queryEncoder: FormEncoder { get }
 
     /// The request's method. Defaults to POST.
     var method: HTTPRequest.Method { get }
 
-    /// Further header fields. Defaults to none. Those that the form determines are ignored.
+    /// Further header fields. Defaults to none. Fields that the form determines are ignored.
     var headerFields: HTTPFields { get }
 
     /// The statuses of success. Defaults to `nil`: those of the client.
     var acceptedStatuses: Set<Int>? { get }
 
-    /// Whether a response counts that arrives before the whole form was sent, see ``ResponseOptions/acceptsEarly``.
-    /// Defaults to `nil`: as set on the client.
+    /// Whether a success counts that arrives before the whole form was sent, see ``ResponseOptions/acceptsEarly``.
+    /// Defaults to `nil`: the client's setting is used.
     var acceptsEarly: Bool? { get }
 
-    /// The decoder of the response, with the formats of dates and keys. Defaults to `nil`: the client's, see
-    /// ``ResponseOptions/decoder``.
+    /// The decoder for the response, which determines the formats of dates and keys. Defaults to `nil`: the client's
+    /// decoder, see ``ResponseOptions/decoder``.
     var decoder: JSONDecoder? { get }
 
-    /// Makes the form. Called once for each upload, so that all attempts send the same bytes with the same boundary,
-    /// and on no actor.
+    /// Makes the form. This method is called once for each upload, so that all attempts send the same bytes with the
+    /// same boundary. It is called on no actor.
     func form() throws -> MultipartForm
 
-    /// Decodes the response, on no actor. Defaults to decoding it as JSON with ``decoder``.
+    /// Decodes the response. It is called on no actor. By default, the response is decoded as JSON with ``decoder``.
     func decode(_ response: UploadResponse) throws -> Response
 }
 
@@ -90,7 +89,7 @@ extension UploadEndpoint {
 
     public var decoder: JSONDecoder? { nil }
 
-    /// Decodes the body as JSON, with the endpoint's decoder or the client's.
+    /// Decodes the body as JSON, with the endpoint's decoder or else the client's.
     ///
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/decoding``.
     public func decode(_ response: UploadResponse) throws -> Response {
@@ -100,7 +99,7 @@ extension UploadEndpoint {
     /// The URL that the form is sent to: the base URL, the path, and the query.
     ///
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/invalidURL`` if the query contains a file;
-    ///   `FormEncodingError` if it has no named properties.
+    ///   `FormEncodingError` if the query has no named properties.
     public func url() throws -> URL {
         let url = path.isEmpty ? baseURL : baseURL.appending(path: path)
         guard let query else { return url }
@@ -119,8 +118,8 @@ extension UploadEndpoint {
         return components.url ?? url
     }
 
-    /// Percent-encodes everything except the unreserved characters of RFC 3986; also the `+`, which many servers read
-    /// as a space.
+    /// Percent-encodes everything except the unreserved characters of RFC 3986. `+` is encoded too, because many
+    /// servers read it as a space.
     private static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
@@ -139,7 +138,7 @@ extension UploadEndpoint {
 }
 
 extension UploadEndpoint where Response == NoResponse {
-    /// Ignores the body.
+    /// Ignores the response's body.
     public func decode(_ response: UploadResponse) -> NoResponse { NoResponse() }
 }
 
@@ -153,8 +152,8 @@ extension UploadClient {
     /// - Parameters:
     ///   - endpoint: The endpoint.
     ///   - progress: Called with the progress, as by ``upload(_:to:method:headerFields:progress:)``.
-    /// - Throws: What that method throws; the errors of the endpoint's ``UploadEndpoint/form()`` and
-    ///   ``UploadEndpoint/decode(_:)``, unchanged.
+    /// - Throws: The errors of that method; and, unchanged, the errors of the endpoint's ``UploadEndpoint/form()`` and
+    ///   ``UploadEndpoint/decode(_:)``.
     @discardableResult
     public func upload<Endpoint: UploadEndpoint>(
         _ endpoint: Endpoint, progress: ((UploadProgress) -> Void)? = nil
@@ -183,9 +182,9 @@ extension UploadJob {
     }
 }
 
-/// A response whose body is ignored, or empty as in a 204.
+/// A response type for endpoints whose response body is ignored, or is empty as in a 204.
 public struct NoResponse: Decodable, Sendable, Hashable {
-    /// Makes the only value.
+    /// Makes an empty response.
     public init() {}
 
     public init(from decoder: any Decoder) {}

@@ -4,10 +4,13 @@ import PostcardForm
 import PostcardFoundation
 import PostcardWire
 
-/// The log of an upload: never the value of a field, and of header fields only values that are not secret.
+/// The log of an upload. It never contains the value of a form field, and the value of a header field only if it is not
+/// secret.
 struct UploadLog: Sendable {
     private let logger: Logger?
 
+    /// Makes the log of one upload.
+    ///
     /// - Parameters:
     ///   - logger: The logger; `nil` logs nothing.
     ///   - id: The `upload-id` of all lines.
@@ -17,7 +20,10 @@ struct UploadLog: Sendable {
         self.logger = logger
     }
 
-    /// - Parameter isSecret: Whether the path is secret, because knowing it is enough to change what the server has.
+    /// Logs that a request is being sent.
+    ///
+    /// - Parameter isSecret: Whether the path is secret, because anyone who knows it can change the upload on the
+    ///   server.
     func sending(_ request: UploadRequest, attempt: Int, isSecret: Bool = false) {
         guard let logger, logger.logLevel <= .debug else { return }
         let url = isSecret ? "\(request.url.scheme ?? "")://\(request.url.address)/…" : request.url.withoutSecrets
@@ -40,7 +46,7 @@ struct UploadLog: Sendable {
             ])
     }
 
-    /// The message is not logged: it may contain what the server quotes from the form.
+    /// Logs a failure without its message, which may contain text that the server quotes from the form.
     func failed(_ error: UploadError) {
         var metadata: Logger.Metadata = [
             "attempt": "\(error.attempts)", "code": "\(error.code)", "delivery": "\(error.delivery.rawValue)",
@@ -66,14 +72,14 @@ struct UploadLog: Sendable {
 }
 
 extension URL {
-    /// Scheme, host, port and path, without user name, password and query.
+    /// The scheme, host, port and path of the URL, without its user name, password and query.
     fileprivate var withoutSecrets: String {
         "\(scheme ?? "")://\(address)\(path(percentEncoded: true))"
     }
 }
 
 extension HTTPField {
-    /// The field as it is logged: with its value only if its name is known to contain no secrets.
+    /// The field for the log. Its value is included only if fields of its name are known to contain no secrets.
     fileprivate var withoutSecrets: String {
         "\(name): \(Self.open.contains(name.canonicalName) ? value : "…")"
     }

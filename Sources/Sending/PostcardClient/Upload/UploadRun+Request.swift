@@ -71,7 +71,8 @@ extension UploadRun {
             maximumResponseBytes: client.responses.maximumBytes)
     }
 
-    /// Adds its digest to a request that appends to an upload. That of the whole form has one already.
+    /// Adds the digest of its body to a request that appends to an upload. A request with the whole form has a digest
+    /// already.
     func digested(_ request: UploadRequest) async throws -> UploadRequest {
         guard client.responses.sendsDigests, request.method == .patch, let body = request.body,
             body.contentType == PartialUpload.mediaType, let digest = try await Self.digest(of: body)

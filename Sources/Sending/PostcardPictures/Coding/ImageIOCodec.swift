@@ -7,7 +7,7 @@ import PostcardPictureFormats
 import Synchronization
 import UniformTypeIdentifiers
 
-/// ImageIO: what it decodes is never larger than the picture that is encoded.
+/// The codec that uses ImageIO. It never decodes more pixels than the new picture has.
 struct ImageIOCodec: PictureCodec {
     func complete(_ head: PictureHead, of source: PictureSource) throws -> PictureHead {
         let picture = try OpenedPicture(source, head.type)
@@ -18,7 +18,7 @@ struct ImageIOCodec: PictureCodec {
         else { throw PictureFitError.damaged("it has no size") }
         var head = head
         head.storedSize = PictureSize(width: width, height: height)
-        // For HEIC this is what its boxes irot and imir say.
+        // For a HEIC, the orientation comes from its boxes irot and imir.
         let orientation = (properties[kCGImagePropertyOrientation] as? Int).flatMap(PictureOrientation.init(rawValue:))
         head.orientation = orientation ?? .upright
         return head
@@ -31,13 +31,13 @@ struct ImageIOCodec: PictureCodec {
     }
 }
 
-/// A file, and which of its pictures is meant.
+/// A picture file, and the index of the picture to use in it.
 private struct OpenedPicture {
     let source: CGImageSource
     let index: Int
 
     init(_ picture: PictureSource, _ type: MediaType?) throws {
-        // What is decoded is kept here and nowhere else.
+        // ImageIO must not cache the decoded pixels: this codec keeps them.
         let options = [kCGImageSourceShouldCache: false] as CFDictionary
         let opened =
             switch picture {
@@ -54,7 +54,7 @@ private struct OpenedPicture {
 
 private struct ImageIOPicture: DecodedPicture {
     let picture: OpenedPicture
-    /// The longer edge of the stored picture.
+    /// The length in pixels of the longer edge of the stored picture.
     let longerEdge: Int
     private var edge = 0
     private var image: CGImage?
@@ -64,7 +64,7 @@ private struct ImageIOPicture: DecodedPicture {
         self.longerEdge = longerEdge
     }
 
-    /// Headers, and the color profile of most cameras.
+    /// The size of the headers, and of the color profile of most cameras.
     let fixedBytes: Int64 = 1200
 
     mutating func encode(_ encoding: PictureFit.Encoding) throws -> EncodedPicture {
@@ -77,18 +77,19 @@ private struct ImageIOPicture: DecodedPicture {
         return try autoreleasepool { try ImageIOEncoder.encoded(image, quality: encoding.quality) }
     }
 
-    /// The picture, upright and scaled.
+    /// Decodes the picture, upright and scaled to an edge.
     private func decoded(toEdge edge: Int) throws -> CGImage {
         let factor = PicturePlan.subsampling(from: longerEdge, to: edge)
         var image = thumbnail(edge: edge, subsampling: factor)
-        // Should the system shrink twice, the picture is decoded again as a whole.
+        // If ImageIO has scaled the picture twice, so that the result is too small, the picture is decoded again
+        // without subsampling.
         if factor > 1, let found = image, max(found.width, found.height) < min(edge, longerEdge) - 1 {
             image = nil
             image = thumbnail(edge: edge, subsampling: 1)
         }
         let isWhole = CGImageSourceGetStatusAtIndex(picture.source, picture.index) == .statusComplete
         guard let image, isWhole else { throw PictureFitError.damaged("its pixels are cut off or unreadable") }
-        // A wide color space stays, and a JPEG of CMYK is one that browsers do not show.
+        // A wide color space is kept. CMYK is converted, because browsers do not show a JPEG in CMYK.
         switch image.colorSpace?.model {
         case .rgb?, .monochrome?: return image
         default: return try inRGB(image)
@@ -101,10 +102,10 @@ private struct ImageIOPicture: DecodedPicture {
             kCGImageSourceCreateThumbnailWithTransform: true,
             kCGImageSourceShouldCacheImmediately: true,
             kCGImageSourceThumbnailMaxPixelSize: edge,
-            // A JPEG of 8 bits has no room for more than a standard range.
+            // A JPEG with 8 bits per channel can only show the standard dynamic range.
             kCGImageSourceDecodeRequest: kCGImageSourceDecodeToSDR,
         ]
-        // The only factors that ImageIO knows are 2, 4 and 8.
+        // ImageIO supports only the factors 2, 4 and 8.
         if subsampling > 1 { options[kCGImageSourceSubsampleFactor] = subsampling }
         let dictionary = NSDictionary(dictionary: options) as CFDictionary
         return CGImageSourceCreateThumbnailAtIndex(picture.source, picture.index, dictionary)
@@ -115,7 +116,7 @@ private struct ImageIOPicture: DecodedPicture {
         guard let context = ImageIOEncoder.context(width: image.width, height: image.height) else {
             throw PictureFitError.tooMuchMemory("its colors have to be converted")
         }
-        // Where the picture is transparent.
+        // Transparent areas become white.
         context.setFillColor(gray: 1, alpha: 1)
         context.fill(area)
         context.draw(image, in: area)
@@ -124,13 +125,13 @@ private struct ImageIOPicture: DecodedPicture {
     }
 }
 
-/// Encodes JPEGs of a quality as libjpeg counts it.
+/// Encodes JPEGs with ImageIO, at qualities on the scale of libjpeg.
 private enum ImageIOEncoder {
-    /// What ImageIO's numbers mean, measured once for all pictures.
+    /// The scale between ImageIO's numbers and qualities, measured once for all pictures.
     private static let scale = Mutex(QualityScale())
 
-    /// Transparency becomes white, as ImageIO's documentation says of `kCGImageDestinationBackgroundColor`, the key by
-    /// which another color could be chosen.
+    /// Encodes a picture as a JPEG. Transparency becomes white: that is ImageIO's default if
+    /// `kCGImageDestinationBackgroundColor` is not set.
     static func encoded(_ image: CGImage, quality: Int) throws -> EncodedPicture {
         let number = scale.withLock { scale in scale.number(for: quality) { measuredQuality(of: $0) } }
         guard let bytes = encoded(image, number: number) else {
@@ -139,7 +140,7 @@ private enum ImageIOEncoder {
         return EncodedPicture(bytes: bytes, size: PictureSize(width: image.width, height: image.height))
     }
 
-    /// Pixels of 8 bits without transparency, all of them black.
+    /// Makes a bitmap with 8 bits per channel and no transparency, all black.
     static func context(width: Int, height: Int) -> CGContext? {
         CGColorSpace(name: CGColorSpace.sRGB).flatMap { space in
             CGContext(

@@ -3,12 +3,12 @@ import CPictureCodecs
 import PostcardForm
 import PostcardFoundation
 
-/// libjpeg-turbo, libpng, libwebp, libheif and libtiff.
+/// The codec that uses libjpeg-turbo, libpng, libwebp, libheif and libtiff.
 struct LibraryCodec: PictureCodec {
     /// Whether the headers of these libraries were installed when the module was compiled.
     static var isAvailable: Bool { picture_libraries() }
 
-    /// Whether the headers of libtiff were, which is only needed for TIFF.
+    /// Whether the headers of libtiff were installed when the module was compiled. They are only needed for TIFF.
     static var readsTIFF: Bool { picture_library_tiff() }
 
     /// The maximum memory for a picture that cannot be read row by row, in bytes.
@@ -31,7 +31,7 @@ struct LibraryCodec: PictureCodec {
             }
         }
         var head = head
-        // As it is shown: the library turns the pixels itself.
+        // This is the size as shown: the library rotates the pixels itself.
         head.storedSize = PictureSize(width: Int(clamping: width), height: Int(clamping: height))
         return head
     }
@@ -46,7 +46,7 @@ struct LibraryCodec: PictureCodec {
         var head = head
         head.storedSize = PictureSize(width: Int(clamping: found.width), height: Int(clamping: found.height))
         head.orientation = PictureOrientation(rawValue: Int(clamping: found.orientation)) ?? .upright
-        // As of a sequence, a JPEG would have only the first page.
+        // As with an animation, a JPEG would have only the first page.
         head.isAnimated = found.has_pages
         return head
     }
@@ -56,7 +56,8 @@ struct LibraryCodec: PictureCodec {
     ) throws -> any DecodedPicture {
         guard let stored = head.storedSize else { throw PictureFitError.damaged("it has no size") }
         let receiver = RowReceiver(stored, edge: edge, orientation: head.orientation, maximumBytes: maximumBytes)
-        // The decoder may shrink the picture to what still has twice the pixels: the filter scales better than it does.
+        // The decoder may shrink the picture, but not below twice the edge: the filter scales better than the decoder
+        // does.
         var options = picture_options(smallest_edge: UInt32(clamping: 2 * edge), memory: Self.memory)
         var failure = picture_failure()
         let code = source.withLibrarySource { source in
@@ -79,11 +80,11 @@ struct LibraryCodec: PictureCodec {
     }
 }
 
-/// Decoded pixels, at the first edge that is tried.
+/// A decoded picture, at the first edge that is tried.
 struct LibraryPicture: DecodedPicture {
     let original: PicturePixels
     let profile: [UInt8]
-    /// The pixels at another edge, made of the original ones.
+    /// The pixels at a smaller edge, scaled from the original pixels.
     var smaller: PicturePixels?
 
     init(original: PicturePixels, profile: [UInt8]) {
@@ -117,7 +118,7 @@ struct LibraryPicture: DecodedPicture {
                     rows.channels = UInt32(clamping: pixels.channels)
                     rows.profile = profile.isEmpty ? nil : profile.baseAddress
                     rows.profile_count = profile.count
-                    // A progressive JPEG has fewer bytes, but for the tables of its scans, which weigh in a small one.
+                    // A progressive JPEG has fewer bytes, except that the tables of its scans matter in a small one.
                     let isProgressive = pixels.size.pixels >= 1 << 16
                     return picture_write_jpeg(
                         samples.baseAddress, &rows, Int32(clamping: quality), isProgressive, sink, &bytes, &count,
@@ -133,7 +134,7 @@ struct LibraryPicture: DecodedPicture {
     }
 }
 
-/// Receives rows from the library.
+/// Receives the rows that the library decodes.
 private final class RowReceiver {
     private let stored: PictureSize
     private let edge: Int
@@ -142,7 +143,7 @@ private final class RowReceiver {
     private var scaler: RowScaler?
     private var rows = 0
     private(set) var profile: [UInt8] = []
-    /// Whether the decoder found more pixels than the head of the file says, which was checked against the limit.
+    /// Whether the decoder found more pixels than the size in the file's header, which was checked against the limit.
     private(set) var isOversized = false
 
     init(_ stored: PictureSize, edge: Int, orientation: PictureOrientation, maximumBytes: Int64) {
@@ -152,24 +153,27 @@ private final class RowReceiver {
         self.maximumBytes = maximumBytes
     }
 
-    /// A receiver without rows for an encoder, which only asks whether to continue.
+    /// A receiver for an encoder, which passes no rows and only asks whether to continue.
     static var none: RowReceiver {
         RowReceiver(PictureSize(width: 0, height: 0), edge: 0, orientation: .upright, maximumBytes: 0)
     }
 
-    /// The pixels, once all rows were received.
+    /// The pixels; `nil` until all rows were received.
     var pixels: PicturePixels? {
         guard let scaler, scaler.isComplete else { return nil }
         return scaler.pixels
     }
 
-    /// - Returns: Whether to go on.
+    /// Prepares for the rows of a picture.
+    ///
+    /// - Returns: Whether to continue decoding.
     func start(_ rows: picture_rows) -> Bool {
         let size = PictureSize(width: Int(clamping: rows.width), height: Int(clamping: rows.height))
         isOversized = size.width > stored.width || size.height > stored.height
         guard !isOversized else { return false }
         let channels = Int(clamping: rows.channels)
-        // Of the stored size, because the decoder may have rounded when it shrank the picture.
+        // The result's size is computed from the stored size, because the decoder may have rounded when it shrank the
+        // picture.
         let goal = stored.scaled(toEdge: edge)
         let target = PictureSize(width: min(goal.width, size.width), height: min(goal.height, size.height))
         scaler = RowScaler(from: size, channels: channels, to: target, orientation: orientation)
@@ -181,7 +185,9 @@ private final class RowReceiver {
         return true
     }
 
-    /// - Returns: Whether to go on.
+    /// Receives the next row of the picture.
+    ///
+    /// - Returns: Whether to continue decoding.
     func receive(_ row: UnsafePointer<UInt8>) -> Bool {
         scaler?.receive(row)
         rows += 1

@@ -1,29 +1,30 @@
 import PostcardFoundation
 
-/// Decodes and encodes pictures: the thin edge to the system's libraries. Everything that can be decided without pixels
-/// is decided by ``PicturePlan`` and ``PictureFit``.
+/// Decodes and encodes pictures with the system's libraries. Decisions that need no pixels are made by ``PicturePlan``
+/// and ``PictureFit``.
 protocol PictureCodec: Sendable {
-    /// Completes the head of a picture whose size the caller could not read.
+    /// Completes the description of a picture whose size could not be read without the codec.
     func complete(_ head: PictureHead, of source: PictureSource) throws -> PictureHead
 
-    /// Decodes a picture, upright, with at most as many pixels as its longer edge may have.
+    /// Decodes a picture, upright, and scales it down so that its longer edge is not too long.
     ///
     /// - Parameters:
-    ///   - edge: The longer edge of the result.
-    ///   - maximumBytes: The maximum size of the JPEG, in bytes. It decides whether a color profile is kept.
+    ///   - edge: The maximum length of the longer edge of the result, in pixels.
+    ///   - maximumBytes: The maximum size of the JPEG, in bytes. It determines whether a color profile is kept.
     func open(
         _ source: PictureSource, head: PictureHead, edge: Int, maximumBytes: Int64
     ) throws -> any DecodedPicture
 }
 
-/// A picture that can be encoded several times.
+/// A decoded picture, which can be encoded several times.
 protocol DecodedPicture {
-    /// The bytes of every encoding that do not depend on the pixels.
+    /// The number of bytes in every encoding that do not depend on the pixels.
     var fixedBytes: Int64 { get }
 
-    /// Encodes it as a JPEG.
+    /// Encodes the picture as a JPEG.
     ///
-    /// The quality is libjpeg's: an encoder that counts otherwise asks a ``QualityScale`` for its own number.
+    /// The quality is on the scale of libjpeg. An encoder with another scale gets its own number from a
+    /// ``QualityScale``.
     mutating func encode(_ encoding: PictureFit.Encoding) throws -> EncodedPicture
 }
 
@@ -33,7 +34,7 @@ struct EncodedPicture {
     let size: PictureSize
 }
 
-/// The codec of a build that has none.
+/// The codec of a build that cannot decode or encode pictures.
 struct AbsentCodec: PictureCodec {
     func complete(_ head: PictureHead, of source: PictureSource) throws -> PictureHead {
         throw PictureFitError.builtWithoutPictures
@@ -46,18 +47,18 @@ struct AbsentCodec: PictureCodec {
     }
 }
 
-/// Finds the number by which an encoder is asked for a quality, if it does not count as libjpeg does.
+/// Converts a quality on the scale of libjpeg to the number that an encoder with another scale needs.
 ///
-/// What a number means is measured: a small picture is encoded with it, and the quantization tables of the result show
-/// the quality. Each number is measured once.
+/// The meaning of a number is measured: a small picture is encoded with it, and the quantization tables of the result
+/// show the quality. Each number is measured once.
 struct QualityScale {
-    /// The qualities that hundredths of the encoder's numbers gave; `nil` for what is no JPEG.
+    /// The measured qualities, by the encoder's number in hundredths; `nil` if the result was not a JPEG.
     private var measured: [Int: Int?] = [:]
 
-    /// The smallest number, from 0 to 1 in steps of a hundredth, that gives at least a quality.
+    /// The smallest of the encoder's numbers, from 0 to 1 in steps of a hundredth, that gives at least the quality.
     ///
     /// - Parameters:
-    ///   - quality: The quality from 1 to 100, as libjpeg counts it.
+    ///   - quality: The quality on the scale of libjpeg, from 1 to 100.
     ///   - measure: Encodes a small picture with a number, and returns the quality that its tables show.
     /// - Returns: A hundredth of the quality if the tables cannot be read; 1 if no number gives the quality.
     mutating func number(

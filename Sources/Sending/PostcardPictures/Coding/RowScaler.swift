@@ -1,25 +1,25 @@
 import PostcardCLibrary
 
-/// Pixels in memory: rows of grey or RGB, 8 bits a channel, without gaps.
+/// Pixels in memory: rows of gray or RGB, 8 bits per channel, without gaps.
 struct PicturePixels {
     let size: PictureSize
     let channels: Int
     var bytes: [UInt8]
 }
 
-/// Scales a picture down while its rows arrive, top to bottom, and turns it upright. Only the result, and the few rows
-/// that the filter needs, are in memory.
+/// Scales a picture down while its rows arrive from top to bottom, and rotates it upright. Only the result, and the few
+/// rows that the filter needs, are in memory.
 ///
-/// The filter is Lanczos with three lobes, which keeps more detail than an average of areas, and which most programs
-/// use for photos.
+/// The filter is Lanczos with three lobes. It keeps more detail than averaging areas, and most programs use it for
+/// photos.
 struct RowScaler {
-    /// What each result pixel, along one direction, is made of.
+    /// The source pixels, and their weights, from which each result pixel is computed in one direction.
     private struct Weights {
-        /// The first source pixel of each result pixel.
+        /// The index of the first source pixel for each result pixel.
         var starts: [Int] = []
-        /// The number of source pixels of each result pixel.
+        /// The number of source pixels for each result pixel.
         var counts: [Int] = []
-        /// The weights of the source pixels: ``most`` of them for each result pixel.
+        /// The weights of the source pixels. Each result pixel has ``most`` entries.
         var values: [Float] = []
         var most = 0
 
@@ -60,20 +60,23 @@ struct RowScaler {
     private let target: PictureSize
     private let steps: (first: Int, pixel: Int, row: Int)
 
-    /// The last source rows, one after another: row `y` is at `y % ringRows`.
+    /// A ring buffer of the latest source rows: row `y` is at `y % ringRows`.
     private var ring: [UInt8]
     private let ringRows: Int
-    /// A source row, scaled vertically, with room after it, because pixels are read four numbers at a time.
+    /// A row after vertical scaling. It has some extra space at its end, because pixels are read four numbers at a
+    /// time.
     private var blended: [Float]
     private var rowsReceived = 0
     private var rowsWritten = 0
     private(set) var pixels: PicturePixels
 
+    /// Prepares to scale a picture.
+    ///
     /// - Parameters:
-    ///   - source: The size of the rows that come.
-    ///   - channels: 1 or 3.
-    ///   - target: The size of the result before it is turned, not larger than `source`.
-    ///   - orientation: How the result is turned.
+    ///   - source: The size of the source picture.
+    ///   - channels: The number of channels, 1 or 3.
+    ///   - target: The size of the result before it is rotated, not larger than `source`.
+    ///   - orientation: The orientation, by which the result is rotated.
     init(from source: PictureSize, channels: Int, to target: PictureSize, orientation: PictureOrientation) {
         self.source = source
         self.channels = channels
@@ -86,7 +89,6 @@ struct RowScaler {
         blended = Array(repeating: 0, count: isCopy ? 0 : source.width * channels + 4)
         steps = orientation.steps(in: target)
         let size = orientation.size(of: target)
-        // One pixel of room behind the last, for the same reason.
         pixels = PicturePixels(
             size: size, channels: channels, bytes: Array(repeating: 0, count: size.width * size.height * channels))
     }
@@ -117,7 +119,7 @@ struct RowScaler {
         }
     }
 
-    /// Makes one row of the source rows that a result row is made of.
+    /// Blends the source rows for one result row into a single row.
     private mutating func blend() {
         let stride = source.width * channels
         let start = vertical.starts[rowsWritten]
@@ -129,7 +131,7 @@ struct RowScaler {
                     guard let out = blended.baseAddress, let rows = ring.baseAddress else { return }
                     func row(_ tap: Int) -> UnsafePointer<UInt8> { rows + (start + tap) % ringRows * stride }
                     var tap = 0
-                    // Four rows at a time, so that the result is read and written less often.
+                    // Four rows are blended at a time, so that the result is read and written less often.
                     while tap < count {
                         let a = row(tap), b = row(min(tap + 1, count - 1))
                         let c = row(min(tap + 2, count - 1)), d = row(min(tap + 3, count - 1))
@@ -153,7 +155,7 @@ struct RowScaler {
         }
     }
 
-    /// Scales the blended row horizontally, and writes it to where it belongs.
+    /// Scales the blended row horizontally, and writes it into the rotated result.
     private mutating func writeRow() {
         let (channels, steps, width, row) = (channels, steps, target.width, rowsWritten)
         let horizontal = horizontal
@@ -187,7 +189,7 @@ struct RowScaler {
         }
     }
 
-    /// Writes a row of a picture that keeps its size.
+    /// Writes a source row into the result when the picture keeps its size.
     private mutating func place(_ row: UnsafePointer<UInt8>, at y: Int) {
         let (channels, steps, width) = (channels, steps, target.width)
         pixels.bytes.withUnsafeMutableBufferPointer { bytes in
@@ -206,7 +208,7 @@ struct RowScaler {
 }
 
 extension PicturePixels {
-    /// A smaller copy.
+    /// A copy of the picture, scaled down to a longer edge.
     func scaled(toEdge edge: Int) -> PicturePixels {
         let target = size.scaled(toEdge: edge)
         guard target != size else { return self }

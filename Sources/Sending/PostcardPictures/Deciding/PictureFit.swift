@@ -1,30 +1,30 @@
 import PostcardCLibrary
 
-/// Searches for the largest edge, and then the best quality, at which a picture has few enough bytes.
+/// Searches for the largest edge, and then for the best quality, at which the JPEG of a picture fits its maximum size.
 ///
-/// The rule is: as large as possible at quality 50, and then as good as possible. Because every try costs an encoding,
-/// the bytes of what was not tried are predicted from what was.
+/// The picture is as large as possible at quality 50, and then as good as possible. Every try costs an encoding. So the
+/// sizes of encodings that were not tried are predicted from those that were.
 struct PictureFit: Equatable {
-    /// A way to encode the picture.
+    /// The edge and the quality with which to encode the picture.
     struct Encoding: Hashable {
-        /// The pixels of the longer edge.
+        /// The length of the longer edge, in pixels.
         let edge: Int
-        /// The quality from 50 to 82, as libjpeg counts it and as the result's quantization tables show it.
+        /// The quality on the scale of libjpeg, from 50 to 82, as the result's quantization tables show it.
         let quality: Int
     }
 
-    /// An encoding that was tried.
+    /// An encoding that was tried, and its size in bytes.
     struct Try: Equatable {
         let encoding: Encoding
         let bytes: Int64
     }
 
-    /// What to do next.
+    /// The next step of the search.
     enum Step: Equatable {
         case encode(Encoding)
-        /// One of the encodings tried is the best.
+        /// The search is finished. This encoding is the best of those that were tried.
         case finished(Encoding)
-        /// No encoding fits.
+        /// The search has failed: no encoding fits.
         case impossible
     }
 
@@ -32,10 +32,10 @@ struct PictureFit: Equatable {
     static let qualities = 50...82
     static let smallestEdge = 640
 
-    /// The first edge to try: the picture's own, or the longest allowed.
+    /// The first edge to try: the picture's own longer edge, or the longest that is allowed.
     let edge: Int
     let maximumBytes: Int64
-    /// The bytes that do not depend on the pixels: headers, and the color profile.
+    /// The number of bytes that do not depend on the pixels: headers, and the color profile.
     var fixedBytes: Int64 = 600
     private(set) var tries: [Try] = []
 
@@ -44,7 +44,7 @@ struct PictureFit: Equatable {
         self.maximumBytes = maximumBytes
     }
 
-    /// The edges that are tried, longest first: the first one, and then those usual in photography.
+    /// The edges to try, longest first: ``edge``, and then lengths that are usual in photography.
     var edges: [Int] {
         var usual: [Int] = []
         var base = [640, 800, 1024]
@@ -52,26 +52,26 @@ struct PictureFit: Equatable {
             usual += base
             base = base.map { $0 * 2 }
         }
-        // A step of a few pixels would save no bytes.
+        // A step of only a few pixels would save almost no bytes.
         return [edge] + usual.filter { $0 < edge && ($0 * 20 < edge * 19 || $0 == Self.smallestEdge) }.reversed()
     }
 
-    /// Records the bytes of an encoding.
+    /// Records the size of an encoding that was tried.
     mutating func record(_ bytes: Int64, for encoding: Encoding) {
         tries.append(Try(encoding: encoding, bytes: bytes))
     }
 
-    /// The best encoding so far that fits.
+    /// The best encoding tried so far that fits.
     var best: Try? {
         tries.filter { $0.bytes <= maximumBytes }.max {
             ($0.encoding.edge, $0.encoding.quality) < ($1.encoding.edge, $1.encoding.quality)
         }
     }
 
-    /// The smallest encoding so far.
+    /// The smallest encoding tried so far.
     var smallest: Try? { tries.min { $0.bytes < $1.bytes } }
 
-    /// What to do next.
+    /// The next step of the search.
     var next: Step {
         guard !tries.isEmpty else { return .encode(Encoding(edge: edge, quality: Self.qualities.upperBound)) }
         let end: Step = best.map { .finished($0.encoding) } ?? .impossible
@@ -89,12 +89,13 @@ struct PictureFit: Equatable {
         return best != nil || tries.contains { $0.encoding == last } ? end : .encode(last)
     }
 
-    /// The quality to try with an edge at which nothing has fitted; `nil` if nothing seems to.
+    /// The quality to try at an edge at which no encoding has fitted so far; `nil` if none seems to fit.
     private func quality(for edge: Int, left: Int) -> Int? {
         let lowest = Self.qualities.lowerBound
         let tooMuch = tries.filter { $0.encoding.edge == edge }.map(\.encoding.quality).min()
         guard tooMuch.map({ $0 > lowest }) ?? true else { return nil }
-        // With few encodings left, and none that fits, certainty is worth more than the last percent.
+        // If few encodings are left and none has fitted, a picture that fits is more important than the last percent of
+        // the bytes.
         let isLate = best == nil && left <= 2
         if best == nil, left == 1 { return nil }
         let goal = Double(maximumBytes) * (isLate ? 0.8 : 0.965)
@@ -106,7 +107,7 @@ struct PictureFit: Equatable {
         return isNear && !isLate ? lowest : nil
     }
 
-    /// A quality between the best that fits and the lowest that does not, if it is worth an encoding.
+    /// A quality to try between the best that fits and the lowest that does not; `nil` if it is not worth an encoding.
     private func betterQuality(than best: Try) -> Int? {
         let quality = best.encoding.quality
         let tooMuch = tries.filter { $0.encoding.edge == best.encoding.edge && $0.encoding.quality > quality }
@@ -117,20 +118,20 @@ struct PictureFit: Equatable {
     }
 }
 
-// Prediction: the bytes without the fixed ones grow as a power of the edge, and fall as a power of the quantization's
-// step. Both powers are measured if two encodings differ in one of them only.
+// Prediction: the number of bytes that depend on the pixels grows as a power of the edge, and falls as a power of the
+// quantization step. Each power is measured if two encodings differ only in that value.
 extension PictureFit {
-    /// The quantization's step in percent of that at quality 50, as libjpeg computes it.
+    /// The quantization step at a quality, in percent of the step at quality 50, as libjpeg computes it.
     private static func step(_ quality: Double) -> Double { quality < 50 ? 5000 / quality : 200 - 2 * quality }
 
-    /// A predicted quality, which may be far out of range.
+    /// Rounds a predicted quality, which may be far outside the range.
     private static func whole(_ quality: Double) -> Int {
         Int(exactly: min(max(quality, 0), 100).rounded(.down)) ?? 0
     }
 
     private func size(_ tried: Try) -> Double { log(Double(max(tried.bytes - fixedBytes, 1))) }
 
-    /// The encoding tried that is most like another.
+    /// The encoding tried that is nearest to an edge and a quantization step.
     private func nearest(edge: Int, step: Double) -> Try? {
         tries.min { distance($0, edge: edge, step: step) < distance($1, edge: edge, step: step) }
     }
@@ -140,7 +141,7 @@ extension PictureFit {
             + abs(log(Self.step(Double(tried.encoding.quality)) / step))
     }
 
-    /// The power of the quantization's step.
+    /// The exponent of the quantization step in the prediction.
     private func stepPower(near edge: Int) -> Double {
         for edge in [edge] + edges {
             let same = tries.filter { $0.encoding.edge == edge }.sorted { $0.encoding.quality < $1.encoding.quality }
@@ -153,7 +154,7 @@ extension PictureFit {
         return 0.68
     }
 
-    /// The power of the edge.
+    /// The exponent of the edge in the prediction.
     private func edgePower(_ stepPower: Double) -> Double {
         guard let long = tries.max(by: { $0.encoding.edge < $1.encoding.edge }),
             let short = tries.min(by: { $0.encoding.edge < $1.encoding.edge }),
@@ -164,7 +165,7 @@ extension PictureFit {
         return min(max(difference / log(Double(long.encoding.edge) / Double(short.encoding.edge)), 0.8), 2.2)
     }
 
-    /// The bytes that an encoding will have, as far as one can tell.
+    /// The predicted size of an encoding, in bytes.
     func predictedBytes(_ encoding: Encoding) -> Double {
         let step = Self.step(Double(encoding.quality))
         guard let nearest = nearest(edge: encoding.edge, step: step) else { return 0 }
@@ -174,12 +175,13 @@ extension PictureFit {
         return Double(fixedBytes) + exp(size(nearest) + grown - coarser)
     }
 
-    /// The quality at which the picture will have a number of bytes; it may be out of range.
+    /// The quality at which the picture is predicted to have a number of bytes. It may be out of range.
     private func predictedQuality(edge: Int, bytes: Double) -> Double {
         let start = Encoding(edge: edge, quality: tries.last?.encoding.quality ?? Self.qualities.upperBound)
         var step = Self.step(Double(start.quality))
         let goal = log(max(bytes - Double(fixedBytes), 1))
-        // The nearest encoding depends on the result, so this is done twice.
+        // The prediction uses the nearest encoding. This encoding depends on the result, so the prediction is made
+        // twice.
         for _ in 0..<2 {
             guard let nearest = nearest(edge: edge, step: step) else { break }
             let stepPower = stepPower(near: edge)

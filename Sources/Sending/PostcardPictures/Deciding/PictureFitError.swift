@@ -13,10 +13,10 @@ public import PostcardFoundation
 public struct PictureFitError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-        /// The kind as a word, such as `cannot-fit`, for logs and for programs that read them.
+        /// The code as a word, such as `cannot-fit`, for logs and for programs that read them.
         public let rawValue: String
 
-        /// Makes a code from its raw value, which need not be a known one.
+        /// Makes a code from its raw value, which need not be a known code.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
@@ -25,14 +25,14 @@ public struct PictureFitError: Error, Sendable, CustomStringConvertible {
         public static let unreadable = Code(rawValue: "unreadable")
         /// The file is cut off or damaged.
         public static let damaged = Code(rawValue: "damaged")
-        /// The file is no picture, or of a type or color model that cannot be decoded here.
+        /// The file is not a picture, or its type or color model cannot be decoded here.
         public static let unsupported = Code(rawValue: "unsupported")
-        /// The picture is animated, or a TIFF of several pages, and is too large or not of an accepted type: a JPEG would
-        /// show one frame only.
+        /// The picture is animated or a TIFF of several pages, and it is too large or its type is not accepted. A JPEG
+        /// would show only one frame.
         public static let animated = Code(rawValue: "animated")
         /// The picture has more pixels than ``PictureLimit/maximumPixels``, or an edge of more than 65,500.
         public static let tooManyPixels = Code(rawValue: "too-many-pixels")
-        /// The picture has to be decoded as a whole, and needs too much memory for that.
+        /// The picture must be decoded as a whole, and decoding it needs too much memory.
         public static let tooMuchMemory = Code(rawValue: "too-much-memory")
         /// The picture has too many bytes even at quality 50 and 640 pixels.
         public static let cannotFit = Code(rawValue: "cannot-fit")
@@ -54,7 +54,7 @@ public struct PictureFitError: Error, Sendable, CustomStringConvertible {
     /// What happened.
     public let message: String
 
-    /// What would help.
+    /// What to do about the failure.
     public let advice: String
 
     /// The system's error, if there is one.
@@ -162,7 +162,7 @@ extension PictureFitError: LocalizedError {
     /// What happened, in the user's language on Apple platforms; the same as ``message`` elsewhere.
     public var errorDescription: String? { PictureTexts.text("PictureFitError.\(code)", else: message) }
 
-    /// What would help, in the user's language on Apple platforms; the same as ``advice`` elsewhere.
+    /// What to do, in the user's language on Apple platforms; the same as ``advice`` elsewhere.
     public var recoverySuggestion: String? { PictureTexts.text("PictureFitError.\(code).advice", else: advice) }
 }
 
@@ -171,12 +171,12 @@ enum PictureTexts {
     /// The sentence in the user's language.
     ///
     /// - Parameters:
-    ///   - key: Its key in `Resources/Localizable.xcstrings`.
+    ///   - key: The key of the sentence in `Resources/Localizable.xcstrings`.
     ///   - text: The sentence in English, which is returned if the catalog does not have the key, and on Linux.
     static func text(_ key: String, else text: String) -> String {
         #if canImport(Darwin)
         let found = Bundle.module.localizedString(forKey: key, value: nil, table: nil)
-        // A key that is not found is returned unchanged.
+        // Foundation returns a key that is not found unchanged.
         return found == key ? text : found
         #else
         return text

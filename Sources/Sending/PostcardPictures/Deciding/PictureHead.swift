@@ -1,40 +1,42 @@
 import PostcardForm
 import PostcardPictureFormats
 
-/// What is known about a picture from its first bytes, without decoding it.
+/// The properties of a picture that its first bytes show, without decoding.
 struct PictureHead: Equatable {
-    /// The picture's format, by its bytes and not by its name.
+    /// The picture's format, found from its bytes and not from its filename.
     var type: MediaType?
-    /// The size of the pixels as they are stored; `nil` if only the codec can tell.
+    /// The size of the stored pixels; `nil` if only the codec can read it.
     var storedSize: PictureSize?
-    /// How the stored pixels have to be turned.
+    /// How the stored pixels must be rotated to be upright.
     var orientation = PictureOrientation.upright
     var isAnimated = false
-    /// The number of the file's bytes.
+    /// The size of the file, in bytes.
     var bytes: Int64
 
-    /// The size as it is shown.
+    /// The size of the picture as it is shown, upright.
     var size: PictureSize? { storedSize.map { orientation.size(of: $0) } }
 
-    /// Whether the type and the bytes are within a limit.
+    /// Whether the type and the number of bytes are within a limit.
     func fits(_ limit: PictureLimit) -> Bool {
         guard let type else { return false }
         return limit.acceptedTypes.union([.jpeg]).contains(type) && bytes <= limit.maximumBytes
     }
 }
 
-/// What is done with a picture.
+/// How a picture is made to fit.
 enum PicturePlan: Equatable {
-    /// The picture is sent as it is.
+    /// The picture is sent unchanged.
     case original
-    /// The picture is encoded as a search decides.
+    /// The picture is encoded, and the search finds the edge and the quality.
     case encode(PictureFit)
     /// The picture cannot be made to fit.
     case refuse(PictureFitError.Code)
 
+    /// Decides how a picture is made to fit a limit.
+    ///
     /// - Parameters:
-    ///   - head: What is known about the picture, with its size.
-    ///   - limit: What it must fit into.
+    ///   - head: What is known about the picture.
+    ///   - limit: The limit that the picture must fit.
     init(for head: PictureHead, size: PictureSize, limit: PictureLimit) {
         let maximumEdge = max(limit.maximumEdge, 1)
         if head.fits(limit), size.longerEdge <= maximumEdge {
@@ -46,37 +48,37 @@ enum PicturePlan: Equatable {
         } else if size.pixels > limit.maximumPixels || size.longerEdge > Self.longestEdge {
             self = .refuse(.tooManyPixels)
         } else {
-            // A JPEG never gets larger than it was, or than these few bytes. Other types compress other pictures
-            // better, and have no such bound.
+            // A new JPEG must not be larger than an original JPEG, unless it has only these few bytes. Other types may
+            // compress a picture better than JPEG, so they have no such bound.
             let most = head.type == .jpeg ? max(head.bytes, Self.fewBytes) : .max
             let bytes = min(limit.maximumBytes, most)
             self = .encode(PictureFit(edge: min(size.longerEdge, maximumEdge), maximumBytes: bytes))
         }
     }
 
-    /// The size up to which a JPEG need not get smaller when it is scaled, in bytes. Without this exception, a JPEG
-    /// with little more than headers could not be scaled at all: a new one may have longer headers.
+    /// The size in bytes up to which a scaled JPEG may be larger than its original. Without this exception, a JPEG that
+    /// is little more than headers could not be scaled: a new JPEG may have longer headers.
     private static let fewBytes: Int64 = 4096
 
-    /// The longest edge that libjpeg decodes and encodes. A row of more would also take much memory.
+    /// The longest edge that libjpeg decodes and encodes. A longer row would also take much memory.
     static let longestEdge = 65_500
 
-    /// The factor by which a decoder shrinks a picture, so that it holds no more pixels than it has to: 8, 4, 2 or 1.
+    /// The factor by which a decoder shrinks a picture, so that it decodes no more pixels than needed: 8, 4, 2 or 1.
     ///
     /// - Parameters:
-    ///   - stored: The longer edge of the picture.
-    ///   - edge: The longer edge that is needed.
+    ///   - stored: The longer edge of the stored picture, in pixels.
+    ///   - edge: The longer edge that is needed, in pixels.
     static func subsampling(from stored: Int, to edge: Int) -> Int {
         [8, 4, 2].first { stored / $0 >= edge } ?? 1
     }
 
-    /// Whether a color profile is kept: not one for other colors than the pixels have now, and not one that takes much
-    /// of the limit.
+    /// Whether a color profile is kept. A profile for another color model than that of the pixels is dropped, and so is
+    /// a profile that takes much of the limit.
     ///
     /// - Parameters:
     ///   - profile: An ICC profile (ICC.1 §7.2), or its beginning.
-    ///   - count: The number of its bytes.
-    ///   - isGrey: Whether the pixels are grey, not RGB.
+    ///   - count: The number of the profile's bytes.
+    ///   - isGrey: Whether the pixels are gray, not RGB.
     ///   - maximumBytes: The maximum size of the picture, in bytes.
     static func keepsProfile(
         _ profile: some Collection<UInt8>, count: Int, isGrey: Bool, maximumBytes: Int64
@@ -86,24 +88,25 @@ enum PicturePlan: Equatable {
     }
 }
 
-/// How stored pixels have to be turned to be upright, as EXIF numbers it (Exif 3.0 §4.6.5, Orientation).
+/// How stored pixels must be rotated or mirrored to be upright. The raw values are those of EXIF (Exif 3.0 §4.6.5,
+/// Orientation).
 enum PictureOrientation: Int, CaseIterable {
     case upright = 1
     case mirrored, upsideDown, mirroredUpsideDown
     case mirroredAndTurnedLeft, turnedLeft, mirroredAndTurnedRight, turnedRight
 
-    /// Whether width and height change places.
+    /// Whether the orientation swaps width and height.
     var swapsEdges: Bool { rawValue >= 5 }
 
     func size(of stored: PictureSize) -> PictureSize {
         swapsEdges ? PictureSize(width: stored.height, height: stored.width) : stored
     }
 
-    /// The place of a stored pixel in the upright picture.
+    /// Where stored pixels are in the upright picture.
     ///
     /// - Parameter stored: The size of the stored pixels.
-    /// - Returns: The place of the first stored pixel in the upright picture, counted in pixels, and the steps to the
-    ///   place of the next stored pixel and of the next stored row.
+    /// - Returns: The index of the first stored pixel in the upright picture, and the steps from there to the next
+    ///   stored pixel and to the next stored row, all counted in pixels.
     func steps(in stored: PictureSize) -> (first: Int, pixel: Int, row: Int) {
         let (width, height) = (stored.width, stored.height)
         return switch self {
@@ -119,11 +122,13 @@ enum PictureOrientation: Int, CaseIterable {
     }
 }
 
-/// Reads the heads of the formats that are sent most. They are read here and not by the codecs, so that a picture that
-/// fits is recognized without any, and so that a picture's size is checked before a codec reserves memory for it.
+/// Reads the headers of the most common formats. They are read without a codec for two reasons: a picture that already
+/// fits needs no codec, and the size of a picture is checked before a codec reserves memory for it.
 extension PictureHead {
-    /// - Throws: ``PictureFitError`` if the file cannot be read, or if it ends within its head.
-    /// - Returns: A head without a size for a type that is not read here, such as HEIC.
+    /// Reads the header of a picture.
+    ///
+    /// - Throws: ``PictureFitError`` if the file cannot be read, or if it ends within its header.
+    /// - Returns: What is known about the picture. The size is `nil` for a type that is not read here, such as HEIC.
     init(reading bytes: PictureBytes) throws(PictureFitError) {
         self.init(bytes: bytes.count)
         type = MediaType.forFirstBytes(try bytes.bytes(at: 0, count: MediaType.firstBytesCount))
@@ -136,18 +141,18 @@ extension PictureHead {
         }
     }
 
-    /// A file that was made to be slow has more pieces than any picture.
+    /// The maximum number of pieces to read. Only a file that was made to be slow has more.
     private static let mostPieces = 200_000
 
     private static func cutOff(_ what: String) -> PictureFitError { .damaged("the file ends within \(what)") }
 
-    /// ITU-T T.81 Annex B.
+    /// Reads a JPEG (ITU-T T.81 Annex B).
     private mutating func readJPEG(_ bytes: PictureBytes) throws(PictureFitError) {
         var isOriented = false
         try walk(.jpeg, bytes) { unit throws(PictureFitError) in
             switch unit.kind {
             case .segment(0xDA):
-                // The pixels begin.
+                // The pixels begin here.
                 return nil
             case .segment(let marker)
             where (0xC0...0xCF).contains(marker) && ![0xC4, 0xC8, 0xCC].contains(marker) && storedSize == nil:
@@ -165,7 +170,7 @@ extension PictureHead {
         guard storedSize != nil else { throw .damaged("it has no size") }
     }
 
-    /// PNG (third edition) §5.3 and §11.
+    /// Reads a PNG (third edition, §5.3 and §11).
     private mutating func readPNG(_ bytes: PictureBytes) throws(PictureFitError) {
         guard let width = try bytes.number(at: 16, bytes: 4), let height = try bytes.number(at: 20, bytes: 4) else {
             throw Self.cutOff("its head")
@@ -181,7 +186,7 @@ extension PictureHead {
         }
     }
 
-    /// RFC 9649 §2.
+    /// Reads a WebP (RFC 9649 §2).
     private mutating func readWebP(_ bytes: PictureBytes) throws(PictureFitError) {
         func little(_ offset: Int64, _ count: Int) throws(PictureFitError) -> Int {
             guard let number = try bytes.number(at: offset, bytes: count, isLittleEndian: true) else {
@@ -210,7 +215,7 @@ extension PictureHead {
         guard storedSize != nil else { throw Self.cutOff("its head") }
     }
 
-    /// GIF89a §17 to §27.
+    /// Reads a GIF (GIF89a §17 to §27).
     private mutating func readGIF(_ bytes: PictureBytes) throws(PictureFitError) {
         guard let width = try bytes.number(at: 6, bytes: 2, isLittleEndian: true),
             let height = try bytes.number(at: 8, bytes: 2, isLittleEndian: true)
@@ -222,7 +227,7 @@ extension PictureHead {
             if unit.kind == .block(0x2C) { frames += 1 }
             isAnimated = frames > 1
             guard !isAnimated else { return nil }
-            // Pieces of up to 255 bytes, and an empty one at the end.
+            // The data is in pieces of up to 255 bytes, followed by an empty piece.
             var offset = unit.next
             while pieces < Self.mostPieces, let count = try bytes.number(at: offset, bytes: 1) {
                 pieces += 1
@@ -233,9 +238,9 @@ extension PictureHead {
         }
     }
 
-    /// Calls a function for each piece of the file up to its last one, or up to one that is damaged.
+    /// Calls a function for each piece of the file, up to the last or a damaged one.
     ///
-    /// - Parameter visit: Returns the offset of the next piece, or `nil` if nothing else is of interest.
+    /// - Parameter visit: Returns the offset of the next piece, or `nil` to stop.
     private func walk(
         _ container: PictureContainer, _ bytes: PictureBytes,
         _ visit: (PictureUnit) throws(PictureFitError) -> Int64?
@@ -245,7 +250,7 @@ extension PictureHead {
         for _ in 0..<Self.mostPieces {
             let header = try bytes.bytes(at: offset, count: Self.headerBytes)
             guard case .unit(let unit) = container.unit(header, at: offset) else {
-                // Of other formats, what is known of a head is in its first pieces.
+                // In other formats, the first pieces contain the whole header.
                 if container == .jpeg { throw Self.cutOff("its head") }
                 return
             }
@@ -254,7 +259,8 @@ extension PictureHead {
         }
     }
 
-    /// More than any header has: of bytes that belong to no piece, as many are skipped at once.
+    /// The number of bytes to read for the header of a piece, more than any header has. Bytes that belong to no piece
+    /// are skipped in steps of this size.
     private static let headerBytes = 64
 
     private mutating func setOrientation(
@@ -273,7 +279,7 @@ extension PictureHead {
 
     private static let mostEXIFBytes: Int64 = 1 << 20
 
-    /// Whether an HEIF file is a sequence of pictures, by its brand (ISO/IEC 23008-12 §10).
+    /// Whether an HEIF file is a sequence of pictures, according to its brand (ISO/IEC 23008-12 §10).
     private static func isSequence(_ bytes: PictureBytes) throws(PictureFitError) -> Bool {
         guard try bytes.bytes(at: 4, count: 4).elementsEqual("ftyp".utf8) else { return false }
         let brand = String(decoding: try bytes.bytes(at: 8, count: 4), as: UTF8.self)

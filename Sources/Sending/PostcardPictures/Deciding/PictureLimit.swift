@@ -1,6 +1,6 @@
 public import PostcardForm
 
-/// The bytes and pixels that a picture may have.
+/// The maximum size of a picture, in bytes and pixels.
 ///
 /// ```swift
 /// var limit = PictureLimit(maximumBytes: 1_000_000)
@@ -8,9 +8,9 @@ public import PostcardForm
 /// let picture = try await PictureFitter().fit(photo, to: limit)
 /// ```
 ///
-/// A picture within the limit stays as it is, if the receiver accepts its type. Any other becomes the best JPEG that
-/// fits: scaled to ``maximumEdge`` first, never up, then with a quality from 82 down to 50, then with the next smaller
-/// edge, down to 640 pixels. Qualities are those of libjpeg on all platforms.
+/// A picture within the limit stays unchanged, if the receiver accepts its type. Any other picture becomes the best
+/// JPEG that fits. It is first scaled down to ``maximumEdge``. Then qualities from 82 down to 50 are tried, and then
+/// the next smaller edge, down to 640 pixels. Qualities are those of libjpeg on all platforms.
 public struct PictureLimit: Sendable, Hashable, Codable {
     /// The maximum size of the file, in bytes.
     public var maximumBytes: Int64
@@ -18,16 +18,16 @@ public struct PictureLimit: Sendable, Hashable, Codable {
     /// The maximum length of the longer edge, in pixels. Defaults to 2,560.
     public var maximumEdge: Int
 
-    /// The types that the receiver accepts. A picture of another type becomes a JPEG, which is accepted always.
-    /// Defaults to what every browser shows: JPEG, PNG, WebP and GIF. To send the photos of iPhones as they are, add
+    /// The types that the receiver accepts. A picture of another type becomes a JPEG; JPEG is always accepted. Defaults
+    /// to the types that every browser shows: JPEG, PNG, WebP and GIF. To send the photos of iPhones unchanged, add
     /// `.heic`.
     public var acceptedTypes: Set<MediaType>
 
-    /// The maximum number of pixels of a picture that is decoded. A file of a few bytes may claim any number, so this
-    /// is checked before any memory is reserved. Defaults to 100 million.
+    /// The maximum number of pixels of a picture that is decoded. A small file may claim any number of pixels, so the
+    /// number is checked before memory is reserved. Defaults to 100 million.
     public var maximumPixels: Int64
 
-    /// What happens to a picture that cannot be made to fit. Defaults to ``Failure/fail``.
+    /// What happens to a picture that cannot be read or cannot be made to fit. Defaults to ``Failure/fail``.
     public var onFailure: Failure
 
     /// What happens to a picture that cannot be read or cannot be made to fit.
@@ -58,9 +58,9 @@ public struct PictureLimit: Sendable, Hashable, Codable {
     }
 }
 
-/// The pixels of a picture.
+/// The size of a picture, in pixels.
 public struct PictureSize: Sendable, Hashable, CustomStringConvertible {
-    /// The pixels of a row.
+    /// The number of pixels in a row.
     public let width: Int
     /// The number of rows.
     public let height: Int
@@ -71,16 +71,17 @@ public struct PictureSize: Sendable, Hashable, CustomStringConvertible {
         self.height = height
     }
 
-    /// The pixels of the longer edge.
+    /// The length of the longer edge, in pixels.
     public var longerEdge: Int { max(width, height) }
 
     /// The number of pixels: width times height.
     public var pixels: Int64 { Int64(width).multipliedReportingOverflow(by: Int64(height)).partialValue }
 
-    /// The size as a person writes it, such as `4032×3024`.
+    /// The size as text, such as `4032×3024`.
     public var description: String { "\(width)×\(height)" }
 
-    /// The size with a shorter longer edge and the same shape; at least one pixel each way, and never larger.
+    /// The size scaled down to a longer edge, with the same aspect ratio and at least one pixel in each direction. It
+    /// is never larger than this size.
     func scaled(toEdge edge: Int) -> PictureSize {
         guard edge < longerEdge, longerEdge > 0 else { return self }
         func scaled(_ length: Int) -> Int {
@@ -102,37 +103,39 @@ public struct PictureSize: Sendable, Hashable, CustomStringConvertible {
 /// }
 /// ```
 ///
-/// A larger picture gets more, but not in proportion: shares grow with the square root of the size, so that a small
-/// picture among large ones is not ruined. No picture gets more than it has, as long as others lack bytes. What a
-/// picture leaves over goes to those that follow.
+/// A larger picture gets more bytes, but not in proportion: shares grow with the square root of the size, so that a
+/// small picture among large ones keeps enough. No picture gets more bytes than its original has while other pictures
+/// need them. Bytes that a picture does not use go to the pictures after it.
 public struct PictureBudget: Sendable, Hashable {
     private var left: Int64
     private let sizes: [Int64]
-    /// The bytes that a picture needs, once that is known.
+    /// The number of bytes that each picture needs; `nil` until it is known.
     private var spent: [Int64?]
 
     /// Makes a budget.
     ///
     /// - Parameters:
-    ///   - bytes: The bytes for all pictures: what the form may have, without its fields, headers and delimiters.
-    ///   - sizes: The bytes of each original.
+    ///   - bytes: The number of bytes for all pictures: the maximum size of the form without its fields, headers and
+    ///     delimiters.
+    ///   - sizes: The size of each original, in bytes.
     public init(bytes: Int64, among sizes: [Int64]) {
         left = max(bytes, 0)
         self.sizes = sizes.map { max($0, 1) }
         spent = Array(repeating: nil, count: sizes.count)
     }
 
-    /// The maximum number of bytes that a picture may have: 0 if nothing is left.
+    /// The maximum number of bytes that a picture may have; 0 if no bytes are left.
     ///
-    /// The shares of all pictures that are not prepared yet have together at most the bytes that are left.
+    /// The shares of all pictures that are not prepared yet add up to at most the remaining bytes.
     ///
-    /// - Parameter index: The picture's place in the list of sizes. One that is not in it has no share.
+    /// - Parameter index: The index of the picture in the list of sizes. The share for an index outside the list is 0.
     public func share(of index: Int) -> Int64 {
         guard sizes.indices.contains(index) else { return 0 }
         if let known = spent[index] { return known }
         var open = sizes.indices.filter { spent[$0] == nil }
         let total = open.reduce(0) { $0 + Double(sizes[$1]) }
-        // There is enough for all: what is over is shared as well, because another type may need more bytes.
+        // There are enough bytes for all pictures. The extra bytes are divided too, because a picture of another type
+        // may need more bytes.
         if total <= Double(left) { return whole(Double(left) * Double(sizes[index]) / total) }
 
         var rest = Double(left)
@@ -151,17 +154,17 @@ public struct PictureBudget: Sendable, Hashable {
     /// Records the bytes that a picture needs.
     ///
     /// - Parameters:
-    ///   - bytes: The bytes of the file that is sent.
-    ///   - index: The picture's place in the list of sizes.
+    ///   - bytes: The size of the file that is sent, in bytes.
+    ///   - index: The index of the picture in the list of sizes.
     public mutating func spend(_ bytes: Int64, on index: Int) {
         guard sizes.indices.contains(index) else { return }
         left = max(left + (spent[index] ?? 0) - bytes, 0)
         spent[index] = bytes
     }
 
-    /// Rounds down, but not what rounding errors have made of a whole number.
+    /// Rounds down to a whole number. A number that is slightly too small because of rounding errors is rounded up.
     private func whole(_ bytes: Double) -> Int64 {
-        // As a Double, the greatest Int64 is one more than an Int64 can have.
+        // The greatest Int64 is not exact as a Double: the Double is one greater.
         Int64(exactly: (bytes + 0.001).rounded(.down)).map { min($0, left) } ?? left
     }
 }

@@ -23,7 +23,7 @@ enum PictureSource: Sendable {
     }
 }
 
-/// The bytes of a picture, of which a window is in memory.
+/// The bytes of a picture. A part of them is in memory at a time.
 final class PictureBytes {
     let count: Int64
     private let descriptor: FileDescriptor?
@@ -43,20 +43,20 @@ final class PictureBytes {
         data = Data()
         let opened: FileDescriptor
         do {
-            // Without nonBlocking the open of a named pipe would wait for a writer.
+            // Without nonBlocking, opening a named pipe would wait for a writer.
             opened = try FileDescriptor.open(FilePath(path), .readOnly, options: [.nonBlocking, .closeOnExec])
         } catch {
             throw .unreadable("\(path): \(error)", underlyingError: error)
         }
         descriptor = opened
         do {
-            // A directory can be opened, and a pipe too: neither has bytes at an offset.
+            // A directory or a pipe can be opened, but has no bytes at an offset.
             let length = try opened.seek(offset: 0, from: .end)
             var first: UInt8 = 0
             _ = try withUnsafeMutableBytes(of: &first) { try opened.read(fromAbsoluteOffset: 0, into: $0) }
             count = length
         } catch {
-            // `count` is not set, so there is no object, and deinit does not close it a second time.
+            // `count` is not set yet, so deinit does not run and close the file a second time.
             try? opened.close()
             throw .unreadable("\(path): \(error)", underlyingError: error)
         }
@@ -66,7 +66,7 @@ final class PictureBytes {
         try? descriptor?.close()
     }
 
-    /// The bytes of a range; fewer where the file ends.
+    /// The bytes of a range; fewer if the file ends before the end of the range.
     func bytes(at offset: Int64, count wanted: Int) throws(PictureFitError) -> ArraySlice<UInt8> {
         guard offset >= 0, offset < count, wanted > 0 else { return [] }
         let available = Int(min(Int64(wanted), count - offset))  // 32 bits: at most `wanted`.
@@ -91,7 +91,7 @@ final class PictureBytes {
         return window[start..<min(start + available, window.count)]
     }
 
-    /// A number of up to four bytes; `nil` if the file ends before it.
+    /// An unsigned number of up to four bytes; `nil` if the file ends before its last byte.
     func number(at offset: Int64, bytes count: Int, isLittleEndian: Bool = false) throws(PictureFitError) -> Int64? {
         let found = try bytes(at: offset, count: count)
         guard found.count == count else { return nil }

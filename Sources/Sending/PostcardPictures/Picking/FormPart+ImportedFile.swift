@@ -3,8 +3,8 @@ public import Foundation
 public import PostcardForm
 
 extension FormPart {
-    /// Makes a file that the user chose outside the app a part of a form, such as a URL from SwiftUI's `fileImporter`,
-    /// a document picker or a drop.
+    /// Makes a part from a file that the user chose outside the app, such as a URL from SwiftUI's `fileImporter`, a
+    /// document picker or a drop.
     ///
     /// ```swift
     /// .fileImporter(isPresented: $isImporting, allowedContentTypes: [.image, .pdf]) { result in
@@ -18,16 +18,16 @@ extension FormPart {
     /// coordinated: a file in iCloud Drive or of another file provider is downloaded first, and no other app writes to
     /// it meanwhile. A document that is a folder, such as an `.rtfd`, becomes a ZIP archive.
     ///
-    /// The copy is removed with the part's last copy.
+    /// The copied file is removed when the last copy of the part is released.
     ///
     /// - Parameters:
-    ///   - url: The file. A file of the app's own works as well, and needs no copy: pass it as `.file(url)`.
+    ///   - url: The file. A file of the app also works, but needs no copy: use `.file(url)` instead.
     ///   - name: The name of the form's field.
     ///   - filename: The name of the file. Defaults to the last component of `url`, with ".zip" for an archive.
-    ///   - contentType: The media type. Defaults to the one that belongs to the filename or to the first bytes.
-    ///   - metadata: What is removed from a picture or a video while the file is sent. Defaults to where it was taken
-    ///     and whose it is; other files are sent as they are.
-    ///   - folder: A folder for the copy, which then belongs to the caller. Defaults to ``temporaryFolder``.
+    ///   - contentType: The media type. Defaults to the type that the filename or the first bytes indicate.
+    ///   - metadata: What is removed from a picture or a video while the file is sent. Defaults to the location, and
+    ///     data that identifies the owner. Other files are sent unchanged.
+    ///   - folder: A folder for the copy, which the caller must then remove. Defaults to ``temporaryFolder``.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the file cannot be read, downloaded or
     ///   copied. `CancellationError` if the task is cancelled.
     public init(
@@ -38,11 +38,11 @@ extension FormPart {
         let copy: URL
         do {
             copy = try await result.value {
-                // Neither class is Sendable: the coordinator may be cancelled from any thread, and the system is done
-                // with the intent when it calls the accessor.
+                // Neither class is Sendable. But the coordinator may be cancelled from any thread, and the system has
+                // finished using the intent when it calls the accessor.
                 nonisolated(unsafe) let coordinator = NSFileCoordinator()
                 nonisolated(unsafe) let intent = NSFileAccessIntent.readingIntent(with: url, options: .forUploading)
-                // False for a URL that is not security-scoped, which can be read without.
+                // The result is false for a URL that is not security-scoped. Such a URL can be read without this call.
                 let isScoped = url.startAccessingSecurityScopedResource()
                 coordinator.coordinate(with: [intent], queue: OperationQueue()) { error in
                     defer { if isScoped { url.stopAccessingSecurityScopedResource() } }

@@ -4,7 +4,7 @@ public import PostcardForm
 import UniformTypeIdentifiers
 
 extension NSItemProvider {
-    /// Loads the item's file and makes it a part of a form, for pickers, drag and drop, paste and share extensions.
+    /// Loads the item's file and makes a part from it, for pickers, drag and drop, paste and share extensions.
     ///
     /// ```swift
     /// let loading = Progress(totalUnitCount: Int64(providers.count))
@@ -13,21 +13,23 @@ extension NSItemProvider {
     /// }
     /// ```
     ///
-    /// The first image or movie that the item offers is loaded as it is, without encoding it again, else its first
-    /// other file. Of a Live Photo it is the still picture. The part's filename is the item's name, with the extension
-    /// of what was loaded.
+    /// The first image or movie that the item offers is loaded, without encoding it again. If there is none, the item's
+    /// first other file is loaded. For a Live Photo, the still picture is loaded. The part's filename is the item's
+    /// name, with the extension of the loaded file.
     ///
-    /// The system deletes the file that it lends as soon as it has delivered it, so the part holds a copy, which on one
-    /// volume is a clone, and removed with the part's last copy.
+    /// The system deletes its file right after delivering it, so the part holds a copy. On one volume the copied file
+    /// is a clone. It is removed when the last copy of the part is released.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
-    ///   - preferred: The media types that the server accepts, most preferred first, such as `[.jpeg]`. The first one
-    ///     that the item offers is loaded. Defaults to none: what keeps most of the picture.
-    ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - folder: A folder for the copy, which then belongs to the caller. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: Counts this item as one of its units, so make it with as many units as there are items. Cancelling
-    ///     it cancels loading. Defaults to none.
+    ///   - preferred: The media types that the server accepts, most preferred first, such as `[.jpeg]`. The first of
+    ///     these types that the item offers is loaded. Defaults to none: the type that keeps most of the picture is
+    ///     loaded.
+    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
+    ///     owner.
+    ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
+    ///   - progress: A progress with one unit for each item; this item becomes one of its units. Cancelling the
+    ///     progress cancels loading. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/noFile`` if the item offers no file, and
     ///   ``PictureError/Code/notLoadable`` if its file cannot be loaded or copied. `CancellationError` if the task or
     ///   `progress` is cancelled, which also ends a download from iCloud.
@@ -45,7 +47,7 @@ extension NSItemProvider {
         }
         return try await result.value {
             let loading = loadFileRepresentation(forTypeIdentifier: type.identifier) { file, error in
-                // The file is gone when this returns.
+                // The system deletes the file when this closure returns.
                 result.finish(
                     Result {
                         if progress?.isCancelled == true { throw CancellationError() }
@@ -63,13 +65,13 @@ extension NSItemProvider {
 }
 
 extension OfferedType {
-    /// What the system knows about a type.
+    /// Describes a type with the system's data about it.
     init(_ identifier: String) {
         let type = UTType(identifier)
         let kind: Kind =
             switch type {
             case nil: .unusable
-            // Packages and bundles are directories. Links are offered as bytes that no server wants.
+            // Packages and bundles are directories. Links are offered as bytes that are of no use to a server.
             case let type? where type.conforms(to: .directory) || type.conforms(to: .url): .unusable
             case let type? where type.conforms(to: .image): .image
             case let type? where type.conforms(to: .movie): .movie
@@ -88,7 +90,7 @@ public import PhotosUI
 public import PostcardForm
 
 extension PHPickerResult {
-    /// Loads what was picked and makes it a part of a form. See `NSItemProvider.formPart(named:)`.
+    /// Loads the picked item's file and makes a part from it. See `NSItemProvider.formPart(named:)`.
     ///
     /// ```swift
     /// func picker(_ picker: PHPickerViewController, didFinishPicking results: [PHPickerResult]) {
@@ -98,15 +100,16 @@ extension PHPickerResult {
     /// }
     /// ```
     ///
-    /// The picker may convert pictures and videos to a more common format. It does not if its configuration's
+    /// The picker may convert pictures and videos to a more common format. It does not do so if its configuration's
     /// `preferredAssetRepresentationMode` is `.current`.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
-    ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - folder: A folder for the copy, which then belongs to the caller. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: Counts this item as one of its units. Defaults to none.
+    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
+    ///     owner.
+    ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
+    ///   - progress: A progress with one unit for each item; this item becomes one of its units. Defaults to none.
     /// - Throws: ``PictureError`` if there is no file or it cannot be loaded; `CancellationError` if the task or
     ///   `progress` is cancelled.
     public func formPart(

@@ -1,6 +1,6 @@
-/// Which file of a photo or video in the library is sent.
+/// Which of the files of a photo or video in the library is sent.
 public enum PhotoComponent: String, Sendable, Hashable, Codable {
-    /// The photo or the video itself; the still picture of a Live Photo.
+    /// The photo or the video itself. For a Live Photo, this is the still picture.
     case primary
     /// The video of a Live Photo.
     case pairedVideo
@@ -16,13 +16,13 @@ public enum PhotoVersion: String, Sendable, Hashable, Codable {
     case current
 }
 
-/// What a resource of an asset in the photo library holds.
+/// The kind of a resource of an asset in the photo library.
 enum PhotoResource: Sendable, Hashable {
     case photo, video, audio, alternatePhoto, fullSizePhoto, fullSizeVideo, pairedVideo, fullSizePairedVideo
-    /// What only editors need, such as the adjustments themselves, and what this module does not know.
+    /// A resource that only editors need, such as the adjustments, or that this module does not know.
     case other
 
-    /// The place of the resource to send in an asset's list of resources.
+    /// The index of the resource to send in an asset's list of resources.
     ///
     /// - Parameters:
     ///   - component: The file that is wanted.
@@ -51,33 +51,34 @@ public import PostcardForm
 import UniformTypeIdentifiers
 
 extension PHAsset {
-    /// Makes a photo or video of the photo library a part of a form, as the library has it but without the place where
-    /// it was taken. It is first downloaded if it is only in iCloud.
+    /// Makes a part from a photo or video of the photo library, without the location. The file is otherwise unchanged.
+    /// It is first downloaded if it is only in iCloud.
     ///
     /// ```swift
     /// let loading = Progress(totalUnitCount: 1)
     /// form.append(try await asset.formPart(named: "original", reportingTo: loading))
     /// ```
     ///
-    /// The app needs the user's permission to read the library. A picker needs none; use `PHPickerResult.formPart` if
-    /// the user chooses what is sent.
+    /// The app needs the user's permission to read the library. A picker needs no permission; use
+    /// `PHPickerResult.formPart` if the user chooses what is sent.
     ///
-    /// The part holds a copy of the file, which is removed with the part's last copy. Of a Live Photo this is the still
-    /// picture; its video is ``PhotoComponent/pairedVideo``. The part's filename is the original's, with the extension
-    /// of what is sent.
+    /// The part holds a copy of the file, which is removed when the last copy of the part is released. For a Live
+    /// Photo, the file is the still picture; for its video, use ``PhotoComponent/pairedVideo``. The part's filename is
+    /// that of the original, with the extension of the file that is sent.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - version: The original, or the current version with all edits. Defaults to the original.
-    ///   - component: Which of the item's files. Defaults to the photo or video itself.
+    ///   - component: Which of the item's files is sent. Defaults to the photo or video itself.
     ///   - downloads: Whether to download the file if it is only in iCloud. Defaults to `true`.
-    ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - folder: A folder for the copy, which then belongs to the caller. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: Counts this item as one of its units, which grows with the download from iCloud. Cancelling it
-    ///     cancels the download. Defaults to none.
+    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
+    ///     owner.
+    ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
+    ///   - progress: A progress with one unit for each item; this item becomes one of its units, which follows the
+    ///     download from iCloud. Cancelling the progress cancels the download. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/noSuchVersion`` if the item has no such file, and
-    ///   ``PictureError/Code/notLoadable`` if it cannot be read, downloaded or copied. `CancellationError` if the task
-    ///   or `progress` is cancelled.
+    ///   ``PictureError/Code/notLoadable`` if the file cannot be read, downloaded or copied. `CancellationError` if the
+    ///   task or `progress` is cancelled.
     @concurrent
     public func formPart(
         named name: String, version: PhotoVersion = .original, component: PhotoComponent = .primary,
@@ -110,10 +111,10 @@ extension PHAsset {
 }
 
 extension PHAssetResource {
-    /// Writes the resource to a file, which is discarded if that fails.
+    /// Writes the resource to a file. Discards the file if writing fails.
     ///
-    /// `writeData(for:toFile:options:)` would do the same, but cannot be cancelled: the download of a long video would
-    /// go on after the user gave up.
+    /// `writeData(for:toFile:options:)` does the same, but cannot be cancelled: the download of a long video would
+    /// continue after the user has cancelled it.
     fileprivate func write(
         to file: ReceivedFile, downloading downloads: Bool, reportingTo parent: Progress?
     ) async throws {

@@ -2,7 +2,7 @@
 public import Foundation
 public import PostcardForm
 
-/// A file outside the app, such as one of iCloud Drive.
+/// A file outside the app, such as a file in iCloud Drive.
 struct PickedDocument: PickedItem {
     let url: URL
 
@@ -19,10 +19,10 @@ struct PickedDocument: PickedItem {
     private static let resolution: URL.BookmarkResolutionOptions = []
     #endif
 
-    /// The file of a bookmark; `nil` if it is gone.
+    /// Finds the file of a bookmark; the result is `nil` if the file is gone.
     init?(bookmark: Data) {
         var isStale = false
-        // A bookmark that is stale still names the file, which is copied once.
+        // A stale bookmark still finds the file. It need not be renewed, because the file is copied only once.
         let found = try? URL(
             resolvingBookmarkData: bookmark, options: Self.resolution, relativeTo: nil, bookmarkDataIsStale: &isStale)
         guard let found else { return nil }
@@ -43,15 +43,15 @@ struct PickedDocument: PickedItem {
 }
 
 extension FormPart {
-    /// Makes a file that the user chose outside the app a part of a form, such as a URL from SwiftUI's `fileImporter`.
-    /// The file is copied, and downloaded if it is in iCloud, when the form is sent or enqueued.
+    /// Makes a part from a file that the user chose outside the app, such as a URL from SwiftUI's `fileImporter`. The
+    /// file is copied, and downloaded if it is in iCloud, when the form is sent or enqueued.
     ///
     /// - Parameters:
-    ///   - url: The file. A file of the app's own needs no copy: append it with `form.append(fileAt:named:)`.
+    ///   - url: The file. A file of the app needs no copy: append it with `form.append(fileAt:named:)`.
     ///   - name: The name of the form's field.
-    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to where it was taken and
-    ///     whose it is; other files are sent as they are.
-    ///   - preparation: What changes the part before the form is sent. Defaults to nothing.
+    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to the location, and data
+    ///     that identifies the owner. Other files are sent unchanged.
+    ///   - preparation: A preparation that changes the part before the form is sent. Defaults to nothing.
     public init(
         picked url: URL, named name: String, metadata: MetadataPolicy = .picturesWithoutLocation,
         preparation: (any FormPreparation)? = nil
@@ -64,7 +64,7 @@ extension FormPart {
 #if canImport(Photos) && !os(watchOS)
 public import Photos
 
-/// A photo or video of the library.
+/// A photo or video of the photo library that was picked.
 struct PickedAsset: PickedItem {
     private let identifier: String
     private let version: PhotoVersion
@@ -76,8 +76,8 @@ struct PickedAsset: PickedItem {
         self.component = component
     }
 
-    // An identifier is no permission: without one for the library, nothing is fetched, and with one for some photos
-    // only those are, which the picker does not add to:
+    // The app needs permission to read the library. Without permission, no item is found. With permission for some
+    // photos, only these are found, and the picker does not add to them:
     // developer.apple.com/documentation/photokit/selecting-photos-and-videos-in-ios
     private var asset: PHAsset? {
         PHAsset.fetchAssets(withLocalIdentifiers: [identifier], options: nil).firstObject
@@ -96,16 +96,17 @@ struct PickedAsset: PickedItem {
 }
 
 extension FormPart {
-    /// Makes a photo or video of the photo library a part of a form. It is copied, and downloaded if it is in iCloud,
-    /// when the form is sent or enqueued. See `PHAsset.formPart(named:)`.
+    /// Makes a part from a photo or video of the photo library. The file is copied, and downloaded if it is only in
+    /// iCloud, when the form is sent or enqueued. See `PHAsset.formPart(named:)`.
     ///
     /// - Parameters:
     ///   - asset: The photo or video.
     ///   - name: The name of the form's field.
     ///   - version: The original, or the current version with all edits. Defaults to the original.
-    ///   - component: Which of the item's files. Defaults to the photo or video itself.
-    ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - preparation: What changes the part before the form is sent. Defaults to nothing.
+    ///   - component: Which of the item's files is sent. Defaults to the photo or video itself.
+    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
+    ///     owner.
+    ///   - preparation: A preparation that changes the part before the form is sent. Defaults to nothing.
     public init(
         picked asset: PHAsset, named name: String, version: PhotoVersion = .original,
         component: PhotoComponent = .primary, metadata: MetadataPolicy = .withoutLocation,
@@ -121,7 +122,7 @@ extension FormPart {
 #if canImport(UniformTypeIdentifiers)
 /// An item of a picker, a drop, a paste or a share.
 struct PickedProvider: PickedItem {
-    // The class is not declared Sendable, and the item is loaded by one task at a time.
+    // The class is not declared Sendable, but only one task at a time loads the item.
     nonisolated(unsafe) private let provider: NSItemProvider
     private let preferred: [MediaType]
     let record: Data?
@@ -138,15 +139,16 @@ struct PickedProvider: PickedItem {
 }
 
 extension FormPart {
-    /// Makes what an item provider offers a part of a form, for drag and drop, paste and share extensions. It is loaded
-    /// when the form is sent or enqueued. See `NSItemProvider.formPart(named:)`.
+    /// Makes a part from the item of an item provider, for drag and drop, paste and share extensions. The item is
+    /// loaded when the form is sent or enqueued. See `NSItemProvider.formPart(named:)`.
     ///
     /// - Parameters:
-    ///   - provider: The item provider. A later run of the app cannot find it again.
+    ///   - provider: The item provider. A later run of the app cannot find its item again.
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
-    ///   - metadata: What is removed from a picture or a video. Defaults to where it was taken and whose it is.
-    ///   - preparation: What changes the part before the form is sent. Defaults to nothing.
+    ///   - metadata: What is removed from a picture or a video. Defaults to the location, and data that identifies the
+    ///     owner.
+    ///   - preparation: A preparation that changes the part before the form is sent. Defaults to nothing.
     public init(
         picked provider: NSItemProvider, named name: String, preferring preferred: [MediaType] = [],
         metadata: MetadataPolicy = .picturesWithoutLocation, preparation: (any FormPreparation)? = nil
@@ -162,15 +164,16 @@ extension FormPart {
 public import PhotosUI
 
 extension FormPart {
-    /// Makes what was picked in a `PHPickerViewController` a part of a form. It is loaded when the form is sent or
-    /// enqueued. See `PHPickerResult.formPart(named:)`.
+    /// Makes a part from an item that was picked in a `PHPickerViewController`. The item is loaded when the form is
+    /// sent or enqueued. See `PHPickerResult.formPart(named:)`.
     ///
     /// - Parameters:
-    ///   - result: What was picked.
+    ///   - result: The picked item.
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
-    ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - preparation: What changes the part before the form is sent. Defaults to nothing.
+    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
+    ///     owner.
+    ///   - preparation: A preparation that changes the part before the form is sent. Defaults to nothing.
     public init(
         picked result: PHPickerResult, named name: String, preferring preferred: [MediaType] = [],
         metadata: MetadataPolicy = .withoutLocation, preparation: (any FormPreparation)? = nil
@@ -191,7 +194,7 @@ public import SwiftUI
 struct PickedPhoto: PickedItem {
     let item: PhotosPickerItem
 
-    // The picker names its items only if it was made with a photo library.
+    // The picker gives its items identifiers only if it was made with a photo library.
     var record: Data? { item.itemIdentifier.flatMap { RecordedItem.photo($0, .current, .primary).data } }
 
     func copy(to folder: URL) async throws -> PickedCopy {
@@ -200,15 +203,16 @@ struct PickedPhoto: PickedItem {
 }
 
 extension FormPart {
-    /// Makes what was picked in SwiftUI's photo picker a part of a form. It is loaded when the form is sent or
+    /// Makes a part from an item that was picked in SwiftUI's photo picker. The item is loaded when the form is sent or
     /// enqueued. See `PhotosPickerItem.formPart(named:)`.
     ///
     /// - Parameters:
-    ///   - item: What was picked.
+    ///   - item: The picked item.
     ///   - name: The name of the form's field.
-    ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - preparation: What changes the part before the form is sent, such as `PictureFitting.serverLimit`. Defaults
-    ///     to nothing.
+    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
+    ///     owner.
+    ///   - preparation: A preparation that changes the part before the form is sent, such as
+    ///     `PictureFitting.serverLimit`. Defaults to nothing.
     public init(
         picked item: PhotosPickerItem, named name: String, metadata: MetadataPolicy = .withoutLocation,
         preparation: (any FormPreparation)? = nil

@@ -2,7 +2,7 @@ import PostcardForm
 import PostcardFoundation
 
 extension FormPart {
-    /// The part of an encoded picture. Throws ``PictureError`` if encoding gave nothing.
+    /// Makes a part from an encoded picture. Throws ``PictureError`` if encoding failed.
     static func picture(
         named name: String, filename: String?, as encoding: PictureEncoding, encoded: Data?
     ) throws(PictureError) -> FormPart {
@@ -12,7 +12,7 @@ extension FormPart {
             name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .bytes(encoded))
     }
 
-    /// The same part, which removes its file with its last copy, unless the caller chose the file's folder.
+    /// The same part, which removes its file when its last copy is released, unless the caller chose the file's folder.
     func owningFile(unlessIn folder: URL?) -> FormPart {
         guard folder == nil, case .file(let file) = content else { return self }
         var part = self
@@ -20,7 +20,7 @@ extension FormPart {
         return part
     }
 
-    /// The part of a file that a photo library gave, which is already copied to `file`.
+    /// Makes a part from a file of the photo library that was already copied to `file`.
     static func picked(
         _ file: URL, in folder: URL?, called filename: String, named name: String, mimeTypes: [String],
         fileExtension: String?,
@@ -33,9 +33,9 @@ extension FormPart {
         ).owningFile(unlessIn: folder)
     }
 
-    /// The part of a file that the system lends for a moment, with a copy of it.
+    /// Copies a file that the system will delete soon, and makes a part from the copy.
     ///
-    /// Only pictures and videos have metadata to remove: other items, such as documents, are sent as they are.
+    /// Metadata is removed only from pictures and videos: other items, such as documents, are sent unchanged.
     ///
     /// - Throws: ``PictureError`` if the file cannot be copied.
     static func loaded(
@@ -59,22 +59,22 @@ extension FormPart {
 
 /// How a picture in memory is encoded before it is sent.
 public struct PictureEncoding: Sendable, Hashable {
-    /// What the encoded bytes are.
+    /// The media type of the encoded bytes.
     let contentType: MediaType
     let fileExtension: String
-    /// The quality from 0, the smallest, to 1, the best; `nil` for a format without loss.
+    /// The quality from 0, the smallest file, to 1, the best picture; `nil` for a lossless format.
     let quality: Double?
 
-    /// A JPEG. It has no transparency, and loses the camera's metadata, such as the location.
+    /// A JPEG. A JPEG has no transparency, and the camera's metadata is lost, such as the location.
     ///
-    /// - Parameter quality: From 0, the smallest, to 1, the best. Above 0.9 the bytes grow much and the picture
-    ///   hardly.
+    /// - Parameter quality: The quality from 0, the smallest file, to 1, the best picture. Above 0.9 the file becomes
+    ///   much larger, but the picture hardly better.
     public static func jpeg(quality: Double = 0.85) -> PictureEncoding {
         let isNumber = !quality.isNaN
         return PictureEncoding(
             contentType: .jpeg, fileExtension: "jpg", quality: isNumber ? min(max(quality, 0), 1) : 0.85)
     }
 
-    /// A PNG: without loss, with transparency, and many times as large for a photo.
+    /// A PNG: lossless, with transparency, and many times as large as a JPEG for a photo.
     public static let png = PictureEncoding(contentType: .png, fileExtension: "png", quality: nil)
 }

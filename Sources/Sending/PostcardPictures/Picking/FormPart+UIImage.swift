@@ -3,19 +3,19 @@ public import PostcardForm
 public import UIKit
 
 extension FormPart {
-    /// A picture in memory as a file part.
+    /// Makes a file part from a picture in memory.
     ///
     /// ```swift
     /// form.append(try FormPart(image, named: "petImage", filename: "choco.jpg"))
     /// ```
     ///
-    /// If the photo is a file, send the file instead: no quality is lost, and memory stays flat.
+    /// If the photo is a file, send the file instead: no quality is lost, and little memory is used.
     ///
     /// - Parameters:
-    ///   - image: The picture. It is encoded at once, and kept in memory encoded.
+    ///   - image: The picture. It is encoded at once, and the encoded picture is kept in memory.
     ///   - name: The name of the form's field.
-    ///   - filename: The name of the file; its extension becomes that of the encoding.
-    ///   - encoding: How it is encoded. Defaults to JPEG.
+    ///   - filename: The name of the file; its extension is changed to that of the encoding.
+    ///   - encoding: How the picture is encoded. Defaults to JPEG.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/notEncodable`` if the picture has no pixels.
     public init(
         _ image: UIImage, named name: String, filename: String? = nil, as encoding: PictureEncoding = .jpeg()

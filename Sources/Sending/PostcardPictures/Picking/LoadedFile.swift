@@ -3,33 +3,35 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// Copies of files that the system lends only for a moment.
+/// Makes copies of files that the system deletes after a moment.
 enum LoadedFile {
-    /// A new path in a folder, which is created if it does not exist.
+    /// A path for a new file in a folder. The folder is created if it does not exist.
     ///
     /// - Parameters:
-    ///   - folder: The folder. Defaults to that of the files that parts own.
-    ///   - name: The name of a file whose extension the new one gets. The rest of its name is made up, so that files of
-    ///     the same name do not collide.
+    ///   - folder: The folder. Defaults to the folder for files that parts own.
+    ///   - name: A filename whose extension is used for the new file. The rest of the new name is generated, so that
+    ///     files of the same name do not collide.
     static func place(in folder: URL?, for name: String) throws -> URL {
         let folder = try FormPart.makeFolder(folder ?? PreparationFolder.forOwnedFiles())
         let dot = name.lastIndex(of: ".")
         let suffix = dot.map { name[$0...].dropFirst() } ?? ""
-        // What is no plain extension has no place in a path.
+        // A suffix that is not a plain extension must not be in the path.
         let isPlain = !suffix.isEmpty && suffix.utf8.count <= 16 && suffix.allSatisfy { $0.isLetter || $0.isNumber }
         return folder.appending(component: UUID().uuidString + (isPlain ? ".\(suffix)" : ""))
     }
 
-    /// Copies a file. Only its owner can read the copy. On one volume of an Apple platform it is a clone, which takes
-    /// neither time nor space.
+    /// Copies a file. Only its owner can read the copy. On one volume of an Apple platform the copy is a clone, which
+    /// takes neither time nor space.
     ///
-    /// - Parameter freeBytes: The bytes that are free in a folder.
-    /// - Throws: ``PictureError`` with code ``PictureError/Code/full`` if they are too few; errors of the system.
+    /// - Parameter freeBytes: Returns the number of free bytes at a folder.
+    /// - Throws: ``PictureError`` with code ``PictureError/Code/full`` if there are too few free bytes; errors of the
+    ///   system.
     static func copy(
         _ file: URL, to folder: URL?, freeBytes: (URL) -> Int64? = FreeSpace.bytes
     ) throws -> URL {
         let copy = try place(in: folder, for: file.lastPathComponent)
-        // A link is copied as what it leads to: its copy would lead to a file that is lent no longer.
+        // The file that a symbolic link points to is copied: a copy of the link would point to a file that is deleted
+        // soon.
         let file = file.resolvingSymlinksInPath()
         let folder = copy.deletingLastPathComponent()
         if let (needed, free) = FreeSpace.shortage(ofCopying: file, to: folder, freeBytes: freeBytes) {
@@ -37,13 +39,13 @@ enum LoadedFile {
         }
         do {
             try FileManager.default.copyItem(at: file, to: copy)
-            // A document may be a folder, which could not be removed without the permission to search it.
+            // A document may be a folder. Without the permission to search it, a folder could not be removed.
             let type = try FileManager.default.attributesOfItem(atPath: copy.path)[.type] as? FileAttributeType
             let isFolder = type == .typeDirectory
             try FileManager.default.setAttributes(
                 [.posixPermissions: isFolder ? 0o700 : 0o600], ofItemAtPath: copy.path)
         } catch {
-            // A copy that failed half way, on a full disk for example.
+            // Copying may have failed half way, for example because the disk is full.
             remove(copy)
             throw error
         }
@@ -55,7 +57,7 @@ enum LoadedFile {
     }
 }
 
-/// A file that is written chunk by chunk, as a callback receives them.
+/// A file that is written chunk by chunk, as a callback receives the chunks.
 final class ReceivedFile: Sendable {
     let url: URL
     private let state: Mutex<State>
@@ -73,7 +75,7 @@ final class ReceivedFile: Sendable {
         state = Mutex(.open(descriptor))
     }
 
-    /// Creates a file in a folder, and not on the caller's actor.
+    /// Creates a file in a folder. Does not run on the caller's actor.
     @concurrent
     static func create(in folder: URL?, for name: String) async throws -> ReceivedFile {
         try ReceivedFile(at: LoadedFile.place(in: folder, for: name))
@@ -83,7 +85,7 @@ final class ReceivedFile: Sendable {
         state.withLock { if case .open(let descriptor) = $0 { try? descriptor.close() } }
     }
 
-    /// Appends a chunk, unless the file is closed. An error closes it.
+    /// Appends a chunk. Does nothing if the file is closed. Closes the file if writing fails.
     func append(_ chunk: Data) throws {
         try state.withLock { state in
             guard case .open(let descriptor) = state else { return }
@@ -105,7 +107,7 @@ final class ReceivedFile: Sendable {
         }
     }
 
-    /// Closes and removes the file, and not on the caller's actor.
+    /// Closes and removes the file. Does not run on the caller's actor.
     @concurrent
     func discard() async {
         state.withLock { state in
@@ -116,11 +118,11 @@ final class ReceivedFile: Sendable {
     }
 }
 
-/// Waits for a call that reports to a callback. The task that waits is resumed once, by the callback or by its own
-/// cancellation, whichever is first, even if a cancelled call never reports.
+/// Waits for the result of a call that reports it to a callback. The waiting task is resumed once: by the callback or
+/// by the task's cancellation, whichever is first. So it is resumed even if a cancelled call never reports a result.
 ///
-/// The call runs within an activity: an app that is suspended in the middle of a copy may be ended, and what the user
-/// has picked is gone.
+/// The call runs within an activity: if an app is suspended in the middle of a copy, the system may end it, and the
+/// picked item is lost.
 final class CallbackResult<Value: Sendable>: Sendable {
     private let state = Mutex(State.idle)
     private let discard: @Sendable (Value) -> Void
@@ -132,9 +134,11 @@ final class CallbackResult<Value: Sendable>: Sendable {
         case over(isCancelled: Bool)
     }
 
+    /// Makes a result that waits for one call.
+    ///
     /// - Parameters:
-    ///   - activity: How the system is asked not to suspend the app meanwhile.
-    ///   - discard: Receives a value that no one waits for any more.
+    ///   - activity: Asks the system not to suspend the app during the call.
+    ///   - discard: Called with a result that no task waits for any more.
     init(
         within activity: ExpiringActivity = .shared,
         discarding discard: @escaping @Sendable (Value) -> Void = { _ in }
@@ -143,11 +147,11 @@ final class CallbackResult<Value: Sendable>: Sendable {
         self.discard = discard
     }
 
-    /// Starts the call and waits for its result. To be called once.
+    /// Starts the call and waits for its result. Use this method only once.
     ///
-    /// - Parameter start: Starts the call, and returns what cancels it. The call reports to ``finish(_:)``.
-    /// - Throws: What the call reports; `CancellationError` if the task is cancelled first; ``PictureError`` with code
-    ///   ``PictureError/Code/suspended`` if the system suspends the app first.
+    /// - Parameter start: Starts the call, and returns a closure that cancels it. The call reports to ``finish(_:)``.
+    /// - Throws: The error that the call reports; `CancellationError` if the task is cancelled first; ``PictureError``
+    ///   with code ``PictureError/Code/suspended`` if the system suspends the app first.
     func value(startedBy start: () throws -> @Sendable () -> Void) async throws -> Value {
         guard let grant = await activity.beginConcurrently() else { throw PictureError.suspended }
         let forget = grant.onExpiry { self.abandon(throwing: PictureError.suspended) }
@@ -169,13 +173,13 @@ final class CallbackResult<Value: Sendable>: Sendable {
         }
     }
 
-    /// Reports the call's result. Any but the first is discarded.
+    /// Reports the call's result. If there are several results, all but the first are discarded.
     func finish(_ result: Result<Value, any Error>) {
         if let continuation = end(isCancelled: false)?.continuation { return continuation.resume(with: result) }
         if case .success(let value) = result { discard(value) }
     }
 
-    /// Stops waiting and cancels the call. Does nothing if its result is known.
+    /// Stops waiting and cancels the call. Does nothing if the call's result is known.
     func abandon(throwing error: any Error) {
         let ended = end(isCancelled: true)
         ended?.continuation.resume(throwing: error)
@@ -200,7 +204,7 @@ final class CallbackResult<Value: Sendable>: Sendable {
             case .over(let isCancelled): return isCancelled
             }
         }
-        // It was cancelled while it was being started.
+        // The call was cancelled while it was being started.
         if isCancelled { cancel() }
     }
 

@@ -7,11 +7,11 @@ public import SwiftUI
 import UniformTypeIdentifiers
 
 extension PhotosPickerItem {
-    /// Loads the picked photo or video and makes it a part of a form. A file that is only in iCloud is downloaded
-    /// first. The file is not encoded again here, and is streamed from disk.
+    /// Loads the picked photo or video and makes a part from it. A file that is only in iCloud is downloaded first. The
+    /// file is not encoded again here, and is streamed from disk.
     ///
-    /// Set `preferredItemEncoding` to `.current` if the original is to be sent, such as a photo in Apple ProRAW. By
-    /// default the picker chooses an encoding, and may convert HEIC to JPEG and HEVC to H.264 before it is loaded.
+    /// Set `preferredItemEncoding` to `.current` to send the original, such as a photo in Apple ProRAW. By default the
+    /// picker chooses an encoding, and may convert HEIC to JPEG and HEVC to H.264 before it is loaded.
     ///
     /// ```swift
     /// PhotosPicker("Add photos", selection: $picked, matching: .images, preferredItemEncoding: .current)
@@ -21,20 +21,21 @@ extension PhotosPickerItem {
     /// for item in picked { form.append(try await item.formPart(named: "petImage")) }
     /// ```
     ///
-    /// The library lends a file only for a moment, so the part holds a copy, which is removed with the part's last
-    /// copy. It is not made on the caller's actor.
+    /// The library deletes its file after a moment, so the part holds a copy, which is removed when the last copy of
+    /// the part is released. Copying does not run on the caller's actor.
     ///
-    /// The picker may report that it is loading, but not how much it has: on iOS 18 its `Progress` is indeterminate.
-    /// `PHPickerResult.formPart` also counts what is downloaded.
+    /// The picker may report that it is loading, but not how many bytes it has: on iOS 18 its `Progress` is
+    /// indeterminate. `PHPickerResult.formPart` also reports the progress of a download.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
-    ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - folder: A folder for the copy, which then belongs to the caller. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: Counts this item as one of its units, so make it with as many units as there are items. Cancelling
-    ///     it cancels loading. Defaults to none.
-    /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the library gives no file, or if it
-    ///   cannot be loaded or copied. `CancellationError` if the task or `progress` is cancelled, which also ends a
+    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
+    ///     owner.
+    ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
+    ///   - progress: A progress with one unit for each item; this item becomes one of its units. Cancelling the
+    ///     progress cancels loading. Defaults to none.
+    /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the library gives no file, or if the
+    ///   file cannot be loaded or copied. `CancellationError` if the task or `progress` is cancelled, which also ends a
     ///   download from iCloud.
     @concurrent
     public func formPart(
@@ -42,8 +43,8 @@ extension PhotosPickerItem {
         reportingTo progress: Progress? = nil
     ) async throws -> FormPart {
         let result = CallbackResult<PickedFile> { LoadedFile.remove($0.url) }
-        // The same call without a handler has no Progress. Apple's engineers know that this one is indeterminate
-        // (developer.apple.com/forums/thread/768863), and it can be cancelled all the same.
+        // The variant of this call without a handler returns no Progress. This Progress is indeterminate, which Apple's
+        // engineers know (developer.apple.com/forums/thread/768863), but it can be used to cancel the call.
         let picked = try await result.value {
             let loading = loadTransferable(type: PickedFile.self) { loaded in
                 result.finish(
@@ -68,7 +69,7 @@ extension PhotosPickerItem {
     }
 }
 
-/// A file of the library, copied to where it stays.
+/// A copy of a photo library file, made while the library's file exists.
 private struct PickedFile: Transferable, Sendable {
     let url: URL
     let filename: String
@@ -83,7 +84,7 @@ private struct PickedFile: Transferable, Sendable {
         url = try LoadedFile.copy(file, to: nil)
     }
 
-    /// The file in another folder, on the same volume if possible. It is removed if it cannot be moved.
+    /// Moves the file to another folder, on the same volume if possible. If moving fails, removes the file.
     func moved(to folder: URL?) throws(PictureError) -> URL {
         guard let folder else { return url }
         do {

@@ -7,10 +7,10 @@ public import PostcardFoundation
 /// let queue = UploadQueue(directory: folder, session: session, finding: PickedPhotosAndFiles())
 /// ```
 ///
-/// A photo is found if the picker named it and the app may read it: make the picker with a photo library
-/// (`PhotosPicker(…, photoLibrary: .shared())`, `PHPickerConfiguration(photoLibrary: .shared())`), and ask for
-/// permission to read the library. It is then sent as the library has it now. A file is found by its bookmark, without
-/// a permission.
+/// A photo is found if the picker gave it an identifier and the app may read the photo. So make the picker with a photo
+/// library (`PhotosPicker(…, photoLibrary: .shared())`, `PHPickerConfiguration(photoLibrary: .shared())`), and ask for
+/// permission to read the library. The photo is then sent in its current version. A file is found by its bookmark,
+/// without a permission.
 public struct PickedPhotosAndFiles: PickedItemFinder {
     /// Makes a finder.
     public init() {}
@@ -37,11 +37,11 @@ public struct PickedPhotosAndFiles: PickedItemFinder {
     public func preparation(recordedAs record: Data) -> (any FormPreparation)? { PictureFitting(record: record) }
 }
 
-/// By what an item is found again in a later run.
+/// A record by which a picked item is found again in a later run of the app.
 enum RecordedItem: Codable, Equatable {
-    /// A photo or video of the library, by its local identifier.
+    /// A photo or video of the photo library, found by its local identifier.
     case photo(String, PhotoVersion, PhotoComponent)
-    /// A file, by its bookmark.
+    /// A file, found by its bookmark.
     case file(Data)
 
     init?(_ record: Data) {
@@ -53,9 +53,9 @@ enum RecordedItem: Codable, Equatable {
 }
 
 extension PickedCopy {
-    /// The copy that a part has.
+    /// Loads a part, and takes the copied file from it.
     ///
-    /// - Parameter load: Makes the part.
+    /// - Parameter load: Loads the item and makes the part.
     init(of load: () async throws -> FormPart) async throws {
         let part: FormPart
         do {

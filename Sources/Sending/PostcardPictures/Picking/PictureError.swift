@@ -5,27 +5,27 @@ public import PostcardFoundation
 public struct PictureError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-        /// The kind as a word, such as `not-loadable`, for logs and for programs that read them.
+        /// The code as a word, such as `not-loadable`, for logs and for programs that read them.
         public let rawValue: String
 
-        /// Makes a code from its raw value, which need not be a known one.
+        /// Makes a code from its raw value, which need not be a known code.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
         /// The picture in memory has no pixels, or too many for its format.
         public static let notEncodable = Code(rawValue: "not-encodable")
-        /// The item offers no file: it is a link or a folder, for example.
+        /// The item offers no file. For example, it is a link or a folder.
         public static let noFile = Code(rawValue: "no-file")
         /// Loading the item's file failed; ``PictureError/underlyingError`` is the system's error.
         public static let notLoadable = Code(rawValue: "not-loadable")
-        /// The item of the photo library has no file of the version and component that were asked for.
+        /// The item of the photo library has no file of the requested version and component.
         public static let noSuchVersion = Code(rawValue: "no-such-version")
 
-        /// The copy needs more bytes than are free. ``PictureError/neededBytes`` and ``PictureError/freeBytes`` say how
-        /// many.
+        /// There is not enough free space for the copy. ``PictureError/neededBytes`` and ``PictureError/freeBytes``
+        /// have the numbers.
         public static let full = Code(rawValue: "full")
-        /// The system suspends the app, so that the item was not loaded.
+        /// The system suspended the app before the item was loaded.
         public static let suspended = Code(rawValue: "suspended")
 
         public var description: String { rawValue }
@@ -43,10 +43,10 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
     /// The system's error, if there is one.
     public let underlyingError: (any Error)?
 
-    /// How many bytes the copy needs, if there are too few.
+    /// The number of bytes that the copy needs, if there was not enough space.
     public private(set) var neededBytes: Int64?
 
-    /// How many bytes were free, if they are too few.
+    /// The number of free bytes, if there was not enough space.
     public private(set) var freeBytes: Int64?
 
     public var description: String { "\(message) \(advice)" }

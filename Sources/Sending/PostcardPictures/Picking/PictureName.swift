@@ -1,15 +1,16 @@
 import PostcardForm
 
-/// The filename and media type that a picture is sent with if it does not come from a file of the caller's.
+/// The filename and media type with which to send a picture that is not a file of the caller.
 struct PictureName: Equatable {
     let filename: String
     let contentType: MediaType?
 
-    /// The name of a picture that was encoded, so that its extension says what it is now.
+    /// The name of a picture that was encoded, with the extension of its new format.
     ///
     /// - Parameters:
-    ///   - filename: The name given, with the extension of an earlier format, another one, or none.
-    ///   - encoding: How it was encoded.
+    ///   - filename: The name that the caller gave, with the extension of an earlier format, another extension, or
+    ///     none.
+    ///   - encoding: How the picture was encoded.
     init(_ filename: String?, encodedAs encoding: PictureEncoding) {
         let stem = Self.stem(of: filename ?? "", dropping: { MediaType.forExtension(of: $0) != nil })
         let isRight = filename.flatMap(MediaType.forExtension(of:)) == encoding.contentType
@@ -20,11 +21,11 @@ struct PictureName: Equatable {
     /// The name of a picture from a library that names both the file and its types.
     ///
     /// - Parameters:
-    ///   - file: The name of the file that the library gave.
+    ///   - file: The name of the library's file.
     ///   - mimeTypes: The types that the library lists, most preferred first.
     ///   - fileExtension: The extension of the most preferred type.
     init(_ file: String, mimeTypes: [String], fileExtension: String?) {
-        // The file's own extension says what was given; the library's types also list what it could have given.
+        // The file's own extension shows its type; the library's list also contains types that it could have returned.
         let known = MediaType.forExtension(of: file)
         contentType = known ?? mimeTypes.lazy.compactMap { try? MediaType($0) }.first
         let name = file.isEmpty ? "picture" : file
@@ -35,15 +36,15 @@ struct PictureName: Equatable {
     /// The name of a file that was loaded for an item that has its own name.
     ///
     /// - Parameters:
-    ///   - suggestedName: What the item is called, often without an extension, or with that of another format.
+    ///   - suggestedName: The item's name, often without an extension, or with the extension of another format.
     ///   - file: The name of the file that was loaded, which the system may have made up.
-    ///   - type: The type that was asked for.
+    ///   - type: The type that was requested.
     init(suggested suggestedName: String?, file: String, type: OfferedType) {
         let known = MediaType.forExtension(of: file)
         let type = known == nil ? type : OfferedType(type, fileExtension: Self.extension(of: file))
         contentType = known ?? type.mediaType
 
-        // A name is not a path. What is a colon on disk, Finder shows as a slash.
+        // A name must not contain path separators. A colon in a name on disk is shown as a slash by Finder.
         let suggestion = (suggestedName ?? "").map { $0 == "/" || $0 == ":" ? "-" : String($0) }.joined()
         let given = suggestion.allSatisfy { $0 == "." || $0 == " " } ? file : suggestion
         let suffix = Self.extension(of: given)
@@ -60,7 +61,8 @@ struct PictureName: Equatable {
         }
     }
 
-    /// The name of an asset's file: the stem of the original, because an edited version is called "FullSizeRender".
+    /// The name of an asset's file. It has the original's name without its extension, because an edited version is
+    /// called "FullSizeRender".
     ///
     /// - Parameters:
     ///   - original: The name of the asset's original file, such as "IMG_0001.HEIC".
@@ -73,7 +75,7 @@ struct PictureName: Equatable {
         self.init(suggested: original == file ? original : stem, file: file, type: type)
     }
 
-    /// The filename of a file that was imported, which is an archive if it was a folder.
+    /// The filename of an imported file. If the file was a folder, its copy is an archive.
     static func imported(_ file: String, as copy: String) -> String {
         let isArchive = Self.extension(of: copy).lowercased() == "zip"
         return isArchive && Self.extension(of: file).lowercased() != "zip" ? "\(file).zip" : file
@@ -84,16 +86,17 @@ struct PictureName: Equatable {
         return String(filename[..<dot])
     }
 
-    /// What follows the last dot; empty if there is none but the first character.
+    /// The extension of a filename; empty if the name has no dot after its first character.
     private static func `extension`(of filename: String) -> String {
         guard let dot = filename.lastIndex(of: "."), dot != filename.startIndex else { return "" }
         return String(filename[dot...].dropFirst())
     }
 }
 
-/// One of the types that an item is offered in, such as `public.heic`, with what is needed to choose among them.
+/// One of the types in which an item is offered, such as `public.heic`, with the properties that determine which type
+/// is loaded.
 struct OfferedType: Hashable, Sendable {
-    /// What the bytes of a type are good for.
+    /// The kind of content that a type describes.
     enum Kind: Sendable {
         case image
         case movie
@@ -132,10 +135,10 @@ struct OfferedType: Hashable, Sendable {
     /// The type to load.
     ///
     /// - Parameters:
-    ///   - types: The types in the order of the item, which begins with the one that keeps most.
+    ///   - types: The types in the item's order: the type that keeps most of the picture is first.
     ///   - preferred: The media types that the server accepts, most preferred first.
-    /// - Returns: The first preferred type that is offered, else the first image or movie, else the first other file;
-    ///   `nil` if there is no file.
+    /// - Returns: The first preferred type that is offered; otherwise the first image or movie; otherwise the first
+    ///   other file; `nil` if there is no file.
     static func best(of types: [OfferedType], preferring preferred: [MediaType]) -> OfferedType? {
         let files = types.filter(\.isFile)
         for mediaType in preferred {

@@ -5,7 +5,7 @@ import PostcardFiles
 import PostcardFoundation
 import SystemPackage
 
-/// Carries out for a ``BackgroundSender`` what concerns the queue's files and the transfer service.
+/// Does the work of a ``BackgroundSender`` that involves the queue's files or the transfer service.
 struct BackgroundCarrier: AttemptCarrier {
     let sender: BackgroundSender
     let session: BackgroundSession
@@ -15,12 +15,13 @@ struct BackgroundCarrier: AttemptCarrier {
 
     func connect() async throws {
         let (session, store) = (session, store)
-        // What a process that has ended was sending by itself.
+        // This is the failure of uploads that an earlier process was sending itself when it ended.
         let unclear = session.retryPolicy.unclearFailure
         try store.directory.whileNoneSends {
             try store.database.write { try $0.recoverUploads(failingUnclear: unclear) }
         }
-        // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
+        // The row is read before it is written: a write locks the database, and iOS ends an app that is suspended while
+        // it holds a lock.
         let unreadable = try store.database.read { try $0.unreadableUploads(of: session.identifier) }
         if !unreadable.isEmpty {
             try store.database.write { db in for id in unreadable { _ = try db.readable(id) } }
@@ -33,7 +34,8 @@ struct BackgroundCarrier: AttemptCarrier {
         }
     }
 
-    /// Header fields for an attempt that begins now and was handed over long ago, or `nil` if the app makes none.
+    /// Makes fresh header fields for an attempt that was handed over long ago and begins now. Returns `nil` if the app
+    /// has no closure for them.
     private static func freshFields(
         of attempt: AttemptID, _ session: BackgroundSession, _ store: QueueStore
     ) async -> HTTPFields? {
@@ -41,10 +43,10 @@ struct BackgroundCarrier: AttemptCarrier {
         let row = try? store.database.read { db in
             try db.attempts(of: session.identifier)[attempt].flatMap { try db.row($0) }
         }
-        // A resumed upload has the request that the system keeps in the resume data: with another one, it may send the
-        // whole form again.
+        // A resumed upload must keep the request in the system's resume data: with another request, the system may send
+        // the whole form again.
         guard let row = row ?? nil, row.signed == nil, row.resumeData == nil else { return nil }
-        // With the old fields, the server may refuse the form, and it is then handed over again.
+        // With the old fields, the server may refuse the form. The upload is then handed over again.
         return try? await headerFields(row.upload)
     }
 
@@ -52,11 +54,12 @@ struct BackgroundCarrier: AttemptCarrier {
 
     func takeEvents() -> [AttemptEvent] { sender.takeEvents() }
 
-    /// Also claims uploads whose time has not come: the system waits for it.
+    /// Claims uploads, also those that are due later, because the system waits until they are due.
     func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?) {
         if sender.isProcessSending { return ([], nil) }
         while true {
-            // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
+            // The rows are read before they are written: a write locks the database, and iOS ends an app that is
+            // suspended while it holds a lock.
             let ids = try store.database.read {
                 try $0.transfersToClaim(claim, for: session.identifier, at: time.date())
             }
@@ -71,21 +74,22 @@ struct BackgroundCarrier: AttemptCarrier {
     func begin(_ row: UploadRow) async -> QueueMachine.Refusal? {
         var hasBegun = false
         do {
-            // The rest is handed over when the app runs again.
+            // The remaining uploads are handed over when the app runs again.
             let grant = try store.activity.granted()
             defer { grant.end() }
-            // The queue has another form of this upload then, which is claimed next.
+            // The queue now has another form for this upload, which is claimed next.
             if try await replaceExpiredForm(of: row) {
                 return QueueMachine.Refusal(outcome: .stopped(mayHaveArrived: false), hasBegun: false)
             }
             let transfer = try await transfer(of: row)
-            // A background session ends the app if the file is missing.
+            // A background session makes the app crash if the file is missing.
             try store.directory.openBody(row.uuid, length: row.upload.totalBytes).close()
             hasBegun = true
             try await service.begin(transfer)
             return nil
         } catch let error as FileError where error.mayPass {
-            // Such as before the first unlock: nothing was sent, so no attempt is used up.
+            // The file cannot be read at the moment, for example before the first unlock. Nothing was sent, so this
+            // does not count as an attempt.
             return QueueMachine.Refusal(outcome: Self.postponed(error), hasBegun: hasBegun)
         } catch {
             return QueueMachine.Refusal(outcome: AttemptOutcome(error, otherwise: Self.postponed), hasBegun: hasBegun)
@@ -98,10 +102,10 @@ struct BackgroundCarrier: AttemptCarrier {
                 .postponed, "The upload could not be handed to the system: \(error)", mayHaveArrived: true))
     }
 
-    /// Replaces the form of an upload, if it was signed for a time that is over. The attempt does not begin then.
+    /// Replaces the presigned form of an upload if it has expired. The attempt then does not begin.
     ///
-    /// - Returns: Whether it was.
-    /// - Throws: The error of the upload if there is no closure that replaces it.
+    /// - Returns: Whether the form had expired.
+    /// - Throws: The error of the upload if the app has no closure that makes a new form.
     private func replaceExpiredForm(of row: UploadRow) async throws -> Bool {
         guard let signed = row.signed, let expires = signed.expires else { return false }
         let now = time.date()
@@ -128,7 +132,7 @@ struct BackgroundCarrier: AttemptCarrier {
         let form = try await NewForm(writing: layout, request, address, in: store.directory)
         do {
             let isReplaced = try store.database.write { try $0.replaceForm(of: row, with: form) }
-            // Otherwise the upload was changed meanwhile.
+            // If the form was not replaced, the upload was changed in the meantime.
             store.directory.removeBody(isReplaced ? row.uuid : form.uuid)
             return true
         } catch {
@@ -137,8 +141,8 @@ struct BackgroundCarrier: AttemptCarrier {
         }
     }
 
-    /// Calls one of the app's closures, and cancels it if it takes longer than a wake-up may: the queue does nothing
-    /// else meanwhile.
+    /// Calls one of the app's closures, and cancels the call if it takes longer than a wake-up may take. The queue does
+    /// nothing else during the call.
     private func withinWakeUp<Value: Sendable>(
         _ closure: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -152,7 +156,7 @@ struct BackgroundCarrier: AttemptCarrier {
     private func transfer(of row: UploadRow) async throws -> Transfer {
         let upload = row.upload
         var fields = row.headerFields
-        // An object store gets no credentials of the app.
+        // An object store must not get credentials of the app.
         if row.signed == nil, let headerFields = session.headerFields {
             let added: HTTPFields
             do {
@@ -195,7 +199,7 @@ struct BackgroundCarrier: AttemptCarrier {
     }
 
     func callHandlers() {
-        // The system may suspend the app from here on, and end it without notice.
+        // From here on, the system may suspend the app and end it without notice.
         store.database.noteRest()
         sender.callHandlersSoon()
     }
@@ -203,18 +207,19 @@ struct BackgroundCarrier: AttemptCarrier {
     func notifyChange() { store.notifyChange() }
 }
 
-/// An error of one of the app's closures: ``BackgroundSession/headerFields`` or ``BackgroundSession/presignedForm``.
-/// The upload is handed over later.
+/// An error of one of the app's closures ``BackgroundSession/headerFields`` and ``BackgroundSession/presignedForm``.
+/// After it, the upload is handed over later.
 private struct ClosureError: Error, CustomStringConvertible {
     let description: String
 }
 
-/// The steps of uploads that a background session sends, as changes to their rows. Each is called within one write.
+/// Changes the rows of uploads that a background session sends. Each method is called within one write.
 extension Database {
-    /// Marks uploads as handed to a background session, also those whose time has not come: the system waits for it.
+    /// Marks uploads as handed to a background session, also those that are due later, because the system waits until
+    /// they are due.
     ///
     /// - Parameter ids: The uploads, as returned by ``transfersToClaim(_:for:at:)``.
-    /// - Returns: Those that were still to be claimed and can be read, in the same order.
+    /// - Returns: The uploads that could still be claimed and can be read, in the same order.
     func claimTransfers(_ ids: [QueuedUpload.ID], for session: String, at now: Date) throws -> [UploadRow] {
         if try isQueuePaused { return [] }
         return try ids.compactMap { id in
@@ -226,7 +231,7 @@ extension Database {
                         started = coalesce(started, max(?, coalesce(notBefore, 0)))
                     WHERE id = ? AND schedule IN (0, 1)
                     """, arguments: [now.timeIntervalSince1970, session, now.timeIntervalSince1970, id])
-            // Another process may have claimed it since.
+            // Another process may have claimed the upload in the meantime.
             guard changesCount == 1 else { return nil }
             try noteAttempt(of: id)
             try forgetPausing(of: id)
@@ -234,8 +239,8 @@ extension Database {
         }
     }
 
-    /// Puts another form in the place of one whose signature has ended, and the upload back into the queue: the attempt
-    /// for which it was claimed has not begun, and does not count.
+    /// Replaces the form of an upload whose signature has expired, and puts the upload back into the queue. The attempt
+    /// for which the upload was claimed has not begun, and does not count.
     ///
     /// - Returns: Whether the upload was still claimed for that attempt. Otherwise nothing is changed.
     func replaceForm(of row: UploadRow, with form: NewForm) throws -> Bool {
@@ -264,9 +269,11 @@ extension Database {
         return true
     }
 
-    /// The sessions that have an upload, or any upload.
+    /// The identifiers of the sessions that have a given upload. Without an upload, the identifiers of all sessions
+    /// that have uploads.
     ///
-    /// - Parameter holdsBack: Whether those count as well that have later uploads of its group before their time.
+    /// - Parameter holdsBack: Whether to include sessions that have later uploads of the same group, handed over before
+    ///   they are due.
     func sessions(of id: QueuedUpload.ID? = nil, holdingBack holdsBack: Bool = false) throws -> Set<String> {
         let values = try DatabaseValue.fetchAll(
             self,
@@ -279,8 +286,8 @@ extension Database {
         return Set(values.compactMap(String.fromDatabaseValue))
     }
 
-    /// The uploads that may be handed to a background session next: those that are due, the highest priority first, and
-    /// then those that are due later, the earliest first.
+    /// The uploads that may be handed to a background session next. First are those that are due, by priority, and then
+    /// those that are due later, by time.
     func transfersToClaim(
         _ claim: QueueMachine.Claim, for session: String, at now: Date
     ) throws -> [QueuedUpload.ID] {
@@ -290,12 +297,12 @@ extension Database {
             WHERE schedule IN (0, 1) AND id NOT IN (\(claim.excluded.map(String.init).joined(separator: ", ")))
             """
         let time = now.timeIntervalSince1970
-        // A value that is not a time is due, or else its upload would never be sent.
+        // A value that is not a time counts as due: otherwise its upload would never be sent.
         let due = try QueuedUpload.ID.fetchAll(
             self,
             sql: "\(waiting) AND (due <= ? OR typeof(due) <> 'real') ORDER BY priority DESC, id LIMIT ?",
             arguments: [time, claim.count])
-        // An earlier process may have handed them over.
+        // An earlier process may have handed these uploads over.
         let handedOver = try Int.fetchOne(
             self,
             sql: """

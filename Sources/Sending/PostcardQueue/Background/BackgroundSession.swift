@@ -13,88 +13,91 @@ import PostcardFoundation
 /// let queue = UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
 /// ```
 ///
-/// The system sends in its own process, waits for a network, retries broken connections, and follows redirects without
-/// asking the app. Linux has no background sessions: there the queue sends in this process.
+/// The system sends the uploads in its own process, waits for a network, retries broken connections, and follows
+/// redirects without asking the app. Linux has no background sessions: there the queue sends its uploads in this
+/// process.
 public struct BackgroundSession: Sendable {
     /// The session's identifier, such as `com.example.pets`. Use the same identifier at every start of the app. An
-    /// extension needs a different one in each run: ``init(extension:appGroup:)``.
+    /// extension needs a different identifier in each run, see ``init(extension:appGroup:)``.
     public var identifier: String
 
     /// The app group that the app shares with its extensions, such as `group.com.example.pets`. Required in extensions.
     /// Defaults to `nil`.
     ///
     /// iOS terminates an app that is suspended while it holds a lock in the group's container.
-    /// ``UploadQueue/run(_:options:)`` holds one all the time, so use ``UploadQueue/run(endsWhenEmpty:)``, which holds
-    /// locks only for short writes.
+    /// ``UploadQueue/run(_:options:)`` holds a lock all the time, so use ``UploadQueue/run(endsWhenEmpty:)``, which
+    /// holds locks only for short writes.
     public var appGroup: String?
 
     /// Whether the system may wait for good conditions, such as Wi-Fi and power. Defaults to `false`.
     ///
-    /// Uploads that are handed over while the app is in the background wait for them in any case: retries, uploads from
-    /// an intent, and all beyond ``maximumOpenUploads``, which follow when the system wakes the app. Each wake-up without
-    /// the app being opened makes the system wait longer.
+    /// Uploads that are handed over while the app is in the background always wait for good conditions. These are
+    /// retries, uploads from an intent, and uploads beyond ``maximumOpenUploads``, which are handed over when the
+    /// system wakes the app. Each wake-up without the app being opened makes the system wait longer.
     public var isDiscretionary = false
 
-    /// The maximum number of uploads to a host at a time. Defaults to 3. Many uploads are handed to the system at once,
-    /// and this limits how many of them it sends.
+    /// The maximum number of uploads to a host at a time. Defaults to 3. Many uploads are handed to the system at once;
+    /// this number limits how many of them the system sends at the same time.
     public var maximumConnectionsPerHost = 3
 
-    /// The maximum number of uploads that the system has at a time. Defaults to 100. The others follow when the app
-    /// runs, or when the system wakes it because those have ended. With each task the system becomes slower, and with
-    /// about a thousand it stalls.
+    /// The maximum number of uploads that are handed to the system at a time. Defaults to 100. Further uploads are
+    /// handed over when the app runs, or when the system wakes the app because earlier uploads have ended. The system
+    /// becomes slower with each task, and stalls at about a thousand.
     ///
-    /// Uploads that are due later take at most half of them. With 1 there are none: what fails while the app does not run
-    /// is then tried again when the app runs.
+    /// At most half of these uploads are uploads that are due later. If the value is 1, no upload is handed over before
+    /// it is due: an upload that fails while the app does not run is retried when the app runs.
     public var maximumOpenUploads = 100
 
     /// How long the queue may take when the system has woken the app, before it lets the system suspend the app again.
-    /// Defaults to 20 seconds; the system allows about 30 and ends apps that take longer. Events that are left are
-    /// handled when the app runs again.
+    /// Defaults to 20 seconds; the system allows about 30 and ends apps that take longer. Remaining events are handled
+    /// when the app runs again.
     public var maximumWakeUp = BackgroundSession.usualWakeUp
 
-    /// How long an attempt may be idle before the system retries it. It is also the time that the server may take to
-    /// respond once it has the form. Defaults to 5 minutes. Like ``maximumConnectionsPerHost``, it is that of the first
-    /// queue that a process makes with the session.
+    /// How long an attempt may be idle before the system retries it. It is also how long the server may take to respond
+    /// once it has the form. Defaults to 5 minutes. As for ``maximumConnectionsPerHost``, the value of the first queue
+    /// that a process makes with the session is used.
     public var idleTimeout = Duration.seconds(300)
 
-    /// How long the system tries to send an upload in one attempt before it gives up. Defaults to 7 days.
+    /// How long the system tries to send an upload in one attempt before it stops trying. Defaults to 7 days.
     public var totalTimeout = Duration.seconds(604_800)
 
-    /// Whether and when an upload is sent again after the server refused it or the system gave up. Its deadline counts
-    /// from the first attempt. Defaults to `RetryPolicy.persistent`: 1,000 attempts, at most 30 minutes apart.
+    /// Whether and when an upload is sent again after the server refused it or the system stopped trying. The policy's
+    /// deadline counts from the first attempt. Defaults to `RetryPolicy.persistent`: 1,000 attempts, at most 30 minutes
+    /// apart.
     public var retryPolicy = RetryPolicy.persistent
 
     /// Makes header fields when an upload is handed to the system, such as a fresh `Authorization`. The queue does not
-    /// store them, except in what the system returns when an upload is paused, which may contain its request. If the
-    /// closure throws, or is cancelled because it takes longer than ``maximumWakeUp``, the upload is handed over later.
-    /// The closure is called for one upload after the other. If the server responds with a 401, the upload is handed
-    /// over once more with fresh header fields. For an upload that was handed over before its time, the header fields
-    /// are made again when it begins. Not called for presigned forms: object stores get no credentials of the app. The
-    /// system sends no cookies by itself, so a session that is signed in by one needs the field `Cookie` here. Defaults
-    /// to `nil`.
+    /// store the header fields. But when an upload is paused, it stores the system's resume data, which may contain
+    /// them. If the closure throws, or is cancelled because it takes longer than ``maximumWakeUp``, the upload is
+    /// handed over later. The closure is called for one upload after the other. If the server responds with a 401, the
+    /// upload is handed over once more with fresh header fields. For an upload that was handed over before its time,
+    /// the header fields are made again when it begins. The closure is not called for presigned forms, because object
+    /// stores must not get credentials of the app. The system sends no cookies by itself: if users are signed in by a
+    /// cookie, add a `Cookie` field here. Defaults to `nil`.
     public var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
 
-    /// Makes another presigned form for an upload whose form has expired, or was refused as expired. Called when the
-    /// upload is handed over to the system, and so only while the app runs. The new form replaces the old one in the
-    /// queue. If the closure throws, or is cancelled because it takes longer than ``maximumWakeUp``, the upload is
-    /// handed over later. Defaults to `nil`: an upload whose form has expired fails, with the code `form-expired`.
+    /// Makes a new presigned form for an upload whose form has expired, or was refused as expired. The closure is
+    /// called when the upload is handed over to the system, and so only while the app runs. The new form replaces the
+    /// old one in the queue. If the closure throws, or is cancelled because it takes longer than ``maximumWakeUp``, the
+    /// upload is handed over later. Defaults to `nil`: an upload whose form has expired fails, with the code
+    /// `form-expired`.
     public var presignedForm: (@Sendable (QueuedUpload) async throws -> PresignedForm)?
 
-    /// The statuses of success. Defaults to 200 to 299. Any other is a failure, after which ``retryPolicy`` decides. The
-    /// accepted statuses of an endpoint are used in their place.
+    /// The statuses of success. Defaults to 200 to 299. Any other status is a failure, after which ``retryPolicy``
+    /// decides. For an endpoint with its own accepted statuses, these are used instead.
     public var acceptedStatuses = Set(200..<300)
 
-    /// Judges a response whose status is one of success, for servers that also report failures with 200. The upload is
-    /// done, and its form is removed, when the closure returns. If it throws, the upload has failed and its form is
-    /// kept, unless it throws a ``ResponseRejection`` that may pass: then the form is sent again later.
+    /// Checks a response whose status means success, for servers that also report failures with 200. If the closure
+    /// returns, the upload is done, and its form is removed. If the closure throws, the upload has failed, and its form
+    /// is kept. If it throws a ``ResponseRejection`` that may pass, the form is sent again later.
     ///
-    /// The closure is called for one response after the other, and is cancelled if it takes longer than
-    /// ``maximumWakeUp``; the form is then sent again later. It must not call ``UploadQueue/handOver()``, which waits for
-    /// it. The body is the first 64 KiB of the response, and empty if the system could not store the response of a locked
-    /// device. Defaults to `nil`: the status decides.
+    /// The closure is called for one response after the other. It is cancelled if it takes longer than
+    /// ``maximumWakeUp``; the form is then sent again later. The closure must not call ``UploadQueue/handOver()``,
+    /// which waits for the closure. The response has at most the first 64 KiB of the body. Its body is empty if the
+    /// system could not store the response because the device was locked. Defaults to `nil`: the status decides.
     ///
-    /// In any case, a page of HTML is no success for a form whose `Accept` asks for JSON: it may be the sign-in page of
-    /// the network. The upload waits and is sent again, with the code `intercepted`.
+    /// With or without a closure, an HTML page is not a success if the form's `Accept` asks for JSON: the page may be
+    /// the sign-in page of the network. The upload waits and is sent again, with the code `intercepted`.
     public var accepts: (@Sendable (QueuedUpload, QueuedUpload.Response) async throws -> Void)?
 
     #if canImport(Darwin)
@@ -111,11 +114,11 @@ public struct BackgroundSession: Sendable {
         self.identifier = identifier
     }
 
-    /// Makes a session for one run of an extension, with an identifier of its own: the system allows one process at a
-    /// time to use a session, and the app uses those of earlier runs until their uploads have ended.
+    /// Makes a session for one run of an extension, with a unique identifier. The system allows only one process at a
+    /// time to use a session, and the app uses the sessions of earlier runs until their uploads have ended.
     ///
-    /// When the uploads have ended, the system wakes the app with the identifier, which begins with `identifier` and a
-    /// period. Pass it to ``UploadQueue/handleEvents(forSession:)``.
+    /// When the uploads have ended, the system wakes the app with the session's identifier, which begins with
+    /// `identifier` and a period. Pass this identifier to ``UploadQueue/handleEvents(forSession:)``.
     ///
     /// - Parameters:
     ///   - identifier: The beginning of the session's identifier, such as `com.example.pets.share`.
@@ -125,7 +128,7 @@ public struct BackgroundSession: Sendable {
         self.appGroup = appGroup
     }
 
-    /// Whether an identifier is that of one run of an extension.
+    /// Whether an identifier was made for one run of an extension.
     static func isOfOneRun(_ identifier: String) -> Bool {
         identifier.split(separator: ".").last.flatMap { UUID(uuidString: String($0)) } != nil
     }

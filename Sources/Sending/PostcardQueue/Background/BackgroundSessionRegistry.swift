@@ -1,20 +1,20 @@
 import Synchronization
 
-/// The senders of this process by the identifiers of their sessions. The system may wake the app for a session before
-/// the app has made its queue.
+/// The senders of this process, by the identifiers of their sessions. The system may wake the app for a session before
+/// the app has made the queue of that session.
 final class BackgroundSessionRegistry: Sendable {
     static let shared = BackgroundSessionRegistry()
 
     private struct Entry {
         weak var sender: BackgroundSender?
-        /// The system's completion handlers that wait for the queue.
+        /// The system's completion handlers that wait until the app has made the queue.
         var handlers: [@Sendable () -> Void] = []
     }
 
     private let entries = Mutex<[String: Entry]>([:])
 
-    /// Adds the sender of a session, and passes it the wake-ups that waited for it. It takes the place of an earlier
-    /// one, whose queue the app may have replaced and not released yet.
+    /// Adds the sender of a session, and passes the waiting wake-ups to it. It replaces an earlier sender of the same
+    /// session: the app may have replaced that sender's queue and not released it yet.
     func add(_ sender: BackgroundSender) {
         let (replaced, handlers) = entries.withLock { entries in
             let entry = entries[sender.session.identifier] ?? Entry()
@@ -25,7 +25,7 @@ final class BackgroundSessionRegistry: Sendable {
         for handler in handlers { sender.wakeUp(handler) }
     }
 
-    /// Adds the sender of a session, unless there is one.
+    /// Adds the sender of a session, if the session has no sender yet.
     ///
     /// - Returns: The session's sender.
     func addIfAbsent(_ sender: BackgroundSender) -> BackgroundSender {
@@ -40,14 +40,14 @@ final class BackgroundSessionRegistry: Sendable {
         return sender
     }
 
-    /// Removes a sender that is closed, unless another one has taken its place.
+    /// Removes a sender that is closed, unless another sender has replaced it.
     func remove(_ sender: BackgroundSender) {
         entries.withLock { entries in
             if entries[sender.session.identifier]?.sender === sender { entries[sender.session.identifier] = nil }
         }
     }
 
-    /// Notes that the queue of a session's sender may have changed. Returns whether there is one.
+    /// Records that the queue of a session may have changed. Returns whether the session has a sender.
     func noteChange(of identifier: String) -> Bool {
         guard let sender = entries.withLock({ $0[identifier]?.sender }) else { return false }
         sender.start()
@@ -55,7 +55,8 @@ final class BackgroundSessionRegistry: Sendable {
         return true
     }
 
-    /// Passes a wake-up to the session's sender, now or when there is one. If there is none in time, calls the handler.
+    /// Passes a wake-up to the session's sender, at once or when there is a sender. If there is none in time, calls the
+    /// handler.
     func wakeUp(_ identifier: String, at time: QueueTime = QueueTime(), _ handler: @escaping @Sendable () -> Void) {
         let once = SingleCall(handler)
         let sender = entries.withLock { entries -> BackgroundSender? in

@@ -1,15 +1,15 @@
 import PostcardFoundation
 import Synchronization
 
-/// Passes the events of a session to the queue that is attached, and keeps them while none is.
+/// Passes the events of a session to the attached queue, and keeps the events while no queue is attached.
 ///
 /// A process has one session for an identifier, and may make several queues with it, one after the other. The session
 /// reports each event once, so it must reach the latest queue, even if an earlier one is connected or closed late.
 ///
-/// Calls the queue while it holds the lock, so that events arrive in order, and none after ``detach(_:)``. The queue must
-/// only store the event.
+/// The relay calls the queue while it holds its lock, so that events arrive in order, and no event arrives after
+/// ``detach(_:)``. The queue must only store the event.
 final class EventRelay: Sendable {
-    /// Identifies a queue. Those of later queues are greater.
+    /// Identifies a queue. Tokens of later queues are greater.
     struct Token: Sendable, Comparable {
         private static let last = Mutex(0)
 
@@ -30,7 +30,7 @@ final class EventRelay: Sendable {
         var latest: Token?
         var missed: [AttemptEvent] = []
 
-        /// Keeps an event for the next queue. Of an attempt's progress, only the latest matters.
+        /// Keeps an event for the next queue. The progress of an attempt replaces the earlier progress of that attempt.
         mutating func keep(_ event: AttemptEvent) {
             if case .sent(let id, _) = event {
                 missed.removeAll { if case .sent(let other, _) = $0 { other == id } else { false } }
@@ -41,7 +41,7 @@ final class EventRelay: Sendable {
 
     private let state = Mutex(State())
 
-    /// Attaches a queue in place of an earlier one, and passes it the events that no queue has received.
+    /// Attaches a queue in place of an earlier queue, and passes the events to it that no queue has received.
     ///
     /// - Returns: Whether the queue is attached: `false` if a later queue was attached before.
     @discardableResult
@@ -56,7 +56,7 @@ final class EventRelay: Sendable {
         }
     }
 
-    /// Detaches a queue. Does nothing if another one is attached.
+    /// Detaches a queue. Does nothing if another queue is attached.
     func detach(_ token: Token) {
         state.withLock { state in
             if state.listener?.token == token { state.listener = nil }
@@ -70,21 +70,21 @@ final class EventRelay: Sendable {
     }
 }
 
-/// The session of an identifier that this process has. The system allows one process at a time to have it, and no
-/// second session before one that was given up has ended.
+/// The session that this process has for an identifier. The system allows only one process at a time to use a session.
+/// A new session with the identifier cannot be made before the old one has ended.
 enum SessionSlot<Session: AnyObject> {
     case none
     case open(Session)
-    /// Was given up, and ends after its last task. Has the callers that wait for that.
+    /// The session was given up, and ends after its last task. `waiting` has the callers that wait for its end.
     case ending(Session, waiting: [CheckedContinuation<Void, Never>])
 
-    /// Why a session has ended.
+    /// How a session has ended.
     enum End {
-        /// The session was replaced or has ended before.
+        /// The session was already replaced, or its end was already known.
         case known
-        /// The session ended without being given up.
+        /// The session ended although this process did not give it up.
         case unexpected
-        /// The session was given up. The callers that waited for its end can make another session.
+        /// This process gave the session up. The callers that waited for its end can now make another session.
         case givenUp(waiting: [CheckedContinuation<Void, Never>])
     }
 
@@ -92,23 +92,23 @@ enum SessionSlot<Session: AnyObject> {
 
     /// Gives up the session.
     ///
-    /// - Returns: The session to invalidate, or `nil` if there is none or it was given up before.
+    /// - Returns: The session to invalidate, or `nil` if there is none or it was already given up.
     mutating func giveUp() -> Session? {
         guard case .open(let session) = self else { return nil }
         self = .ending(session, waiting: [])
         return session
     }
 
-    /// Keeps a caller until the session that was given up has ended.
+    /// Makes a caller wait until the session that was given up has ended.
     ///
-    /// - Returns: Whether there is such a session.
+    /// - Returns: Whether there is a session that was given up, so that the caller waits.
     mutating func wait(_ caller: CheckedContinuation<Void, Never>) -> Bool {
         guard case .ending(let session, let waiting) = self else { return false }
         self = .ending(session, waiting: waiting + [caller])
         return true
     }
 
-    /// Notes that a session has ended. The next use makes another one.
+    /// Records that a session has ended. The next use makes another session.
     mutating func end(_ ended: Session) -> End {
         switch self {
         case .open(let session) where session === ended:
@@ -122,16 +122,15 @@ enum SessionSlot<Session: AnyObject> {
     }
 }
 
-/// Asks for one answer by each of several callbacks, and returns those that are not `nil`.
+/// Asks several objects, each of which answers through a callback, and returns the answers that are not `nil`.
 ///
-/// The system may never call one of them, for example about a task that has just ended. The caller must not wait for it
-/// forever.
+/// The system may never call one of the callbacks, for example for a task that has just ended. So the wait has a limit.
 ///
 /// - Parameters:
-///   - askers: Whom to ask.
+///   - askers: The objects to ask, by key.
 ///   - patience: How long to wait for all answers. Defaults to 5 seconds.
-///   - time: The clock for that. Defaults to the system's.
-///   - ask: Asks, and passes the callback.
+///   - time: The clock for the wait. Defaults to the system's.
+///   - ask: Asks one object, and passes the callback to it.
 func answers<Key: Hashable & Sendable, Asker, Answer: Sendable>(
     from askers: [Key: Asker], within patience: Duration = .seconds(5), _ time: QueueTime = QueueTime(),
     _ ask: (Asker, @escaping @Sendable (Answer?) -> Void) -> Void

@@ -4,10 +4,11 @@ import HTTPTypes
 import PostcardClient
 import Synchronization
 
-/// A background `URLSession`. It makes tasks from transfers and events from the delegate's calls, and decides nothing.
+/// The transfer service that uses a background `URLSession`. It only makes tasks from transfers, and events from the
+/// calls of the session's delegate.
 struct URLSessionTransferService: TransferService {
     private let settings: BackgroundSession
-    /// Identifies the queue among those that this process has made with the session.
+    /// Identifies the queue of this service among the queues that this process has made with the session.
     private let token = EventRelay.Token()
 
     /// An estimate of the bytes in the head of a request or a response. The system uses it for scheduling.
@@ -28,12 +29,12 @@ struct URLSessionTransferService: TransferService {
         var transfers: [AttemptID: Bool] = [:]
         for task in await SystemSession.of(settings).session.allTasks {
             guard let id = task.transfer else {
-                // Its description names no upload, so no upload can end with it.
+                // The task's description contains no upload, so no upload waits for the end of this task.
                 task.cancel()
                 continue
             }
             transfers[id] = task.state == .completed
-            // The process ended after it made the task and before it resumed it.
+            // An earlier process ended after it had made the task and before it had started it.
             if task.state == .suspended { task.resume() }
         }
         return transfers
@@ -59,7 +60,7 @@ struct URLSessionTransferService: TransferService {
     private func task(for transfer: Transfer, _ request: URLRequest) -> URLSessionUploadTask {
         SystemSession.of(settings).withSession { session in
             if let data = transfer.resumeData {
-                // Imported as never nil, and documented as nil if the data is not valid.
+                // The method is imported as never nil, but documented as returning nil if the data is not valid.
                 let task: URLSessionUploadTask? = session.uploadTask(withResumeData: data)
                 if let task { return task }
             }
@@ -90,19 +91,20 @@ struct URLSessionTransferService: TransferService {
     }
 }
 
-/// The only session of this process with an identifier. The system allows no second one until all tasks of the first
-/// have ended, so it lives until the process ends, or gives it up to another process.
+/// The only session of this process with an identifier. The system allows no second session with the identifier until
+/// all tasks of the first have ended. So the session lives until the process ends, or until the process gives it up for
+/// another process.
 final class SystemSession: NSObject, URLSessionDataDelegate {
     private static let all = Mutex<[String: SystemSession]>([:])
 
     private struct State {
         var slot = SessionSlot<URLSession>.none
-        /// The queue that made ``freshFields``, which keeps its database open.
+        /// Identifies the queue that made ``freshFields``. The closure keeps the queue's database open.
         var token: EventRelay.Token?
         var freshFields: (@Sendable (AttemptID) async -> HTTPFields?)?
         var answerChallenge:
             (@Sendable (URLAuthenticationChallenge) async -> (URLSession.AuthChallengeDisposition, URLCredential?))?
-        /// The tasks whose servers the app rejected.
+        /// The identifiers of the tasks whose servers the app rejected.
         var rejected: Set<Int> = []
     }
 
@@ -123,11 +125,11 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         self.configuration = configuration
     }
 
-    /// Made when it is first needed: from then on it reports events.
+    /// The session. It is made when it is first used, and reports events from then on.
     var session: URLSession { withSession { $0 } }
 
-    /// Does something with the current session. If this process knows that the session has ended, makes a new one
-    /// first: a task of a session that has ended would end the app.
+    /// Calls a closure with the current session. If the session is known to have ended, makes a new session first:
+    /// making a task of an ended session would crash the app.
     func withSession<Value: Sendable>(_ work: (URLSession) -> Value) -> Value {
         state.withLock { state in
             switch state.slot {
@@ -151,8 +153,8 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         _ = session
     }
 
-    /// Notes the queue that uses the session from now on. Returns whether it can: not while a session that was given up
-    /// has not ended.
+    /// Records which queue uses the session from now on. Returns `false` if the queue must wait, because a session that
+    /// was given up has not ended.
     private func take(
         _ token: EventRelay.Token, _ settings: BackgroundSession,
         _ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
@@ -174,7 +176,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         }
     }
 
-    /// Gives up the session, unless a later queue uses it.
+    /// Gives up the session. Does nothing if a later queue uses it.
     func release(_ token: EventRelay.Token) {
         let session = state.withLock { state in
             guard state.token == token else { return nil as URLSession? }
@@ -210,7 +212,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         report(.ended(id, AttemptEnd(of: task, error, isRejected: isRejected)))
     }
 
-    // Only called for tasks with an `earliestBeginDate`.
+    // The system calls this method only for tasks with an `earliestBeginDate`.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
@@ -227,8 +229,8 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         }
     }
 
-    // The system also asks this method about the server's certificate, because there is no separate method of the
-    // session for it.
+    // The system also calls this method for the server's certificate, because the session has no separate method for
+    // it.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -248,7 +250,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
     }
 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        // A task of an invalid session would end the app. The next use makes another session.
+        // Making a task of an invalid session would crash the app. The next use makes another session.
         switch state.withLock({ $0.slot.end(session) }) {
         case .known: break
         case .givenUp(let waiting): for caller in waiting { caller.resume() }
@@ -268,6 +270,8 @@ extension URLSessionTask {
 }
 
 extension AttemptEnd {
+    /// Finds out how a task of the system has ended.
+    ///
     /// - Parameter isRejected: Whether the app rejected the server's certificate or its request for credentials.
     fileprivate init(of task: URLSessionTask, _ error: (any Error)?, isRejected: Bool) {
         let url = task.originalRequest?.url ?? URL(filePath: "/")

@@ -2,7 +2,7 @@ public import HTTPTypes
 import PostcardForm
 public import PostcardFoundation
 
-/// A snapshot of an upload in a queue.
+/// The current state of an upload in a queue, as an immutable value.
 public struct QueuedUpload: Sendable, Hashable, Identifiable {
     /// Identifies the upload in its queue. Identifiers increase and are never reused.
     public let id: Int64
@@ -28,19 +28,19 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
     /// The number of attempts so far, including the current one.
     public let attempts: Int
 
-    /// When the upload may be sent.
+    /// When, and in which order, the upload may be sent.
     public let conditions: UploadConditions
 
     /// When the upload was enqueued.
     public let enqueued: Date
 
-    /// The number of the upload's end, if the app has not acknowledged it.
+    /// The sequence number of the upload's end, until the app acknowledges it; `nil` otherwise.
     var end: Int64?
 
     /// The tag as JSON, or `nil` if the upload has none.
     var tag: Data?
 
-    /// Returns the tag that the app has given the upload, or `nil` if there is none.
+    /// Returns the tag that the app has given to the upload, or `nil` if the upload has no tag.
     ///
     /// - Throws: `DecodingError` if the tag is of another type.
     public func tag<Tag: Decodable>(as type: Tag.Type) throws -> Tag? {
@@ -55,16 +55,16 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
 
     /// The state of an upload.
     public enum State: Sendable, Hashable {
-        /// What the user has picked for the upload is being copied, or will be. If that failed, it is tried again while
-        /// the queue runs, and the failure says why.
+        /// The item that the user has picked is being copied, or will be copied. If copying has failed, it is tried
+        /// again while the queue runs, and the failure says why.
         case importing(because: Failure?)
-        /// The upload waits for its turn or its time.
+        /// The upload waits until it may be sent.
         case waiting
-        /// The upload could be sent, but there is no network, or none that it may use. Only Apple platforms know that.
+        /// The upload could be sent, but there is no network that it may use. Only Apple platforms report this.
         case waitingForNetwork
         /// The upload is being sent, or was handed to the system.
         case sending
-        /// An attempt failed for a reason that may pass, and the next one begins at the given time.
+        /// An attempt failed for a reason that may pass. The next attempt begins at the given time.
         case retrying(at: Date, because: Failure)
         /// The upload was paused with ``UploadQueue/pause(_:)``.
         case paused
@@ -100,31 +100,31 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
             }
         }
 
-        /// The states without their data. An upload that waits for a network is one that waits.
+        /// The states without their data. The kind of ``QueuedUpload/State/waitingForNetwork`` is `waiting`.
         public enum Kind: String, Sendable, CaseIterable {
-            // The database has these names.
-            /// Was picked, and is being copied.
+            // The database stores these names.
+            /// The picked item is being copied.
             case importing
-            /// Waits for its turn, its time or a network.
+            /// The upload waits until it may be sent, or for a network.
             case waiting
-            /// Is being sent, or was handed to the system.
+            /// The upload is being sent, or was handed to the system.
             case sending
-            /// Waits for its next attempt.
+            /// The upload waits for its next attempt.
             case retrying
-            /// Waits until it is resumed.
+            /// The upload is paused until it is resumed.
             case paused
-            /// Was accepted by the server.
+            /// The server accepted the form.
             case done
-            /// Is not sent again unless it is retried.
+            /// The upload failed, and is not sent again unless it is retried.
             case failed
-            /// Was cancelled.
+            /// The upload was cancelled.
             case cancelled
         }
     }
 
     /// A part of a queued form.
     public struct Part: Sendable, Hashable, Identifiable {
-        /// The offset of the part's content in the body, which no other part of the form has.
+        /// The offset of the part's content in the body, which is different for every part of the form.
         public var id: Int64 { content.lowerBound }
         /// The part's name.
         public let name: String
@@ -136,7 +136,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
         public let content: Range<Int64>
     }
 
-    /// The fraction of a part that was sent, from 0 to 1.
+    /// The fraction of a part's content that was sent, from 0 to 1.
     public func fraction(of part: Part) -> Double {
         if case .done = state { return 1 }
         let length = part.content.upperBound - part.content.lowerBound
@@ -174,7 +174,7 @@ extension Set<QueuedUpload.State.Kind> {
 }
 
 extension QueuedUpload {
-    /// Makes an upload for a preview of a row, or for a test. It is in no queue.
+    /// Makes an upload for a preview of a row, or for a test. The upload is in no queue.
     ///
     /// ```swift
     /// #Preview { Row(upload: .preview(.sending, fraction: 0.4)) }
@@ -184,10 +184,10 @@ extension QueuedUpload {
     /// - Parameters:
     ///   - state: The state of the upload.
     ///   - fraction: The fraction of the body sent, from 0 to 1.
-    ///   - id: The identifier. Give each upload of a list its own.
+    ///   - id: The identifier. Each upload of a list needs a different one.
     ///   - filenames: The names of the form's files, each a part of 1 MB. Defaults to one photo.
     ///   - url: The URL that the form is sent to.
-    ///   - conditions: When the upload may be sent.
+    ///   - conditions: When, and in which order, the upload may be sent.
     ///   - enqueued: When the upload was enqueued. Defaults to now.
     public static func preview(
         _ state: State = .sending, fraction: Double = 0, id: ID = 1, filenames: [String] = ["photo.jpg"],
@@ -209,20 +209,21 @@ extension QueuedUpload {
 
 /// How long a queue lists uploads that are done.
 ///
-/// The form of an upload that is done is removed at once. Its entry in the list, with the server's response, stays until
-/// the app has acknowledged it, see ``UploadQueue/outcomes``, and then within these limits. ``UploadQueue/doneCount`` also
-/// counts the uploads that are no longer listed.
+/// The form of an upload that is done is removed at once. Its entry in the list, with the server's response, stays
+/// until the app has acknowledged the upload (see ``UploadQueue/outcomes``), and after that as long as these limits
+/// allow. ``UploadQueue/doneCount`` also counts the uploads that are no longer listed.
 public struct DoneUploads: Sendable, Hashable {
-    /// The maximum number of acknowledged uploads that are listed, the latest ones. Defaults to 100. `nil` means no limit.
+    /// The maximum number of acknowledged uploads that are listed; the latest uploads are kept. Defaults to 100. `nil`
+    /// means no limit.
     public var maximumCount: Int?
 
     /// How long an upload is listed after it was done. Defaults to 30 days. `nil` means no limit.
     public var maximumAge: Duration?
 
-    /// Lists every upload until ``UploadQueue/clear(_:with:)``.
+    /// No limits: every upload is listed until ``UploadQueue/clear(_:with:)``.
     public static let all = DoneUploads(maximumCount: nil, maximumAge: nil)
 
-    /// Makes limits. The parameters are documented with the properties of the same names.
+    /// Makes limits for the list. The parameters are documented with the properties of the same names.
     public init(maximumCount: Int? = 100, maximumAge: Duration? = .seconds(2_592_000)) {
         self.maximumCount = maximumCount.map { max($0, 0) }
         self.maximumAge = maximumAge

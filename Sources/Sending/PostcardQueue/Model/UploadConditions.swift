@@ -6,12 +6,13 @@ public struct UploadConditions: Sendable, Hashable {
     /// The earliest time to send the upload. Defaults to `nil`: at once.
     public var notBefore: Date?
 
-    /// The time at which the upload fails, with the code `expired`, if it has not arrived. An attempt in progress is
-    /// then cancelled. Defaults to `nil`: never.
+    /// When the upload expires. If it has not arrived by then, it fails with the code `expired`. An attempt in progress
+    /// is then cancelled. Defaults to `nil`: never.
     public var expires: Date?
 
-    /// The networks that the upload may use. Defaults to all. Only Apple platforms distinguish networks. What is handed
-    /// over while the app is in the background may wait for Wi-Fi all the same: ``BackgroundSession/isDiscretionary``.
+    /// The networks that the upload may use. Defaults to all. Only Apple platforms distinguish networks. An upload that
+    /// is handed over while the app is in the background may wait for Wi-Fi nevertheless, see
+    /// ``BackgroundSession/isDiscretionary``.
     public var networks: AllowedNetworks
 
     /// The priority. Uploads with a higher priority are sent first, and uploads with the same priority in the order in
@@ -19,7 +20,7 @@ public struct UploadConditions: Sendable, Hashable {
     public var priority: Int
 
     /// A name for uploads that must be sent one after the other, in the order in which they were enqueued and
-    /// regardless of their priorities. An upload that failed or is paused holds back the later ones of its group.
+    /// regardless of their priorities. An upload that failed or is paused holds back the later uploads of its group.
     /// Defaults to `nil`: no group.
     public var group: String?
 
@@ -48,7 +49,7 @@ public struct NetworkPath: Sendable, Hashable {
     /// on this device.
     public var isAvailable: Bool
 
-    /// Describes a network. By default, it has no limits.
+    /// Describes a network. By default, the network has no restrictions.
     public init(
         isCellular: Bool = false, isExpensive: Bool = false, isConstrained: Bool = false, isAvailable: Bool = true
     ) {
@@ -58,13 +59,13 @@ public struct NetworkPath: Sendable, Hashable {
         self.isConstrained = isConstrained
     }
 
-    /// Whether an upload may use the network.
+    /// Whether an upload with these allowed networks may use this network.
     package func isAllowed(by networks: AllowedNetworks) -> Bool {
         (networks.cellular || !isCellular) && (networks.expensive || !isExpensive)
             && (networks.constrained || !isConstrained)
     }
 
-    /// Whether an upload has to wait for another network.
+    /// Whether an upload with these allowed networks must wait for another network.
     func holdsBack(_ networks: AllowedNetworks) -> Bool { !isAvailable || !isAllowed(by: networks) }
 
     /// The values of ``PostcardClient/AllowedNetworks/mask`` with which an upload may be sent now. Until the network is

@@ -12,20 +12,20 @@ extension QueuedUpload {
     /// }
     /// ```
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The kind of failure: one of a client's, or one of the codes that this module adds.
+        /// The kind of failure: a code of the client, or one of the codes that this module adds.
         public let code: UploadError.Code
 
-        /// What happened, for logs.
+        /// What happened, in a sentence for logs.
         public let message: String
 
-        /// What to do, or `nil` if nothing helps.
+        /// What to do, in a sentence; `nil` if nothing helps.
         public let advice: String?
 
         /// The server's response, if the server refused the form.
         public let response: Response?
 
-        /// Whether this attempt or an earlier one may have delivered the form. If so, sending it again may store it
-        /// twice, unless the server honors the `Idempotency-Key`.
+        /// Whether this attempt or an earlier one may have delivered the form. If so, sending the form again may store
+        /// it twice, unless the server honors the `Idempotency-Key`.
         public let mayHaveArrived: Bool
 
         public var description: String { message }
@@ -46,11 +46,12 @@ extension QueuedUpload {
             .expired, "The upload did not arrive before its time was over.",
             advice: "Retry it if it is still of use: it then has no end.", mayHaveArrived: true)
 
-        /// The run was cancelled, or could not go on, when the form was sent.
+        /// The failure of an attempt that was stopped after the form was sent, because the run was cancelled or could
+        /// not continue.
         static let stopped = Failure(
             .interrupted, "The attempt was stopped while it waited for the response.", mayHaveArrived: true)
 
-        /// The user is asked whether the form arrived, instead of sending it again.
+        /// The failure of an upload whose user must decide whether the form has arrived, instead of sending it again.
         static func unclear(after failure: Failure) -> Failure {
             Failure(
                 .unclear, "The server may have the form. \(failure.message)",
@@ -90,36 +91,39 @@ extension QueuedUpload {
 extension UploadError.Code {
     /// The system ended an attempt without a response: it lost the upload, or cancelled it without a reason.
     public static let interrupted = UploadError.Code(rawValue: "interrupted")
-    /// The user has quit the app in the app switcher, which cancels its uploads. They are sent again when the app runs.
+    /// The user has quit the app in the app switcher, which cancels the app's uploads. They are sent again when the app
+    /// runs.
     public static let forceQuit = UploadError.Code(rawValue: "force-quit")
     /// The system sends nothing for the app in the background, because the user has turned off Background App Refresh
-    /// for it. Show this to the user: the uploads continue when it is on again.
+    /// for it. Show this to the user: the uploads continue when Background App Refresh is on again.
     public static let backgroundUpdatesDisabled = UploadError.Code(rawValue: "background-updates-disabled")
-    /// The system cancelled the upload because it lacks memory, space or energy.
+    /// The system cancelled the upload because memory, space or energy was short.
     public static let insufficientResources = UploadError.Code(rawValue: "insufficient-resources")
-    /// The system does not carry the background session's uploads: another process uses it, or it is set up wrongly.
+    /// The system does not accept uploads for the background session, because another process uses the session, or
+    /// because the session is set up wrongly.
     public static let sessionUnavailable = UploadError.Code(rawValue: "session-unavailable")
     /// The upload could not be handed to the system, or its attempt was cancelled.
     public static let postponed = UploadError.Code(rawValue: "postponed")
-    /// Nothing says what became of the form: the system followed a redirect without it or to another server, or the
-    /// response was lost and `RetryPolicy.repeatsUnclear` is `false`. Ask the user: ``UploadQueue/retry(_:)`` sends it
-    /// again, and ``UploadQueue/confirmArrival(of:)`` says that the server has it.
+    /// It is unknown whether the server accepted the form. Either the system followed a redirect without the form or to
+    /// another server, or the response was lost and `RetryPolicy.repeatsUnclear` is `false`. Ask the user:
+    /// ``UploadQueue/retry(_:)`` sends the form again, and ``UploadQueue/confirmArrival(of:)`` records that the server
+    /// has it.
     public static let unclear = UploadError.Code(rawValue: "unclear")
-    /// The upload did not arrive before its time was over, see ``UploadConditions/expires``.
+    /// The upload did not arrive before it expired, see ``UploadConditions/expires``.
     public static let expired = UploadError.Code(rawValue: "expired")
-    /// A page of HTML came where the form asked for JSON, perhaps the sign-in page of the network. The upload waits for
-    /// another network.
+    /// The response is an HTML page although the form asked for JSON. It may be the sign-in page of the network. The
+    /// upload waits for another network.
     public static let intercepted = UploadError.Code(rawValue: "intercepted")
     /// The app did not accept the server's response, see ``BackgroundSession/accepts``.
     public static let rejected = UploadError.Code(rawValue: "rejected")
-    /// What the user has picked was not copied before the app ended, and cannot be found again.
+    /// The item that the user has picked was not copied before the app ended, and cannot be found again.
     public static let pickLost = UploadError.Code(rawValue: "pick-lost")
-    /// What the user has picked could not be copied. It is tried again, unless that cannot help.
+    /// The item that the user has picked could not be copied. Copying is tried again, unless that cannot help.
     public static let notImported = UploadError.Code(rawValue: "not-imported")
     /// The upload's row in the queue's database is damaged.
     public static let damaged = UploadError.Code(rawValue: "damaged")
 
-    /// Those whose sentences are in this module's catalog.
+    /// The codes whose sentences are in this module's catalog.
     fileprivate static let ofQueue: Set<UploadError.Code> = [
         interrupted, forceQuit, backgroundUpdatesDisabled, insufficientResources, sessionUnavailable, postponed,
         unclear, expired, intercepted, rejected, pickLost, notImported, damaged,
@@ -127,18 +131,18 @@ extension UploadError.Code {
 }
 
 extension QueuedUpload.Failure: LocalizedError {
-    /// What happened, for the person who uses the app: in English or Korean on Apple platforms, and ``message``
-    /// elsewhere. This is what `localizedDescription` returns.
+    /// What happened, for the user of the app: in English or Korean on Apple platforms, and ``message`` elsewhere. This
+    /// is what `localizedDescription` returns.
     public var errorDescription: String? {
         localizedMessage.map { $0.localized ?? message } ?? uploadError.errorDescription
     }
 
-    /// What to do, for the person who uses the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.
+    /// What to do, for the user of the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.
     public var recoverySuggestion: String? {
         localizedAdvice.map { $0.localized ?? advice } ?? uploadError.recoverySuggestion
     }
 
-    /// The sentence of this module's catalog, or `nil` if the client has it.
+    /// The sentence of this module's catalog; `nil` if the client's catalog has the sentence.
     var localizedMessage: LocalizedText? {
         UploadError.Code.ofQueue.contains(code) ? LocalizedText(key: "UploadFailure.\(code)") : nil
     }
@@ -147,7 +151,7 @@ extension QueuedUpload.Failure: LocalizedError {
         UploadError.Code.ofQueue.contains(code) ? LocalizedText(key: "UploadFailure.\(code).advice") : nil
     }
 
-    /// The client's error with the same code, which knows its sentences.
+    /// The client's error with the same code, whose sentences are in the client's catalog.
     private var uploadError: UploadError {
         UploadError(
             stored: code, message,
@@ -156,8 +160,8 @@ extension QueuedUpload.Failure: LocalizedError {
     }
 }
 
-/// Why an app does not accept a server's response to a form: what ``BackgroundSession/accepts`` and
-/// ``QueueOptions/accepts`` throw.
+/// The reason why an app does not accept a server's response to a form. ``BackgroundSession/accepts`` and
+/// ``QueueOptions/accepts`` throw it.
 ///
 /// ```swift
 /// session.accepts = { upload, response in
@@ -170,7 +174,7 @@ public struct ResponseRejection: Error, Sendable, Hashable, CustomStringConverti
     /// What is wrong with the response, for logs.
     public let reason: String
 
-    /// Whether another attempt may succeed. It is made as after a connection that failed.
+    /// Whether another attempt may succeed. If so, the upload is retried as after a failed connection.
     public let mayPass: Bool
 
     /// Makes a rejection.
@@ -186,7 +190,7 @@ public struct ResponseRejection: Error, Sendable, Hashable, CustomStringConverti
     public var description: String { reason }
 }
 
-/// Why the system carries none of a background session's uploads.
+/// Why the system does not accept uploads for a background session.
 package enum SessionProblem: Error, Sendable, Hashable {
     /// An extension's session has no app group.
     case requiresSharedContainer
@@ -215,11 +219,11 @@ extension SessionProblem {
         }
     }
 
-    /// What it means that the system has ended a session.
+    /// Finds the reason why the system has ended a session.
     ///
     /// - Parameters:
     ///   - code: The code in `NSURLErrorDomain`, if there is one.
-    ///   - reason: What the system says.
+    ///   - reason: The system's description of the error.
     package init(systemCode code: Int?, _ reason: String) {
         switch code {
         case Self.inUseCode: self = .inUse
@@ -233,10 +237,10 @@ extension SessionProblem {
     /// `NSURLErrorBackgroundSessionRequiresSharedContainer`
     static let requiresSharedContainerCode = -995
 
-    /// Whether another session may do better.
+    /// Whether a new session may work.
     var mayPass: Bool { if case .invalid = self { true } else { false } }
 
-    /// Why an upload could not be sent.
+    /// The failure of an upload that could not be sent because of this problem.
     var failure: QueuedUpload.Failure {
         QueuedUpload.Failure(.sessionUnavailable, message, advice: advice, mayHaveArrived: true)
     }

@@ -16,17 +16,17 @@ import SystemPackage
 public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
     /// The kind of error. Its raw values are stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-        /// The name of the code, such as `in-use`.
+        /// The code as a word, such as `in-use`.
         public let rawValue: String
 
-        /// Makes a code from its name. The name need not be a known one.
+        /// Makes a code from its raw value, which need not be a known code.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
         /// The queue's directory cannot be made, read or written, or other users can write to it.
         public static let unusableDirectory = Code(rawValue: "unusable-directory")
-        /// The database is damaged, or is not a queue's. It was not changed.
+        /// The file is not the database of a queue, or is damaged. It was not changed.
         public static let damaged = Code(rawValue: "damaged")
         /// The database was made by an older version. The queue sets it aside, see ``UploadQueue/setAside``.
         static let older = Code(rawValue: "older")
@@ -34,27 +34,28 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
         public static let newer = Code(rawValue: "newer")
         /// Another process sends from the queue, or a later queue of this process uses the background session.
         public static let inUse = Code(rawValue: "in-use")
-        /// The disk is full. The upload was not enqueued or changed, and the queue is intact. If that was seen before
-        /// anything was written, ``UploadQueueError/neededBytes`` and ``UploadQueueError/freeBytes`` say how much.
+        /// The disk is full. The upload was not enqueued or changed, and the queue is intact. If the lack of space was
+        /// found before anything was written, ``UploadQueueError/neededBytes`` and ``UploadQueueError/freeBytes`` have
+        /// the numbers.
         public static let full = Code(rawValue: "full")
-        /// The device has not been unlocked since it was started. The queue's files cannot be read before that.
+        /// The device has not been unlocked since it was started. Until then, the queue's files cannot be read.
         public static let locked = Code(rawValue: "locked")
-        /// The system is about to suspend the app, or suspends it. Nothing was changed.
+        /// The system is about to suspend the app, or is suspending it. Nothing was changed.
         public static let suspended = Code(rawValue: "suspended")
         /// No form can be sent to the address.
         public static let invalidURL = Code(rawValue: "invalid-url")
-        /// The app's tag for the upload is too large.
+        /// The app's tag for the upload has more than 4 KiB.
         public static let tagTooLarge = Code(rawValue: "tag-too-large")
         /// There is no upload with that identifier.
         public static let unknown = Code(rawValue: "unknown")
-        /// The upload is in a state that does not allow the change.
+        /// The state of the upload does not allow the change.
         public static let state = Code(rawValue: "state")
-        /// The system does not carry the background session's uploads: it is set up wrongly, or the system ends it
-        /// again and again. The uploads stay in the queue.
+        /// The system does not accept uploads for the background session: the session is set up wrongly, or the system
+        /// ends it again and again. The uploads stay in the queue.
         public static let session = Code(rawValue: "session")
-        /// Another process uses the background session, such as the app the session of an extension, which needs a
-        /// different one in each run: ``BackgroundSession/init(extension:appGroup:)``. The uploads stay in the queue
-        /// and are sent with the next hand-over.
+        /// Another process uses the background session. For example, an app and an extension may use the same session:
+        /// an extension needs a different session in each run, see ``BackgroundSession/init(extension:appGroup:)``. The
+        /// uploads stay in the queue and are sent with the next hand-over.
         public static let sessionInUse = Code(rawValue: "session-in-use")
         /// The database failed for another reason.
         public static let failed = Code(rawValue: "failed")
@@ -65,19 +66,19 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
     /// The kind of error.
     public let code: Code
 
-    /// What happened, and where.
+    /// What happened, and where, in a sentence.
     public let message: String
 
-    /// What to do, or `nil` if nothing helps.
+    /// What to do, in a sentence; `nil` if nothing helps.
     public let advice: String?
 
     /// The error of the database or the operating system, if there is one.
     public let underlyingError: (any Error)?
 
-    /// How many bytes the form needs, if there are too few.
+    /// The number of bytes that the form needs, if there was not enough space.
     public private(set) var neededBytes: Int64?
 
-    /// How many bytes were free, if they are too few.
+    /// The number of free bytes, if there was not enough space.
     public private(set) var freeBytes: Int64?
 
     init(_ code: Code, _ message: String, advice: String? = nil, underlyingError: (any Error)? = nil) {
@@ -97,11 +98,11 @@ extension UploadQueueError: PassingError {
 }
 
 extension UploadQueueError: LocalizedError {
-    /// What happened, for the person who uses the app: in English or Korean on Apple platforms, and ``message``
-    /// elsewhere. This is what `localizedDescription` returns.
+    /// What happened, for the user of the app: in English or Korean on Apple platforms, and ``message`` elsewhere. This
+    /// is what `localizedDescription` returns.
     public var errorDescription: String? { localizedMessage.localized ?? message }
 
-    /// What to do, for the person who uses the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.
+    /// What to do, for the user of the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.
     public var recoverySuggestion: String? { localizedAdvice.localized ?? advice }
 
     var localizedMessage: LocalizedText { LocalizedText(key: "UploadQueueError.\(code)") }
@@ -120,7 +121,7 @@ extension LocalizedText {
     }
 }
 
-// MARK: - One factory for each situation
+// MARK: - Factories for the errors of each situation
 
 extension UploadQueueError {
     init(_ error: FileError) {
@@ -136,7 +137,7 @@ extension UploadQueueError {
         }
     }
 
-    /// Whether files are locked until the device is unlocked for the first time.
+    /// Whether the platform protects files until the device is unlocked for the first time.
     private static var filesAreProtected: Bool {
         #if canImport(Darwin) && !os(macOS)
         true

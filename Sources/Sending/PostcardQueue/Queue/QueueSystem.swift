@@ -1,8 +1,8 @@
 package import PostcardFoundation
 
-/// What the queues of an app use of the system. A test puts a phone of its own in its place.
+/// The parts of the system that the queues of an app use. Tests replace them with a simulated phone.
 package struct QueueSystem: Sendable {
-    /// What the queues use that are made in this task. Defaults to `nil`: the system itself.
+    /// The replacement for queues that are made in this task. Defaults to `nil`: queues use the system itself.
     @TaskLocal package static var replacement: QueueSystem?
 
     let service: @Sendable (BackgroundSession) -> any TransferService
@@ -10,7 +10,8 @@ package struct QueueSystem: Sendable {
     let activity: SystemActivity
     let networkPath: @Sendable () -> NetworkPath?
     let freeBytes: @Sendable (URL) -> Int64?
-    /// The senders of the app's process by their sessions. Other tests of this process may use the same identifiers.
+    /// The senders of the app's process, by the identifiers of their sessions. Each test has its own registry, because
+    /// other tests may use the same identifiers.
     let registry = BackgroundSessionRegistry()
     /// Called with each queue that is made.
     let made: @Sendable (UploadQueue) -> Void
@@ -30,6 +31,6 @@ package struct QueueSystem: Sendable {
 }
 
 extension BackgroundSessionRegistry {
-    /// The senders of the app's process.
+    /// The registry for queues that are made in this task.
     static var current: BackgroundSessionRegistry { QueueSystem.replacement?.registry ?? .shared }
 }

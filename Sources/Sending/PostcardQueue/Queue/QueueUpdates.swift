@@ -7,8 +7,8 @@
 /// ```
 ///
 /// Lists are at least 250 milliseconds apart, and changes in between are combined. On Apple platforms, the queue is
-/// notified of uploads that other processes enqueue or change. On Linux, the next list has such changes, but they cause none
-/// by themselves: a list follows once this process begins, ends or changes an upload.
+/// notified of uploads that other processes enqueue or change. On Linux, changes by other processes do not cause a new
+/// list. The next list contains them; it follows when this process begins, ends or changes an upload.
 public struct QueueUpdates: AsyncSequence, Sendable {
     let queue: UploadQueue
     let limit: Int
@@ -16,7 +16,7 @@ public struct QueueUpdates: AsyncSequence, Sendable {
     /// Whether the limit applies to the newest uploads instead of the oldest.
     var keepsNewest = false
 
-    /// Waits for changes of the queue, and reads the uploads after each.
+    /// Waits for changes of the queue, and reads the uploads after each change.
     public struct Iterator: AsyncIteratorProtocol {
         private let queue: UploadQueue
         private let limit: Int
@@ -24,7 +24,7 @@ public struct QueueUpdates: AsyncSequence, Sendable {
         private let keepsNewest: Bool
         private var changes: AsyncStream<Void>.Iterator
         private var last: ContinuousClock.Instant?
-        /// The rows as they were read, and the version of the queue's rows before that.
+        /// The rows as they were last read, and the version of the database's rows before they were read.
         private var rows: [QueuedUpload] = []
         private var version: Int?
 
@@ -41,7 +41,7 @@ public struct QueueUpdates: AsyncSequence, Sendable {
         /// - Throws: ``UploadQueueError`` if the database cannot be read.
         public mutating func next() async throws -> [QueuedUpload]? { try await nextList()?.uploads }
 
-        /// Waits for the next change, and reads the rows unless there is only progress.
+        /// Waits for the next change, and reads the rows again if more than progress has changed.
         mutating func nextList() async throws -> (uploads: [QueuedUpload], hasNewRows: Bool)? {
             if let last { try? await Task.sleep(until: last + .milliseconds(250), clock: .continuous) }
             guard await changes.next(isolation: #isolation) != nil else { return nil }
@@ -62,7 +62,7 @@ public struct QueueUpdates: AsyncSequence, Sendable {
 }
 
 extension UploadQueue {
-    /// Follows the uploads, to show them.
+    /// Follows the uploads, to show them on a screen.
     ///
     /// - Parameters:
     ///   - limit: The maximum number of uploads in a list, oldest first. Defaults to no limit.
@@ -72,8 +72,9 @@ extension UploadQueue {
     }
 }
 
-/// The uploads of a queue that have ended, each at least once: those that the app has not acknowledged, in the order in
-/// which they ended, and then each other upload when it ends.
+/// The uploads of a queue that have ended, as an asynchronous sequence. First come the uploads that the app has not
+/// acknowledged, in the order in which they ended. Then each other upload follows when it ends. Each upload is returned
+/// at least once.
 ///
 /// ```swift
 /// for try await upload in queue.outcomes {
@@ -82,18 +83,19 @@ extension UploadQueue {
 /// }
 /// ```
 ///
-/// An upload that the app has acknowledged is not given again, also after restarts, unless it is retried and ends once
-/// more. One that is not acknowledged stays in the queue with its response, and the next loop begins with it.
+/// An upload that the app has acknowledged is not returned again, also after restarts, unless it is retried and ends
+/// once more. An upload that is not acknowledged stays in the queue with its response, and the next loop returns it
+/// again.
 ///
-/// On Linux, uploads that another process ends are given when this process sends or changes an upload.
+/// On Linux, uploads that end in another process are returned when this process sends or changes an upload.
 public struct QueueOutcomes: AsyncSequence, Sendable {
     let queue: UploadQueue
 
-    /// Reads the uploads that have ended, and waits for others.
+    /// Reads the uploads that have ended, and waits for further ones.
     public struct Iterator: AsyncIteratorProtocol {
         private let queue: UploadQueue
         private var changes: AsyncStream<Void>.Iterator
-        /// The number of the last end that was read.
+        /// The sequence number of the last end that was read.
         private var last: Int64 = 0
         /// Uploads that were read and not returned yet.
         private var read: ArraySlice<QueuedUpload> = []
@@ -103,7 +105,7 @@ public struct QueueOutcomes: AsyncSequence, Sendable {
             changes = queue.opening.ends.stream().makeAsyncIterator()
         }
 
-        /// Waits for an upload that has ended and returns it, or `nil` if the task is cancelled.
+        /// Waits until an upload has ended and returns the upload; returns `nil` if the task is cancelled.
         ///
         /// - Throws: ``UploadQueueError`` if the database cannot be read.
         public mutating func next() async throws -> QueuedUpload? {
@@ -126,15 +128,15 @@ extension UploadQueue {
     /// The uploads that are done, failed or cancelled, each until the app acknowledges it: see ``QueueOutcomes``.
     public var outcomes: QueueOutcomes { QueueOutcomes(queue: self) }
 
-    /// Notes that the app knows how an upload has ended. ``outcomes`` does not give it again. If it is done, it is
-    /// removed as ``DoneUploads`` says.
+    /// Acknowledges how an upload has ended. ``outcomes`` does not return it again. If the upload is done, it stays in
+    /// the list as long as the limits in ``DoneUploads`` allow.
     ///
-    /// - Parameter upload: The upload, as ``outcomes`` has given it. If it was retried and has ended again since, that
-    ///   end is not acknowledged.
+    /// - Parameter upload: The upload, as ``outcomes`` has returned it. If the upload was retried and has ended again
+    ///   since, the new end is not acknowledged.
     /// - Throws: ``UploadQueueError`` if the database fails.
     public func acknowledge(_ upload: QueuedUpload) async throws(UploadQueueError) { try await acknowledge([upload]) }
 
-    /// Notes that the app knows how several uploads have ended, in one write.
+    /// Acknowledges how several uploads have ended, in one write.
     ///
     /// - Throws: ``UploadQueueError`` if the database fails.
     public func acknowledge(_ uploads: [QueuedUpload]) async throws(UploadQueueError) {
@@ -143,8 +145,8 @@ extension UploadQueue {
 
     /// Reads uploads that have ended and that the app has not acknowledged, in the order in which they ended.
     ///
-    /// - Parameter end: The number of the end after which they start. Defaults to 0: the first.
-    /// - Returns: The uploads, and the number of the last end that was read.
+    /// - Parameter end: The sequence number of the end after which to start. Defaults to 0: from the first.
+    /// - Returns: The uploads, and the sequence number of the last end that was read.
     package func unacknowledged(
         after end: Int64 = 0
     ) async throws(UploadQueueError) -> (uploads: [QueuedUpload], last: Int64) {

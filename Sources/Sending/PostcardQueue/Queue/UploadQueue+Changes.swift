@@ -7,8 +7,8 @@ import PostcardWire
 // MARK: - Changing uploads
 
 extension UploadQueue {
-    /// Sends a failed or cancelled upload again, as if it had just been enqueued. An upload that waits for its next
-    /// attempt is sent now.
+    /// Sends a failed or cancelled upload again, as if it had just been enqueued. If the upload waits for its next
+    /// attempt, it is sent now.
     ///
     /// An upload may have failed although the server accepted the form: ``QueuedUpload/Failure/mayHaveArrived`` is then
     /// `true`, and the server may store the form twice unless it honors the `Idempotency-Key`. An upload whose
@@ -20,7 +20,7 @@ extension UploadQueue {
         try await change(id, holdingBack: true) { [time] db, row, store in
             switch row.upload.state {
             case .failed, .cancelled, .retrying, .importing(because: .some):
-                // What was picked is still to be copied.
+                // The picked items are still to be copied.
                 if try db.restartImport(of: id) { return }
                 try db.retryUpload(id, at: time.date())
             case .importing(because: nil), .waiting, .waitingForNetwork, .sending, .paused, .done:
@@ -31,8 +31,8 @@ extension UploadQueue {
         resumeImportsSoon()
     }
 
-    /// Notes that the server has the form of an upload that may have arrived, as the user or the server's records say.
-    /// The upload is then ``QueuedUpload/State/done(_:)``, with a response whose status is 0.
+    /// Records that the server has the form of an upload that may have arrived, because the user or the server's
+    /// records say so. The upload is then ``QueuedUpload/State/done(_:)``, with a response whose status is 0.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has not failed with
     ///   ``QueuedUpload/Failure/mayHaveArrived``.
@@ -43,16 +43,16 @@ extension UploadQueue {
             }
             try db.finishUpload(
                 id, with: QueuedUpload.Response(status: 0, headerFields: [:], body: Data()), at: time.date())
-            // The next sweep removes the body.
+            // The body is removed at the next cleanup.
         }
         reporter?.start()
     }
 
-    /// Sends an upload to another address from now on, for example because the app's server has moved. It is sent as if
-    /// it had just been enqueued, with the same header fields, which the new server then also receives.
+    /// Sends an upload to another address from now on, for example because the app's server has moved. The upload is
+    /// sent as if it had just been enqueued. The new server receives the same header fields.
     ///
-    /// An upload that is being sent is cancelled first. If the server at the old address has accepted it by then, it is
-    /// done.
+    /// An upload that is being sent is cancelled first. If the server at the old address has accepted the form by then,
+    /// the upload is done.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, if it is done, if its form was signed for its
     ///   address, if no form can be sent to the new address, or if its form is no longer on disk.
@@ -68,14 +68,14 @@ extension UploadQueue {
                 throw UploadQueueError.invalidURL(url, error)
             }
             if !store.hasBody(row) { throw UploadQueueError.bodyMissing(id) }
-            // What the old server may have says nothing about the new one.
+            // Whether the old server has the form says nothing about the new server.
             try db.readdressUpload(
                 id, to: url, keepingDelivery: url.hasOrigin(of: row.upload.url), at: time.date())
         }
     }
 
-    /// Cancels an upload. If it is being sent, the process or system that sends it stops. If the server has accepted it
-    /// by then, it is done.
+    /// Cancels an upload. If the upload is being sent, the process or system that sends it stops. If the server has
+    /// accepted the form by then, the upload is done.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
     public func cancel(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
@@ -93,12 +93,12 @@ extension UploadQueue {
         await stopTransfers(of: sessions)
     }
 
-    /// Pauses an upload until it is resumed. It holds back the later uploads of its group.
+    /// Pauses an upload until it is resumed. A paused upload holds back the later uploads of its group.
     ///
-    /// An upload keeps its progress if the server resumes uploads, also in a background session: there, the server has
-    /// to support the drafts of Resumable Uploads for HTTP that the system knows, and has to have announced that before
-    /// the pause. Otherwise the upload starts over when it is resumed, also if the server has forgotten its part by
-    /// then, or if an update has moved the app's files meanwhile.
+    /// An upload keeps its progress if the server resumes uploads. In a background session, the server must support a
+    /// draft of Resumable Uploads for HTTP that the system supports, and must have announced this before the pause.
+    /// Otherwise the upload starts over when it is resumed. It also starts over if the server has removed its bytes by
+    /// then, or if an update has moved the app's files in the meantime.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has ended.
     public func pause(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
@@ -110,8 +110,8 @@ extension UploadQueue {
         }
     }
 
-    /// Resumes a paused upload. It continues where it stopped if the server resumes uploads, and starts over otherwise;
-    /// see ``pause(_:)``.
+    /// Resumes a paused upload. If the server resumes uploads, the upload continues where it stopped; otherwise it
+    /// starts over. See ``pause(_:)``.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is not paused.
     public func resume(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
@@ -123,7 +123,9 @@ extension UploadQueue {
         }
     }
 
-    /// - Parameter holdsBack: Whether the change may hold back later uploads of the group.
+    /// Changes an upload, and stops its transfer if one is open.
+    ///
+    /// - Parameter holdsBack: Whether the change may make later uploads of the same group wait.
     private func change(
         _ id: QueuedUpload.ID, holdingBack holdsBack: Bool = false,
         _ change: @Sendable (Database, UploadRow, QueueStore) throws -> Void
@@ -146,7 +148,7 @@ extension UploadQueue {
 
 extension UploadQueue {
     /// Pauses the whole queue until ``resume()``, also after restarts. Uploads that are being sent go back into the
-    /// queue and keep their progress as with ``pause(_:)``, and new ones wait.
+    /// queue and keep their progress as with ``pause(_:)``. New uploads wait.
     ///
     /// - Throws: ``UploadQueueError`` if the database fails.
     public func pause() async throws(UploadQueueError) {
@@ -172,11 +174,11 @@ extension UploadQueue {
                     guard let row = try db.row(id) else { continue }
                     if try db.restartImport(of: id) { continue }
                     guard store.hasBody(row) else { continue }
-                    // The first of a group holds back all others.
+                    // The first upload of a group holds back the others.
                     let isFirst = row.upload.conditions.group.map { groups.insert($0).inserted } ?? false
                     try db.retryUpload(id, at: time.date(), holdingBack: isFirst)
                 } catch is RowDamage {
-                    // A damaged row would fail again.
+                    // An upload with a damaged row would fail again.
                 }
             }
         }
@@ -190,13 +192,13 @@ extension UploadQueue {
         try await changeAll { db, _ in try db.cancelAllUploads() }
     }
 
-    /// Removes the uploads in some states, with their forms, also those that the app has not acknowledged. The form of
-    /// a failed upload may be nowhere else.
+    /// Removes all uploads in the given states with their forms, also uploads that the app has not acknowledged. The
+    /// queue may have the only copy of a failed upload's form.
     ///
     /// - Parameters:
-    ///   - states: The states. Those that are being sent are stopped. Defaults to those that are done.
-    ///   - client: The client by which servers are asked to delete what they have of resumable uploads. Defaults to
-    ///     `nil`: they keep it until it expires.
+    ///   - states: The states. Uploads that are being sent are stopped. Defaults to `done`.
+    ///   - client: The client that asks servers to delete their bytes of resumable uploads. Defaults to `nil`: servers
+    ///     keep the bytes until they expire.
     /// - Returns: The number of uploads removed.
     /// - Throws: ``UploadQueueError`` if the database fails.
     @discardableResult
@@ -206,13 +208,13 @@ extension UploadQueue {
         try await remove(with: client) { try $0.ids(in: states) }
     }
 
-    /// Removes an upload in any state, with its form. If it is being sent, the process or system that sends it stops;
-    /// the server may have accepted it by then.
+    /// Removes an upload in any state, with its form. If the upload is being sent, the process or system that sends it
+    /// stops; the server may have accepted the form by then.
     ///
     /// - Parameters:
-    ///   - id: The upload.
-    ///   - client: The client by which the server is asked to delete what it has of a resumable upload. Defaults to
-    ///     `nil`: it keeps that until it expires.
+    ///   - id: The upload's identifier.
+    ///   - client: The client that asks the server to delete its bytes of a resumable upload. Defaults to `nil`: the
+    ///     server keeps the bytes until they expire.
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if the database fails.
     public func remove(_ id: QueuedUpload.ID, with client: UploadClient? = nil) async throws(UploadQueueError) {
         _ = try await remove(with: client) { db in

@@ -4,16 +4,16 @@ public import PostcardClient
 import PostcardFoundation
 
 extension UploadQueue {
-    /// Cancels an upload for good: its form is removed from disk at once, and the server is asked to delete what it has
+    /// Cancels an upload for good: its form is removed from disk at once, and the server is asked to delete its bytes
     /// of a resumable upload. The upload cannot be retried.
     ///
-    /// If the upload is being sent, the process that sends it stops, and asks the server.
+    /// If the upload is being sent, the process that sends it stops and asks the server to delete the bytes.
     ///
     /// - Parameters:
-    ///   - id: The upload.
+    ///   - id: The upload's identifier.
     ///   - client: The client that asks the server.
-    /// - Returns: `true` if the server has nothing left of the upload, or if the process that sends the upload asks the
-    ///   server to delete it; `false` if the server keeps what it has until that expires.
+    /// - Returns: `true` if the server has no bytes of the upload, or if the process that sends the upload asks the
+    ///   server to delete them; `false` if the server keeps the bytes until they expire.
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
     @discardableResult
     public func discard(_ id: QueuedUpload.ID, with client: UploadClient) async throws(UploadQueueError) -> Bool {
@@ -34,7 +34,7 @@ extension UploadQueue {
                 removeImports(of: [row.uuid], in: store)
             }
             store.notifyChange()
-            // The sender has a newer upload resource, and still sends to it.
+            // The process that sends the upload may have a newer upload resource, and still sends to it.
             return (row?.upload.state == .sending && store.hasSender ? nil : leftover, sessions)
         }
         await stopTransfers(of: sessions)
@@ -44,7 +44,7 @@ extension UploadQueue {
 }
 
 extension QueueStore {
-    /// Whether a process sends from the queue.
+    /// Whether a process is sending uploads of the queue.
     fileprivate var hasSender: Bool {
         do {
             try withExtendedLifetime(directory.lock()) {}
@@ -55,13 +55,13 @@ extension QueueStore {
     }
 }
 
-/// What a server has of a resumable upload that is not sent any more.
+/// The upload resource that a server still has for an upload that is no longer sent.
 struct Leftover: Sendable {
     let resource: URL
     let url: URL
     let headerFields: HTTPFields
 
-    /// `nil` if the server has nothing.
+    /// Finds the upload resource in an upload's row; the result is `nil` if the server has none.
     init?(_ row: UploadRow) {
         guard let resource = row.resource else { return nil }
         self.resource = resource
@@ -71,12 +71,12 @@ struct Leftover: Sendable {
 }
 
 extension UploadClient {
-    /// How many servers are asked at a time.
+    /// The maximum number of servers that are asked at a time.
     private static let maximumDeletions = 8
 
-    /// Asks servers to delete what they have. A server that does not respond is asked once.
+    /// Asks servers to delete upload resources. A server that does not respond is asked only once.
     ///
-    /// - Returns: Whether all of it is deleted.
+    /// - Returns: Whether all upload resources were deleted.
     @discardableResult
     func delete(_ leftovers: [Leftover]) async -> Bool {
         let servers = Dictionary(grouping: leftovers) { leftover in
@@ -103,8 +103,8 @@ extension UploadClient {
 }
 
 extension Database {
-    /// What servers have of uploads. Those that are being sent are left out, because their senders ask the servers, and
-    /// so are rows that cannot be read.
+    /// The upload resources that servers have for the given uploads. Uploads that are being sent are left out, because
+    /// their senders ask the servers. Rows that cannot be read are left out too.
     func leftovers(of ids: [QueuedUpload.ID]) throws -> [Leftover] {
         try ids.compactMap { id in
             do {

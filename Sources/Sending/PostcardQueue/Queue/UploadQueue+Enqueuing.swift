@@ -26,7 +26,7 @@ extension UploadQueue {
 
     private static let maximumTagBytes = 4 << 10
 
-    /// The server's limits, as far as they are known.
+    /// The server's size limits that are known.
     func limits(of request: QueuedRequest) throws -> FormSizeLimits {
         let limits = FormSizeLimits(rules)
         return try request.presigned.map { limits.lowered(by: try $0.limits) } ?? limits
@@ -69,8 +69,8 @@ extension UploadQueue {
 }
 
 extension UploadQueue {
-    /// Checks that a store responds to a presigned form by itself. In a background session the system follows
-    /// redirects, and then nothing says whether the file arrived.
+    /// Checks that the store does not respond to a presigned form with a redirect. In a background session the system
+    /// follows redirects, and then the app cannot know whether the file arrived.
     private static func checkRedirect(of layout: FormLayout, to url: URL) throws {
         let names = ["success_action_redirect", "redirect"]
         guard let part = layout.parts.dropLast().first(where: { names.contains($0.name.lowercased()) }) else { return }
@@ -83,19 +83,20 @@ extension UploadQueue {
 }
 
 extension UploadQueue {
-    /// Adds the form of an endpoint to the queue. When this returns, the form is on disk and will be sent.
+    /// Adds the form of an endpoint to the queue. When this method returns, the form is on disk and will be sent.
     ///
     /// ```swift
     /// try await queue.enqueue(AddPet(name: "초코", photos: photos), tag: PetID(7))
     /// ```
     ///
-    /// The endpoint's accepted statuses are stored with the form. Its response is in ``QueuedUpload/State/done(_:)``:
-    /// decode it with ``QueuedUpload/Response/decode(_:decoder:)``, or with an endpoint of the same type and its decoder.
+    /// The endpoint's accepted statuses are stored with the form. The response is in ``QueuedUpload/State/done(_:)``:
+    /// decode it with ``QueuedUpload/Response/decode(_:decoder:)``, or with an endpoint of the same type and its
+    /// decoder.
     ///
     /// - Parameters:
     ///   - endpoint: The endpoint. Its `acceptsEarly` is not used.
-    ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
-    ///   - tag: A small value of the app's, as for ``enqueue(_:to:method:headerFields:conditions:tag:)``.
+    ///   - conditions: When, and in which order, the upload may be sent. Defaults to as soon as possible.
+    ///   - tag: A small value of the app, as for ``enqueue(_:to:method:headerFields:conditions:tag:)``.
     /// - Returns: The upload's identifier.
     /// - Throws: The errors of ``enqueue(_:to:method:headerFields:conditions:tag:)``, and those of the endpoint.
     @discardableResult @concurrent
@@ -113,8 +114,8 @@ extension UploadQueue {
 extension UploadEndpoint {
     /// Decodes the response to a form of this endpoint that a queue has sent.
     ///
-    /// - Throws: The errors of ``PostcardClient/UploadEndpoint/decode(_:)``. Of a longer response, the queue has the
-    ///   first 64 KiB, which are not JSON.
+    /// - Throws: The errors of ``PostcardClient/UploadEndpoint/decode(_:)``. The queue stores only the first 64 KiB of
+    ///   a longer response, which are not valid JSON.
     public func decode(_ response: QueuedUpload.Response) throws -> Response {
         try decode(UploadResponse(response))
     }
@@ -125,8 +126,9 @@ extension QueuedUpload.Response {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder, with the formats of dates and keys.
-    /// - Throws: `UploadError` with the code `decoding`, also for a response of more than 64 KiB.
+    ///   - decoder: The decoder, which determines the formats of dates and keys.
+    /// - Throws: `UploadError` with the code `decoding`, also for a response of more than 64 KiB, which is not stored
+    ///   completely.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) throws(UploadError) -> Value {

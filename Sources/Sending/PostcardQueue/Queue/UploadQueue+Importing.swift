@@ -6,12 +6,12 @@ import PostcardWire
 import Synchronization
 import SystemPackage
 
-/// Forms with items that the user has picked: what was picked is recorded before anything is copied. If the run ends,
-/// a later run copies the rest.
+/// Imports the items that the user has picked for a form. The items are recorded before they are copied. If this run of
+/// the app ends, a later run copies the rest.
 extension UploadQueue {
-    /// How long to wait until items are tried again that could not be copied.
+    /// How long to wait before items that could not be copied are tried again.
     private static let pause = Duration.seconds(60)
-    /// How often items are tried that could not be copied for a reason of which nothing is known.
+    /// The maximum number of tries to copy an item after an unknown error.
     private static let maximumTries = 10
 
     /// Adds a form with picked items.
@@ -46,25 +46,25 @@ extension UploadQueue {
             }
         } catch {
             guard let id = recorded.withLock(\.self) else { throw error }
-            // It is safe, and the next run goes on.
+            // The upload is recorded, and the next run continues.
             if Self.isInterruption(error), !Task.isCancelled { return id }
             do {
                 try await remove(id)
             } catch  where error.mayPass {
-                // The queue has it, and the caller must know that.
+                // The upload is in the queue, so the caller must get its identifier.
                 return id
             } catch {}
             throw error
         }
     }
 
-    /// Whether an import was only interrupted: the app is suspended, or the queue's own files cannot be used now.
+    /// Whether an import was only interrupted: the app is being suspended, or the queue's own files cannot be used now.
     private static func isInterruption(_ error: any Error) -> Bool {
         if let error = error as? UploadQueueError { return error.mayPass && error.code != .full }
         return error is CancellationError
     }
 
-    /// Removes what the imports of uploads have left that are no longer in the queue.
+    /// Removes the files of imports whose uploads are no longer in the queue.
     func removeImports(of uploads: [UUID], in store: QueueStore) {
         for upload in uploads {
             store.directory.removeImport(upload)
@@ -83,7 +83,7 @@ extension UploadQueue {
     /// Copies the items of an upload that are still missing, and writes its body.
     private func importItems(of id: QueuedUpload.ID, _ folder: ImportFolder, in store: QueueStore) async throws {
         defer {
-            // All is copied, or the upload was removed meanwhile.
+            // All items were copied, or the upload was removed in the meantime.
             if (try? store.database.read { try $0.hasImport(of: id) }) == false {
                 removeImports(of: [folder.uuid], in: store)
             }
@@ -112,7 +112,7 @@ extension UploadQueue {
             let written = try await write(form, request, as: folder.uuid, in: store)
             return try store.database.write { try $0.finishImport(of: id, with: written) }
         }
-        // It may have been cancelled or removed meanwhile.
+        // The upload may have been cancelled or removed in the meantime.
         guard isFinished else { return store.directory.removeBody(folder.uuid) }
         store.log.note("Upload \(id) to \(request.url.origin) is in the queue.", at: time.date())
         store.notifyChange()
@@ -120,7 +120,7 @@ extension UploadQueue {
         reporter?.start()
     }
 
-    /// An item to copy: the app's own, if this run has recorded it.
+    /// The item to copy. It is the app's own item if this run has recorded it; otherwise it is found from its record.
     private func item(
         at index: Int, of live: MultipartForm?, recordedAs record: Data?
     ) async throws -> (any PickedItem)? {
@@ -129,7 +129,7 @@ extension UploadQueue {
         return try await finder?.item(recordedAs: record)
     }
 
-    /// Copies what imports still lack, again and again, until the task is cancelled.
+    /// Copies the missing items of all imports, again and again, until the task is cancelled.
     func keepImporting() async {
         while !Task.isCancelled {
             await resumeImports()
@@ -137,12 +137,13 @@ extension UploadQueue {
         }
     }
 
-    /// Copies what the imports lack that are tried again, whether or not the queue runs.
+    /// Copies the missing items of imports that were retried, even if the queue does not run.
     func resumeImportsSoon() {
         Task { await resumeImports() }
     }
 
-    /// Copies what imports still lack: those of an earlier run, and those of this run, if the app was suspended.
+    /// Copies the missing items of imports: those of an earlier run, and those of this run that were interrupted when
+    /// the app was suspended.
     func resumeImports() async {
         guard let store = try? await opening.store(),
             let uploads = try? store.database.read({ try $0.importingUploads() })
@@ -151,7 +152,7 @@ extension UploadQueue {
             do {
                 try await opening.activity.perform { [self] in
                     guard let row = try store.database.read({ try $0.row(id) }) else { return }
-                    // One that is locked is being imported.
+                    // If the folder is locked, the items of the upload are already being imported.
                     guard let folder = try? ImportFolder(row.uuid, in: store.directory) else { return }
                     try await importItems(of: id, folder, in: store)
                 }
@@ -161,19 +162,19 @@ extension UploadQueue {
         }
     }
 
-    /// How often items are tried that fail with an error.
+    /// The maximum number of tries to copy an item that fails with an error.
     private static func tries(after error: any Error) -> Int {
         switch error {
-        // A file that cannot be read may be locked now, or never be readable.
+        // A file that cannot be read may be locked now, or may never be readable.
         case let error as FormError: error.mayPass ? maximumTries : 1
         case let error as any PassingError: error.mayPass ? .max : 1
         case is LostItem, is UploadError: 1
-        // An error of the app's own item, or of the system, does not say.
+        // For an error of the app's own item or of the system, it is unknown whether another try helps.
         default: maximumTries
         }
     }
 
-    /// Records why an import failed: for good, if it would fail again.
+    /// Records why an import failed. If another try would fail too, the upload fails.
     private func settleImport(of id: QueuedUpload.ID, after error: any Error, in store: QueueStore) throws {
         if Self.isInterruption(error) { return }
         let failure: QueuedUpload.Failure =

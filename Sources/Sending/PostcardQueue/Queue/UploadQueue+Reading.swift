@@ -20,7 +20,7 @@ extension UploadQueue {
 
     /// Reads the rows of uploads, in the order in which they were enqueued.
     ///
-    /// - Parameter id: The identifier after which they start, or `nil` for the newest ones.
+    /// - Parameter id: The identifier after which the rows start, or `nil` for the newest rows.
     func rows(limit: Int, after id: QueuedUpload.ID?) async throws(UploadQueueError) -> [QueuedUpload] {
         try await work { store throws(UploadQueueError) in
             if let id { return try store.rows(limit: limit, after: id) }
@@ -28,7 +28,7 @@ extension UploadQueue {
         }
     }
 
-    /// Returns uploads as they are now, whose rows were read before.
+    /// Updates uploads whose rows were read before, with their current progress.
     func current(_ rows: [QueuedUpload]) async throws(UploadQueueError) -> [QueuedUpload] {
         try await work { [time] store throws(UploadQueueError) in rows.map { store.current($0, at: time.date()) } }
     }
@@ -42,7 +42,8 @@ extension UploadQueue {
         }
     }
 
-    /// The number of uploads that were done since the queue was made, including those that are no longer listed.
+    /// The number of uploads that servers have accepted since the queue was made, including uploads that are no longer
+    /// listed.
     ///
     /// - Throws: ``UploadQueueError`` if the database cannot be read.
     public var doneCount: Int {
@@ -60,16 +61,16 @@ extension UploadQueue {
         }
     }
 
-    /// Describes the queue in a text for a support mail: what it waits for, the uploads that are not done with their
-    /// attempts and errors, and what has happened in this process, which is also in the system's log with the subsystem
+    /// Describes the queue in a text for a support mail: what the queue waits for, the uploads that are not done with
+    /// their attempts and errors, and the log of this process. The same log is in the system's log with the subsystem
     /// `Postcard`.
     ///
     /// ```swift
     /// mail.attach(await queue.diagnostics())
     /// ```
     ///
-    /// The text names servers, and no texts, filenames, header fields or paths of addresses. It is for people: its form
-    /// may change. If the queue cannot be opened, the text says why.
+    /// The text names servers, but contains no field values, filenames, header fields or paths of addresses. It is for
+    /// people: its format may change. If the queue cannot be opened, the text says why.
     @concurrent public func diagnostics() async -> String {
         let now = time.date()
         var lines = ["Queue of uploads at \(now.formatted(.iso8601))"]
@@ -87,7 +88,7 @@ extension UploadQueue {
 extension QueueStore {
     private static let maximumDescribed = 100
 
-    /// What the database and the disk say of the queue, as lines.
+    /// The state of the queue in the database and on disk, as lines of text.
     fileprivate func diagnosis(at now: Date) throws(UploadQueueError) -> [String] {
         let (counts, isPaused, ids) = try database.read { db in
             try (
@@ -104,7 +105,7 @@ extension QueueStore {
             lines.append("Free space: \(room.bytes) bytes")
         }
         for id in ids {
-            // A damaged row is described by its identifier.
+            // An upload with a damaged row is described by its identifier only.
             let row = try? database.read { try $0.row(id) }
             lines.append(row.map { line(of: $0, at: now) } ?? "Upload \(id): its row is damaged.")
         }
@@ -132,7 +133,7 @@ extension QueueStore {
 
     fileprivate func rows(limit: Int, after id: QueuedUpload.ID) throws(UploadQueueError) -> [QueuedUpload] {
         try database.read { db in
-            // Read one by one, so that only a row that is too large is left out.
+            // Rows are read one by one, so that only a row that is too large is left out.
             try QueuedUpload.ID.fetchAll(
                 db, sql: "SELECT id FROM upload WHERE id > ? ORDER BY id LIMIT ?", arguments: [id, limit]
             ).compactMap { id in
@@ -141,7 +142,7 @@ extension QueueStore {
         }
     }
 
-    /// The identifier after which the newest uploads start.
+    /// The identifier after which the newest uploads start, so that a given number of them follow.
     fileprivate func idBeforeNewest(_ count: Int) throws(UploadQueueError) -> QueuedUpload.ID {
         try database.read { db in
             try Int64.fetchOne(

@@ -6,15 +6,15 @@ extension UploadQueue {
     /// Hands uploads that are due to the system, and records their progress and outcomes, until the task is cancelled.
     ///
     /// The uploads continue when the task is cancelled and when the app is suspended or closed. Run the queue while the
-    /// app is in the foreground, so that what other processes enqueue and what waited for its time is handed over.
-    /// ``UploadQueueList/run()`` does that for a screen.
+    /// app is in the foreground, so that uploads are handed over that other processes enqueue or that were not due
+    /// before. ``UploadQueueList/run()`` runs the queue for a screen.
     ///
     /// On Linux, and for a queue without a session, an `UploadClient` sends the uploads in this process: with the
     /// session's idle timeout, policy, header fields and presigned forms, or else with default settings.
     ///
     /// - Parameter endsWhenEmpty: Whether to return when no upload is left that can be sent. Defaults to `false`.
     /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, with code
-    ///   ``UploadQueueError/Code/sessionInUse`` or ``UploadQueueError/Code/session`` if the system does not carry the
+    ///   ``UploadQueueError/Code/sessionInUse`` or ``UploadQueueError/Code/session`` if the system does not accept the
     ///   session's uploads, or with code ``UploadQueueError/Code/inUse`` if this process makes another queue with the
     ///   session or, where this process sends the uploads itself, if another process does; `CancellationError` if the
     ///   task is cancelled.
@@ -33,7 +33,7 @@ extension UploadQueue {
             return try await run(client, options: options)
         }
         let store = try await opening.storeOnceUnlocked(time)
-        // If this fails, the next run tries again.
+        // If the cleanup fails, the next run tries again.
         try? store.sweep(at: time.date())
         if endsWhenEmpty { await resumeImports() }
         sender.start()
@@ -68,15 +68,15 @@ extension UploadQueue {
     }
 
     /// Hands uploads that are due to the system and returns, for an extension that is about to end: unlike
-    /// ``enqueue(_:to:method:headerFields:conditions:tag:)``, it waits for that and throws if it fails. The uploads
-    /// continue.
+    /// ``enqueue(_:to:method:headerFields:conditions:tag:)``, this method waits for the hand-over and throws if it
+    /// fails. The uploads continue when the extension ends.
     ///
-    /// Does nothing for a queue without a session, and on Linux.
+    /// The method does nothing for a queue without a session, and on Linux.
     ///
     /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, with code
     ///   ``UploadQueueError/Code/suspended`` if the system is about to suspend the app, with code
     ///   ``UploadQueueError/Code/sessionInUse`` if another process uses the session, or with code
-    ///   ``UploadQueueError/Code/session`` if the system does not carry its uploads for another reason. The uploads
+    ///   ``UploadQueueError/Code/session`` if the system does not accept its uploads for another reason. The uploads
     ///   then wait for the next hand-over, by the app or an extension. `CancellationError` if this process makes
     ///   another queue with the session.
     public func handOver() async throws {
@@ -86,17 +86,19 @@ extension UploadQueue {
     /// Sends the queue's uploads in this process until the task is cancelled.
     ///
     /// Uploads that were being sent when a process ended are sent again with the same `Idempotency-Key`. If the server
-    /// resumes uploads, they start at the first byte that it is missing. When the task is cancelled, uploads that are
-    /// being sent go back into the queue.
+    /// resumes uploads, they start at the first byte that the server is missing. When the task is cancelled, uploads
+    /// that are being sent go back into the queue.
     ///
-    /// A queue with a session hands nothing over meanwhile, and what is left when this returns or throws: so a task
-    /// that the system lets run for a while, such as a `BGContinuedProcessingTask`, sends as fast as the app in the
-    /// foreground, and the system takes over when it expires. Uploads that the system has already stay with it.
+    /// A queue with a session hands no uploads to the system while this method runs. When the method returns or throws,
+    /// it hands over the remaining uploads. So a task that the system lets run for a while, such as a
+    /// `BGContinuedProcessingTask`, sends as fast as the app in the foreground, and the system takes over when the task
+    /// expires. Uploads that were handed over before stay with the system.
     ///
     /// - Parameters:
     ///   - client: The client, with its transport, timeouts, rules and interceptors. Its total timeout counts from the
     ///     upload's first attempt, also while no process is running. An upload whose interceptor throws an error is
-    ///     tried again by the policy of the options. The client's retry policy and its resumption policy are not used.
+    ///     tried again according to the retry policy of `options`. The client's retry policy and its resumption policy
+    ///     are not used.
     ///   - options: How the uploads are sent, such as how many at a time.
     /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the
     ///   queue, and with other codes if the database fails; `CancellationError` if the task is cancelled.
@@ -120,9 +122,9 @@ extension UploadQueue {
         try result.get()
     }
 
-    /// Handles the events for which the system woke the app. Returns when all of them are settled, what follows is
-    /// handed over, and the queue's closure was called for each upload that has ended, or after
-    /// ``BackgroundSession/maximumWakeUp``.
+    /// Handles the events for which the system woke the app. Returns when all events are handled, the next uploads are
+    /// handed over, and the queue's closure was called for each upload that has ended. Returns after
+    /// ``BackgroundSession/maximumWakeUp`` at the latest.
     ///
     /// ```swift
     /// .backgroundTask(.urlSession("com.example.pets")) { await queue.handleEvents() }
@@ -131,8 +133,8 @@ extension UploadQueue {
         await sender?.handleEvents()
     }
 
-    /// Handles the events of a session for which the system woke the app: the queue's own one, or that of a run of an
-    /// extension. Uploads of an extension that are to be sent again are handed over to the queue's own session.
+    /// Handles the events for which the system woke the app. The session is the queue's own session, or that of a run
+    /// of an extension. If an upload of an extension must be sent again, it is handed over to the queue's own session.
     ///
     /// ```swift
     /// .backgroundTask(.urlSession(matching: { $0.hasPrefix("com.example.pets.share.") })) { identifier in
@@ -161,13 +163,13 @@ extension UploadQueue {
     /// }
     /// ```
     ///
-    /// The queue with the session may be made before or after this call.
+    /// The queue of the session may be made before or after this call.
     ///
     /// - Parameters:
     ///   - identifier: The session's identifier.
-    ///   - completionHandler: Called once, on the main actor, when the queue has settled all events and handed over
-    ///     what follows, or after ``BackgroundSession/maximumWakeUp``, and after 20 seconds at most if there is no
-    ///     queue with the session yet.
+    ///   - completionHandler: Called once, on the main actor, when the queue has handled all events and handed over the
+    ///     next uploads, or after ``BackgroundSession/maximumWakeUp``. If there is no queue with the session yet, it is
+    ///     called after 20 seconds at the latest.
     @MainActor
     public static func handleEvents(
         forSession identifier: String, completionHandler: @escaping () -> Void
@@ -178,7 +180,7 @@ extension UploadQueue {
         }
     }
 
-    /// Returns when all events are settled that the transfer service has reported, and the app's closure was called for
+    /// Returns when all events that the transfer service has reported are handled, and the app's closure was called for
     /// the uploads that have ended.
     package func rested() async {
         for sender in [sender].compactMap(\.self) + others.withLock({ Array($0.values) }) { await sender.rested() }
@@ -194,7 +196,7 @@ extension UploadQueue {
 }
 
 extension BackgroundSender {
-    /// Handles the events of a wake-up, and returns when the system's handler would be called.
+    /// Handles the events of a wake-up, and returns when the queue would call the system's completion handler.
     func handleEvents() async {
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
         wakeUp { continuation.finish() }
@@ -202,7 +204,7 @@ extension BackgroundSender {
     }
 }
 
-/// Keeps a completion handler, which UIKit does not declare Sendable, on the main actor.
+/// Holds a completion handler on the main actor, because UIKit does not declare it Sendable.
 @MainActor
 private final class WakeUpHandler {
     let call: () -> Void

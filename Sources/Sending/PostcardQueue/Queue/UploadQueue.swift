@@ -11,16 +11,17 @@ public import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// Uploads that outlive the process. Each form is sent once, even if the process, the network or the power fails.
+/// A queue of uploads that outlive the process. Each form is sent once, even if the process, the network or the power
+/// fails.
 ///
-/// In an app, the system sends them, also while the app is suspended or closed:
+/// In an app, the system sends the uploads, also while the app is suspended or closed:
 ///
 /// ```swift
 /// let queue = UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
 /// try await queue.enqueue(form, to: url)
 /// ```
 ///
-/// Other programs send them themselves:
+/// Other programs send the uploads themselves:
 ///
 /// ```swift
 /// let queue = UploadQueue(directory: folder)
@@ -32,12 +33,13 @@ import SystemPackage
 /// then change or be removed. All attempts in all processes send the same `Idempotency-Key`, so a server that honors it
 /// stores the form once.
 ///
-/// The queue is a directory with an SQLite database and a file for each form. Only its owner can read it, including the
-/// stored header fields. The directory may be moved, as iOS does with an app's container on every update. Any number of
-/// processes can enqueue and read at the same time. Only one at a time can send with ``run(_:options:)``.
+/// The queue is a directory with an SQLite database and a file for each form. Only the owner of the directory can read
+/// it, including the stored header fields. The directory may be moved, as iOS does with an app's container on every
+/// update. Any number of processes can enqueue and read at the same time. Only one process at a time can send with
+/// ``run(_:options:)``.
 ///
-/// Making a queue reads nothing: its first call opens it. No call does its work on the caller's actor, so all of them
-/// can be made on the main actor.
+/// Making a queue reads nothing: the first call of a method opens the queue. No method works on the caller's actor, so
+/// all methods can be called on the main actor.
 public final class UploadQueue: Sendable {
     let opening: QueueOpening
     let session: BackgroundSession?
@@ -47,35 +49,36 @@ public final class UploadQueue: Sendable {
     let rules: FormRules?
     let finder: (any PickedItemFinder)?
     private let registry: BackgroundSessionRegistry
-    /// The forms of this run whose picked items are being copied, also while the app is suspended.
+    /// The forms of this run whose picked items are being copied, or will be when the app is no longer suspended.
     let imports = Mutex<[UUID: MultipartForm]>([:])
     private let otherService: (@Sendable (BackgroundSession) -> any TransferService)?
-    /// The senders that settle what extensions have handed over, by the identifiers of their sessions.
+    /// The senders that handle uploads that extensions have handed over, by the identifiers of their sessions.
     let others = Mutex<[String: BackgroundSender]>([:])
 
-    /// Makes a queue, whose first call opens it. That call makes the directory if there is none.
+    /// Makes a queue. The first call of a method opens the queue, and makes the directory if there is none.
     ///
     /// A queue can also be made before the device is unlocked for the first time after a start.
-    /// ``run(endsWhenEmpty:)``, ``run(_:options:)`` and ``UploadQueueList/follow()`` then wait until it is, and the
-    /// other calls throw ``UploadQueueError`` with code ``UploadQueueError/Code/locked``.
+    /// ``run(endsWhenEmpty:)``, ``run(_:options:)`` and ``UploadQueueList/follow()`` then wait until the device is
+    /// unlocked, and the other methods throw ``UploadQueueError`` with code ``UploadQueueError/Code/locked``.
     ///
     /// - Parameters:
-    ///   - directory: The queue's directory, used for nothing else. If other users can read it, their access is
-    ///     removed.
-    ///   - session: The background session that sends uploads. Make the queue with it at every start of the app, also
-    ///     when the system starts the app in the background. A queue that this process made before with the same
-    ///     session no longer sends. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
-    ///   - rules: The fields and files that forms may have. Defaults to `nil`: any. Photos that are to fit the server's
-    ///     limit are made to fit the limits of these rules.
-    ///   - finder: Finds what was picked in an earlier run that ended before it was copied, such as
-    ///     `PickedPhotosAndFiles` of `PostcardPictures`. Defaults to `nil`: such an upload fails with the code
-    ///     `pick-lost`.
+    ///   - directory: The queue's directory, which must not be used for anything else. If other users can read the
+    ///     directory, their access is removed.
+    ///   - session: The background session that sends uploads. Make the queue with its session at every start of the
+    ///     app, also when the system starts the app in the background. A queue that this process has made before with
+    ///     the same session stops sending. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
+    ///   - rules: The fields and files that forms may have. Defaults to `nil`: any. Photos that are fitted to the
+    ///     server's limit are made to fit these rules.
+    ///   - finder: Finds items that were picked in an earlier run of the app, if the run ended before they were copied;
+    ///     for example `PickedPhotosAndFiles` of `PostcardPictures`. Defaults to `nil`: such an upload fails with the
+    ///     code `pick-lost`.
     ///   - done: How long uploads that are done are listed once the app has acknowledged them. Defaults to the latest
     ///     100, for 30 days.
-    ///   - outcome: Called for each upload that is done, failed or cancelled, at least once, one after the other, on no
-    ///     actor. When it returns, the upload is acknowledged. If it throws, or if the process ends before it returns,
-    ///     it is called again when the next upload ends, and when the queue runs the next time. When the system has
-    ///     woken the app, it is called before ``handleEvents()`` returns. Defaults to `nil`: read ``outcomes``.
+    ///   - outcome: Called at least once for each upload that is done, failed or cancelled, one after the other, on no
+    ///     actor. When the closure returns, the upload is acknowledged. If the closure throws, or if the process ends
+    ///     before it returns, it is called again when the next upload ends, and when the queue runs the next time. When
+    ///     the system has woken the app, the closure is called before ``handleEvents()`` returns. Defaults to `nil`:
+    ///     read ``outcomes`` instead.
     public convenience init(
         directory: URL, session: BackgroundSession? = nil, rules: FormRules? = nil,
         finding finder: (any PickedItemFinder)? = nil, done: DoneUploads = DoneUploads(),
@@ -102,15 +105,17 @@ public final class UploadQueue: Sendable {
         #endif
     }
 
-    /// Makes a queue whose uploads a transfer service sends.
+    /// Makes a queue whose uploads are sent by a transfer service.
     ///
     /// - Parameters:
-    ///   - otherService: Makes a service for another session, to settle or stop what an extension has handed over.
-    ///   - time: The clocks by which uploads are due. Defaults to those of the system.
-    ///   - activity: How the system is asked not to suspend the app. Defaults to the system's own way.
-    ///   - networkPath: Returns the network in use, which is shown. By default, the system is asked.
-    ///   - freeBytes: The bytes that are free in a folder.
-    ///   - broadcast: How the processes that use the queue notify each other. Defaults to the system's own way.
+    ///   - otherService: Makes a service for another session, to handle or stop uploads that an extension has handed
+    ///     over.
+    ///   - time: The clocks that determine when uploads are due. Defaults to those of the system.
+    ///   - activity: Asks the system not to suspend the app. Defaults to the system's API.
+    ///   - networkPath: Returns the network in use, which determines the state that is shown. By default, the system is
+    ///     asked.
+    ///   - freeBytes: Returns the number of free bytes at a folder.
+    ///   - broadcast: Notifies the other processes that use the queue. Defaults to the system's API.
     package convenience init(
         directory: URL, session: BackgroundSession?, service: (any TransferService)?,
         otherService: (@Sendable (BackgroundSession) -> any TransferService)? = nil, rules: FormRules? = nil,
@@ -127,7 +132,9 @@ public final class UploadQueue: Sendable {
             freeBytes: freeBytes, broadcast: broadcast, registry: .shared)
     }
 
-    /// - Parameter registry: The senders of the process.
+    /// Makes a queue with all its dependencies.
+    ///
+    /// - Parameter registry: The registry of the process's senders.
     private init(
         directory: URL, session: BackgroundSession?, service: (any TransferService)?,
         otherService: (@Sendable (BackgroundSession) -> any TransferService)?, rules: FormRules?,
@@ -155,7 +162,8 @@ public final class UploadQueue: Sendable {
         }
     }
 
-    /// Whether the system may send the uploads of any queue: an extension may enqueue for the app's session.
+    /// Whether the system may send uploads of every queue, even of a queue without a session: an extension may enqueue
+    /// for the app's session.
     private static var systemSends: Bool {
         #if canImport(Darwin)
         true
@@ -170,20 +178,20 @@ public final class UploadQueue: Sendable {
         reporter?.close()
     }
 
-    /// Opens the queue now, to find out whether it can be used. Without this call, the first call that needs the queue
-    /// opens it.
+    /// Opens the queue now, to find out whether the queue can be used. Without this call, the first call that needs the
+    /// queue opens it.
     ///
     /// - Throws: ``UploadQueueError`` if the directory cannot be used, if other users can write to it, or if its
-    ///   database is damaged or newer. The database is not changed then. The next call tries again.
+    ///   database is damaged or newer. Then the database is not changed, and the next call tries again.
     public func open() async throws(UploadQueueError) {
         _ = try await opening.store()
     }
 
     /// The folders with queues of older versions of this package, oldest first. They are in the queue's directory.
     ///
-    /// A queue whose database an older version has written cannot be used. When it is opened, its database and its
-    /// forms are moved into such a folder, and an empty queue takes its place. Nothing in the
-    /// folder is sent or removed. Tell the user, and remove the folder when it is no longer needed.
+    /// A queue whose database an older version has written cannot be used. When such a queue is opened, its database
+    /// and its forms are moved into a new folder, and an empty queue takes its place. Nothing in the folder is sent or
+    /// removed. Tell the user, and remove the folder when it is no longer needed.
     ///
     /// - Throws: ``UploadQueueError`` if the queue cannot be opened.
     public var setAside: [URL] {
@@ -198,17 +206,18 @@ public final class UploadQueue: Sendable {
         }
     }
 
-    /// Does what blocks, on no actor.
+    /// Runs a closure that blocks, on no actor.
     @concurrent func work<Value: Sendable>(
         _ work: @Sendable (QueueStore) throws(UploadQueueError) -> Value
     ) async throws(UploadQueueError) -> Value {
         try work(try await opening.store())
     }
 
-    /// Stops transfers whose uploads have changed: those of the queue's own session, whose sender starts and also hands
-    /// over what is due, and those of an extension, which does not run.
+    /// Stops transfers whose uploads have changed. For the queue's own session, its sender starts, and also hands over
+    /// uploads that are due. For the session of an extension that does not run, a sender of this process stops the
+    /// transfers.
     ///
-    /// - Parameter sessions: The sessions that had the uploads.
+    /// - Parameter sessions: The identifiers of the sessions that had the uploads.
     func stopTransfers(of sessions: Set<String>) async {
         for identifier in sessions.sorted() {
             if let other = others.withLock({ $0[identifier] }), !other.isClosed {
@@ -216,13 +225,13 @@ public final class UploadQueue: Sendable {
                 continue
             }
             if registry.noteChange(of: identifier) { continue }
-            // If the extension runs, the session is in use, and the extension stops them.
+            // If the extension runs, it uses the session, and stops the transfers itself.
             try? await settler(of: identifier)?.handOver()
         }
     }
 
-    /// The sender that settles what an extension has handed over, until nothing of it is open. `nil` for the queue's
-    /// own session.
+    /// The sender that handles the uploads that an extension has handed over, until none of them is open; `nil` for the
+    /// queue's own session.
     func settler(of identifier: String) -> BackgroundSender? {
         guard var settings = session, identifier != settings.identifier, let otherService else { return nil }
         settings.identifier = identifier
@@ -235,27 +244,29 @@ public final class UploadQueue: Sendable {
         return sender
     }
 
-    /// Settles what extensions have handed over that have ended, for which the system may not have woken the app: not
-    /// after a force-quit, for example.
+    /// Records how uploads ended that extensions have handed over. The system may not have woken the app for them, for
+    /// example after the user has quit the app in the app switcher.
     func settleExtensions() async throws(UploadQueueError) {
         let sessions = try await work { store throws(UploadQueueError) in
             try store.database.read { try $0.sessions() }
         }
-        // A session of all runs is left to the extension, which could not use it meanwhile.
+        // If an extension uses one session in all its runs, this process leaves that session alone: otherwise the
+        // extension could not use it.
         for identifier in sessions.sorted() where BackgroundSession.isOfOneRun(identifier) {
             settler(of: identifier)?.start()
         }
     }
 
-    /// Adds a form to the queue. When this returns, the form is on disk and will be sent.
+    /// Adds a form to the queue. When this method returns, the form is on disk and will be sent.
     ///
-    /// What the user has picked (`FormPart.Content.picked(_:)`) is recorded before it is copied. If the system
-    /// suspends the app meanwhile, this returns, and the queue goes on when it runs the next time, also in another
-    /// process: the upload is ``QueuedUpload/State/importing(because:)``.
+    /// Items that the user has picked (`FormPart.Content.picked(_:)`) are recorded before they are copied. If the
+    /// system suspends the app while they are copied, this method returns, and the upload's state is
+    /// ``QueuedUpload/State/importing(because:)``. The queue continues to copy when it runs the next time, also in
+    /// another process.
     ///
-    /// A queue with a background session hands it to the system, whether or not ``run(endsWhenEmpty:)`` runs, and so
-    /// also from an intent or a background task. The system does not suspend the app before that, unless it takes too
-    /// long.
+    /// A queue with a background session hands the upload to the system even if ``run(endsWhenEmpty:)`` does not run,
+    /// so also from an intent or a background task. The system does not suspend the app before the hand-over, unless it
+    /// takes too long.
     ///
     /// - Parameters:
     ///   - form: The form. Its files and streams are copied. Parts with a preparation are prepared first, such as
@@ -264,15 +275,15 @@ public final class UploadQueue: Sendable {
     ///   - method: The method of the request. Defaults to POST.
     ///   - headerFields: Further header fields, which are stored on disk. An `Idempotency-Key` is added if there is
     ///     none.
-    ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
-    ///   - tag: A small value of the app's, at most 4 KiB as JSON, by which it recognizes the upload:
-    ///     ``QueuedUpload/tag(as:)`` returns it. It is stored on disk and not sent. Defaults to `nil`: none.
+    ///   - conditions: When, and in which order, the upload may be sent. Defaults to as soon as possible.
+    ///   - tag: A small value of the app, at most 4 KiB as JSON, by which the app recognizes the upload.
+    ///     ``QueuedUpload/tag(as:)`` returns the tag. It is stored on disk and not sent. Defaults to `nil`: none.
     /// - Returns: The upload's identifier.
     /// - Throws: `FormError` if a file cannot be read; `UploadError` if the URL cannot be used or the form breaks the
     ///   queue's rules; ``UploadQueueError`` if the form cannot be stored or the tag is too large, with code
     ///   ``UploadQueueError/Code/suspended`` if the system suspends the app before the form is on disk; errors of the
-    ///   form's preparations and picked items, and of encoding the tag, unchanged. The queue has nothing of the form
-    ///   then, and its files are as they were.
+    ///   form's preparations and picked items, and of encoding the tag, unchanged. After an error, the queue does not
+    ///   have the form, and the form's files are unchanged.
     @discardableResult @concurrent
     public func enqueue(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
@@ -283,8 +294,8 @@ public final class UploadQueue: Sendable {
         return try await enqueue(form, request, conditions: conditions, tag: tag)
     }
 
-    /// Adds a file to the queue that is sent straight to a bucket of an object store, with a form that a server has
-    /// signed.
+    /// Adds a file to the queue. The file is sent straight to a bucket of an object store, with a form that a server
+    /// has signed.
     ///
     /// ```swift
     /// try await queue.enqueue(form, with: presigned, tag: pet)
@@ -293,21 +304,21 @@ public final class UploadQueue: Sendable {
     /// try await queue.run(UploadClient(), options: options)
     /// ```
     ///
-    /// The form is compared with its policy now, and is on disk with the fields that were signed. If it has expired
-    /// when it is sent, ``QueueOptions/presignedForm`` makes another one, which is not stored. For a background
-    /// session, ``BackgroundSession/presignedForm`` does, which is stored. The system cannot ask for it while the app
-    /// does not run, so have the server sign forms for long enough, up to seven days.
+    /// The form is compared with its policy now, and stored on disk with the signed fields. If the form has expired
+    /// when it is sent, ``QueueOptions/presignedForm`` makes a new form, which is not stored. For a background session,
+    /// ``BackgroundSession/presignedForm`` makes a new form, which is stored. The closure can only be called while the
+    /// app runs, so let the server sign forms that are valid for long enough, up to seven days.
     ///
     /// - Parameters:
     ///   - form: A form with one file, and text fields that the policy allows. The file or stream is copied.
     ///   - presigned: The form that the server signed.
-    ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
-    ///   - tag: A small value of the app's, as for ``enqueue(_:to:method:headerFields:conditions:tag:)``.
+    ///   - conditions: When, and in which order, the upload may be sent. Defaults to as soon as possible.
+    ///   - tag: A small value of the app, as for ``enqueue(_:to:method:headerFields:conditions:tag:)``.
     /// - Returns: The upload's identifier. Its ``QueuedUpload/url`` is without the signature.
     /// - Throws: The errors of ``enqueue(_:to:method:headerFields:conditions:tag:)``; `UploadError` with the code
     ///   `form-expired` or `broken-policy` if the store would refuse the form. The code is also `broken-policy` if the
-    ///   queue has a background session and the form has a `success_action_redirect`, which the system would follow:
-    ///   nothing would then say whether the file arrived.
+    ///   queue has a background session and the form has a `success_action_redirect`, because the system would follow
+    ///   the redirect, and then it is unknown whether the file arrived.
     @discardableResult @concurrent
     public func enqueue(
         _ form: MultipartForm, with presigned: PresignedForm, conditions: UploadConditions = UploadConditions(),

@@ -15,8 +15,8 @@ public import PostcardFoundation
 /// }
 /// ```
 ///
-/// An action does its work in the background, after the actions before it, and returns a task that ends when the work
-/// is done. An action that is no longer possible, such as cancelling an upload that is done, changes nothing and sets
+/// Each action works in the background, after the actions before it, and returns a task that ends when the work is
+/// done. An action that is no longer possible, such as cancelling an upload that is done, changes nothing and sets
 /// ``error``.
 @MainActor @Observable
 public final class UploadQueueList {
@@ -26,14 +26,14 @@ public final class UploadQueueList {
     /// Whether the whole queue is paused.
     public private(set) var isPaused = false
 
-    /// Why the latest action failed. Otherwise why the list does not follow the queue now, or why the queue does not
-    /// send; both are tried again if that may pass. `nil` if nothing failed.
+    /// Why the latest action failed. If it did not fail, why the list does not follow the queue now, or why the queue
+    /// does not send: following and sending are tried again if the failure may pass. `nil` if nothing failed.
     public var error: UploadQueueError? { actionError ?? followingError ?? sendingError }
 
     private var actionError: UploadQueueError?
     private var followingError: UploadQueueError?
     private var sendingError: UploadQueueError?
-    /// The uploads that were done before the list followed the queue; `nil` before it does.
+    /// The uploads that were done before the list started to follow the queue; `nil` until then.
     private var doneBefore: Set<QueuedUpload.ID>?
 
     /// The queue.
@@ -46,14 +46,15 @@ public final class UploadQueueList {
     ///
     /// - Parameters:
     ///   - queue: The queue.
-    ///   - limit: The maximum number of uploads in the list. The newest ones are listed. Defaults to 1,000.
+    ///   - limit: The maximum number of uploads in the list. If there are more, the newest are listed. Defaults to
+    ///     1,000.
     public init(_ queue: UploadQueue, limit: Int = 1000) {
         self.queue = queue
         self.limit = limit
     }
 
-    /// The fraction of the uploads' bytes that was sent, from 0 to 1. Cancelled and failed uploads do not count, and
-    /// neither do those that were done before the list followed the queue.
+    /// The fraction of all uploads' bytes that were sent, from 0 to 1. Cancelled and failed uploads do not count, and
+    /// neither do uploads that were done before the list started to follow the queue.
     public var fraction: Double {
         let counted = uploads.filter { upload in
             switch upload.state {
@@ -66,8 +67,8 @@ public final class UploadQueueList {
         return total > 0 ? counted.reduce(0.0) { $0 + $1.fraction * Double($1.totalBytes) } / total : 0
     }
 
-    /// Runs the queue and keeps the list up to date until the task is cancelled, for a screen:
-    /// `.task { await list.run() }`. After an error, which ``error`` shows, it starts again what has failed.
+    /// Runs the queue and keeps the list up to date until the task is cancelled, for a screen: `.task { await
+    /// list.run() }`. After an error, which is in ``error``, the failed work starts again.
     public func run() async {
         await withTaskGroup { group in
             group.addTask { await self.repeating { await self.follow() } }
@@ -78,7 +79,7 @@ public final class UploadQueueList {
     /// How long to wait before the queue is run or followed again after an error.
     private static let pause = Duration.seconds(10)
 
-    /// Does something again and again until it is cancelled.
+    /// Repeats work until the task is cancelled.
     private func repeating(_ work: @MainActor @Sendable () async -> Void) async {
         while !Task.isCancelled {
             await work()
@@ -91,9 +92,9 @@ public final class UploadQueueList {
         do { try await queue.run() } catch { sendingError = error as? UploadQueueError }
     }
 
-    /// Keeps the list up to date until the task is cancelled or the queue cannot be read, which sets ``error``. Waits
-    /// for a device that was not unlocked since it was started, and tries again after a failure that may pass, such as
-    /// that of a full disk.
+    /// Keeps the list up to date until the task is cancelled, or until the queue cannot be read; ``error`` then says
+    /// why. Until the device is unlocked for the first time after a start, this method waits. Tries again after a
+    /// failure that may pass, such as that of a full disk.
     public func follow() async {
         followingError = nil
         while !Task.isCancelled {
@@ -132,7 +133,7 @@ public final class UploadQueueList {
     @discardableResult
     public func resume(_ id: QueuedUpload.ID) -> Task<Void, Never> { perform { try await $0.resume(id) } }
 
-    /// Sends an upload again that failed or was cancelled, or sends it now if it waits for its next attempt.
+    /// Sends a failed or cancelled upload again. If the upload waits for its next attempt, sends it now.
     @discardableResult
     public func retry(_ id: QueuedUpload.ID) -> Task<Void, Never> { perform { try await $0.retry(id) } }
 
@@ -166,7 +167,7 @@ public final class UploadQueueList {
     @discardableResult
     public func remove(_ id: QueuedUpload.ID) -> Task<Void, Never> { perform { try await $0.remove(id) } }
 
-    /// Removes the uploads in some states, with their forms. Defaults to those that are done.
+    /// Removes all uploads in the given states with their forms. Defaults to uploads that are done.
     @discardableResult
     public func clear(_ states: Set<QueuedUpload.State.Kind> = [.done]) -> Task<Void, Never> {
         perform { try await $0.clear(states) }

@@ -15,7 +15,7 @@ package struct AttemptID: Sendable, Hashable, LosslessStringConvertible {
         self.number = number
     }
 
-    /// Reads an identifier from the form that ``description`` has, or returns `nil`.
+    /// Reads an identifier from its ``description``. The result is `nil` if the text is not an identifier.
     package init?(_ description: String) {
         let words = description.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2, let upload = UUID(uuidString: String(words[0])), let number = Int(words[1]), number > 0
@@ -26,42 +26,43 @@ package struct AttemptID: Sendable, Hashable, LosslessStringConvertible {
     package var description: String { "\(upload.uuidString) \(number)" }
 }
 
-/// An event of an attempt. Those of a transfer service may arrive late, more than once, and after the upload was
+/// An event of an attempt. Events of a transfer service may arrive late, more than once, and after the upload was
 /// cleared.
 package enum AttemptEvent: Sendable {
     /// The number of the body's bytes sent so far.
     case sent(AttemptID, bytes: Int64)
     /// The next bytes of the response's body.
     case received(AttemptID, Data)
-    /// The attempt is about to end without a response. The data resumes the next attempt.
+    /// The attempt is about to end without a response. The data is the resume data for the next attempt.
     case resumable(AttemptID, Data)
     /// The attempt has ended.
     case ended(AttemptID, AttemptEnd)
     /// The service has reported all events for which the system woke the app.
     case deliveredAll
-    /// The system has ended the session. What it carried may be lost.
+    /// The system has ended the session. Its transfers may be lost.
     case invalidated(SessionProblem)
 }
 
 /// How an attempt ended.
 package enum AttemptEnd: Sendable {
-    /// A server responded to the system.
+    /// The system received a server's response.
     ///
     /// - Parameters:
     ///   - status: The response's status.
     ///   - headerFields: The response's header fields.
     ///   - url: The URL that responded, after redirects.
     ///   - method: The method of the last request, or `nil` if it is not known.
-    ///   - requestURL: The URL of the first request, or `nil` if it is not known. The upload may have another one by now.
+    ///   - requestURL: The URL of the first request, or `nil` if it is not known. The URL of the upload may have
+    ///     changed since.
     case response(
         status: Int, headerFields: HTTPFields, url: URL?, method: HTTPRequest.Method?, requestURL: URL? = nil)
     /// The system ended the attempt without a response.
     case interrupted(Interruption)
-    /// The system carries none of the session's uploads.
+    /// The system does not accept the session's uploads.
     case unavailable(SessionProblem)
-    /// There was no response.
+    /// The attempt failed without a response.
     case failed(UploadError)
-    /// The attempt has an outcome that is already known: it ended in this process, or never began.
+    /// The outcome of the attempt is already known: the attempt ended in this process, or never began.
     case known(AttemptOutcome)
 }
 
@@ -69,21 +70,22 @@ extension UploadRow {
     /// The identifier of the current attempt.
     var attempt: AttemptID { AttemptID(upload: uuid, number: max(upload.attempts, 1)) }
 
-    /// When an attempt begins that a background session was given before its time, or `nil` for at once.
+    /// When to begin an attempt that was handed to a background session before it is due; `nil` to begin at once.
     var earliestBegin: Date? {
         if case .retrying(let due, _) = upload.state { return due }
         return upload.conditions.notBefore
     }
 
-    /// Whether a sender has the upload.
+    /// Whether a sender is sending the upload.
     ///
-    /// - Parameter session: The identifier of its background session, or `nil` if the sender is in this process.
+    /// - Parameter session: The identifier of the sender's background session, or `nil` if the sender is in this
+    ///   process.
     func isHeld(by session: String?) -> Bool {
         self.session == session && (session != nil || upload.state == .sending)
     }
 }
 
-/// What the end of an attempt means for its upload.
+/// The outcome of an attempt for its upload.
 package enum AttemptOutcome: Sendable {
     /// The server accepted the form.
     case accepted(QueuedUpload.Response)
@@ -91,23 +93,25 @@ package enum AttemptOutcome: Sendable {
     ///
     /// - Parameter pause: The delay after a failure of this device that passes by itself.
     case failed(UploadError, pause: Duration? = nil)
-    /// The attempt has no end that says anything, because the system lost or cancelled it. The upload is sent again.
+    /// The system lost or cancelled the attempt, so its result is unknown. The upload is sent again.
     case interrupted(Interruption)
-    /// The attempt could not begin now, for a reason that is not the upload's. The upload is sent later.
+    /// The attempt could not begin now, for a reason that has nothing to do with the upload. The upload is sent later.
     case postponed(QueuedUpload.Failure)
     /// The attempt did not begin, because its deadline had passed.
     case expired(UploadError)
-    /// Nothing says what became of the form. Only a person can find out whether it arrived.
+    /// It is unknown whether the server accepted the form. Only a person can find out whether it arrived.
     case unclear(String)
     /// The attempt was stopped. The upload goes back into the queue.
     ///
-    /// - Parameter mayHaveArrived: Whether all of the form was sent.
+    /// - Parameter mayHaveArrived: Whether the whole form was sent.
     case stopped(mayHaveArrived: Bool)
 }
 
 extension AttemptOutcome {
     var isStopped: Bool { if case .stopped = self { true } else { false } }
 
+    /// Decides the outcome of an attempt from its end.
+    ///
     /// - Parameters:
     ///   - end: How the attempt ended.
     ///   - body: The beginning of the response's body.
@@ -137,9 +141,9 @@ extension AttemptOutcome {
             } else {
                 let response = UploadResponse(
                     status: HTTPResponse.Status(code: min(max(status, 0), 999)), headerFields: headerFields, body: body)
-                // A success counts however many bytes the system says it has sent. It repeats a request whose
-                // connection broke and does not report that: a server that has the form already responds to the second
-                // one early. And after a relaunch it may have lost the count.
+                // A success counts even if the system reports that fewer bytes were sent. The system repeats a request
+                // whose connection broke, and does not report that: if the server already has the form, it responds to
+                // the second request early. The system may also have lost the count after a relaunch.
                 let isAccepted = statuses.contains(response.status.code)
                 self =
                     if method == .head {
@@ -153,15 +157,16 @@ extension AttemptOutcome {
         }
     }
 
-    /// Whether a last request is one by which the system has resumed the upload by itself: it asks the upload resource
-    /// what it has, and sends the rest there. The server's response to the rest is its response to the whole form.
+    /// Whether the last request is one with which the system resumes an upload by itself: it asks the upload resource
+    /// for its offset with HEAD, and sends the rest with PATCH. The response to the rest is the server's response to
+    /// the whole form.
     private static func isResumption(_ method: HTTPRequest.Method) -> Bool { method == .patch || method == .head }
 
-    /// The outcome if the system asked the upload resource what it has, and sent nothing after that. The response is
-    /// not one to the form, which may have arrived before.
+    /// The outcome if the system asked the upload resource for its offset, and sent nothing after that. The response is
+    /// not the response to the form, which may have arrived before.
     private static func afterAsking(_ response: UploadResponse, by url: URL) -> AttemptOutcome {
         if response.status.kind == .successful {
-            // Revision 01 of the draft has the opposite field.
+            // Revision 01 of the draft has a field with the opposite meaning.
             let fields = response.headerFields
             let isComplete =
                 fields.uploadCompleteness(in: .newest) == true || fields.uploadCompleteness(in: .interop3) == true
@@ -175,12 +180,12 @@ extension AttemptOutcome {
         return .failed(UploadError(stored: refusal.code, refusal.message, response: response, delivery: .responseLost))
     }
 
-    /// How long to wait before a body is read again that could not be read, for example because the phone was locked.
+    /// How long to wait before reading a body again after reading failed, for example because the phone was locked.
     private static let bodyPause = Duration.seconds(60)
 
     /// The outcome of an attempt that failed in this process, or that could not begin.
     ///
-    /// - Parameter other: Makes the outcome of an error that is not about the upload.
+    /// - Parameter other: Makes the outcome of an error that does not concern the upload.
     init(_ error: any Error, otherwise other: (any Error) -> AttemptOutcome) {
         switch error {
         case let error as UploadError:
@@ -201,7 +206,7 @@ extension AttemptOutcome {
 }
 
 extension QueuedUpload.Response {
-    /// What a queue keeps of a response.
+    /// Makes the response that a queue stores from a client's response.
     init(_ response: UploadResponse) {
         self.init(
             status: response.status.code, headerFields: response.headerFields,

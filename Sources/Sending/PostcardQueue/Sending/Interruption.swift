@@ -3,8 +3,8 @@ import PostcardFoundation
 
 /// Why the system ended an attempt without a response.
 ///
-/// What follows from it is decided here, without the system: a user who quits an app does not make its uploads worse,
-/// and a system that cancels an upload over and over must not do so in silence.
+/// This type also decides how the upload continues. If a user quits the app, that does not count against its uploads.
+/// But if the system cancels an upload over and over, the upload must fail in the end.
 package enum Interruption: String, Sendable, Hashable, CaseIterable {
     /// The attempt was cancelled, without a reason.
     case cancelled
@@ -14,31 +14,31 @@ package enum Interruption: String, Sendable, Hashable, CaseIterable {
     case updatesDisabled
     /// The system lacked resources.
     case insufficientResources
-    /// The process lost its connection to the system's process that transfers.
+    /// The process lost its connection to the system's transfer process.
     case disconnected
     /// The system no longer has the attempt, and did not report how it ended.
     case lost
 }
 
 extension Interruption {
-    /// How often in a row the system may end an upload's attempts before the upload fails. With the delays between
-    /// them, that takes a day.
+    /// The maximum number of interruptions in a row, after which the upload fails. With the delays between them, that
+    /// takes a day.
     static let maximumCount = 50
 
     /// The longest delay before an upload is sent again, in seconds.
     private static let longestDelay = 1800.0
 
-    /// Whether the interruption counts as one of several in a row, after which the upload fails. A person may quit an
-    /// app as often as they like, and an upload waits as long as the user has turned off background updates.
+    /// Whether the interruption counts as one of several in a row, after which the upload fails. Users may quit an app
+    /// as often as they like, and an upload waits as long as Background App Refresh is turned off.
     var counts: Bool { self != .forceQuit && self != .updatesDisabled }
 
     /// How long to wait before the upload is sent again, in seconds.
     ///
-    /// - Parameter count: The number of interruptions in a row that count, with the latest.
+    /// - Parameter count: The number of counted interruptions in a row, including the latest.
     func delay(after count: Int) -> Double {
         let first: Double
         switch self {
-        // The app runs again, because the user has opened it.
+        // The user has opened the app again, so the upload is sent at once.
         case .forceQuit: return 0
         case .updatesDisabled: return 300
         // The end of the attempt may still be reported.
@@ -48,7 +48,7 @@ extension Interruption {
         return Duration.growing(after: count, from: .seconds(first), upTo: .seconds(Self.longestDelay)) / .seconds(1)
     }
 
-    /// Why the upload waits or has failed. It may have arrived by then.
+    /// The failure to show while the upload waits or after it has failed. The form may have arrived.
     var failure: QueuedUpload.Failure {
         let (code, message, advice): (UploadError.Code, String, String?) =
             switch self {
@@ -69,7 +69,7 @@ extension Interruption {
         return QueuedUpload.Failure(code, message, advice: advice, mayHaveArrived: true)
     }
 
-    /// Why the upload is not sent again.
+    /// The failure of an upload that is not sent again after too many interruptions.
     func lastFailure(after count: Int) -> QueuedUpload.Failure {
         let failure = failure
         return QueuedUpload.Failure(
@@ -80,19 +80,19 @@ extension Interruption {
 }
 
 extension RetryPolicy {
-    /// Why uploads fail that were being sent when a process ended, and that are not sent again if a server may have
-    /// them.
+    /// The failure of uploads that an earlier process was sending when it ended, if they must not be sent again because
+    /// a server may have them; `nil` if they are sent again.
     var unclearFailure: QueuedUpload.Failure? {
         repeatsUnclear ? nil : .unclear(after: Interruption.lost.failure)
     }
 }
 
 extension AttemptEnd {
-    /// Whether the server has accepted the form although the system reports an error beside its response.
+    /// Whether the server has accepted the form although the system reports an error in addition to the response.
     ///
-    /// The system's process stores the response among the app's files. If these cannot be written while the device is
-    /// locked (`NSFileProtectionComplete`), it reports EPERM in `NSPOSIXErrorDomain` at the end of an upload that
-    /// arrived.
+    /// The system's process stores the response among the app's files. If these files cannot be written because the
+    /// device is locked (`NSFileProtectionComplete`), the system reports EPERM in `NSPOSIXErrorDomain` for an upload
+    /// that arrived.
     ///
     /// - Parameters:
     ///   - status: The status of the response, or `nil` if there is none.
@@ -103,8 +103,8 @@ extension AttemptEnd {
         return domain == "NSPOSIXErrorDomain" && code == 1
     }
 
-    /// What the system's codes for background sessions mean: those of `NSURLErrorDomain` from -999 to -995, and the
-    /// reasons of a cancellation. `nil` for codes that say something about the network or the server.
+    /// Reads the system's codes for background sessions: those of `NSURLErrorDomain` from -999 to -995, and the reason
+    /// of a cancellation. The result is `nil` for codes that concern the network or the server.
     ///
     /// - Parameter reason: The value of `NSURLErrorBackgroundTaskCancelledReasonKey`, if there is one.
     package init?(systemCode code: Int, cancellationReason reason: Int?) {

@@ -4,8 +4,8 @@ import PostcardForm
 import PostcardFoundation
 import Synchronization
 
-/// Sends the uploads of a queue in this process. After each change, a ``QueueMachine`` decides what is to be started
-/// and stopped.
+/// Sends the uploads of a queue in this process. After each change, a ``QueueMachine`` decides which attempts to start
+/// and stop.
 final class LocalSender: Sendable {
     private let store: QueueStore
     private let client: UploadClient
@@ -16,10 +16,10 @@ final class LocalSender: Sendable {
     private struct State {
         /// The attempts in progress.
         var tasks: [AttemptID: Task<Void, Never>] = [:]
-        /// How many bytes of its upload each of them has sent.
+        /// The number of bytes that each attempt in progress has sent.
         var bytesSent: [AttemptID: Int64] = [:]
         var events: [AttemptEvent] = []
-        /// The first error of the queue that an attempt met.
+        /// The first error of the queue that an attempt has encountered.
         var failure: UploadQueueError?
     }
 
@@ -28,11 +28,12 @@ final class LocalSender: Sendable {
         self.options = options
         self.time = time
         var client = client
-        // Delays must outlive the process: the queue keeps them.
+        // The client must not retry by itself: delays must outlive the process, so the queue stores them.
         client.retryPolicy = options.retryPolicy
         client.retryPolicy.maximumAttempts = 1
         client.resumption = options.resumption
-        // What is stopped is often to continue later. What is cancelled is deleted here.
+        // A stopped upload often continues later, so the client must not delete it on the server. The uploads that were
+        // cancelled are deleted by this sender.
         client.resumption?.deletesCancelledUploads = false
         self.client = client
     }
@@ -61,7 +62,7 @@ final class LocalSender: Sendable {
         try result.get()
     }
 
-    /// Plays rounds until nothing is left to send.
+    /// Runs rounds of the machine until nothing is left to send.
     private func send(_ run: inout QueueRun<LocalSender>) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             defer { group.cancelAll() }
@@ -74,7 +75,7 @@ final class LocalSender: Sendable {
                 if let failure = state.withLock({ $0.failure }) { throw failure }
                 guard case .rest(let due) = try await run.play(.woken(.init(events: takeEvents(), hasChanges: true)))
                 else { return }
-                // Progress is only shown: it may be saved later.
+                // Progress is only for display, so it may be saved later.
                 try? store.saveProgress()
                 let now = time.instant()
                 let next = due.map { now + .seconds(max(0, $0.timeIntervalSince(time.date()))) }
@@ -93,7 +94,7 @@ final class LocalSender: Sendable {
 }
 
 extension LocalSender: AttemptCarrier {
-    /// Puts back what a process that has ended was sending.
+    /// Puts uploads back into the queue that an earlier process was sending when it ended.
     func connect() throws {
         try store.database.write { try $0.recoverUploads(failingUnclear: options.retryPolicy.unclearFailure) }
     }
@@ -118,7 +119,7 @@ extension LocalSender: AttemptCarrier {
             rows.append(row)
         }
         if rows.isEmpty {
-            // A run that ends when nothing is left does not wait for dates.
+            // A run that ends when the queue is empty does not wait for uploads that are due later.
             let ofRetries = options.endsWhenEmpty
             if ofRetries, !options.awaitsRetries { return ([], nil) }
             return ([], try store.database.read { try $0.isQueuePaused ? nil : $0.nextDue(ofRetries: ofRetries) })
@@ -131,7 +132,7 @@ extension LocalSender: AttemptCarrier {
 
     func begin(_ row: UploadRow) -> QueueMachine.Refusal? {
         state.withLock { state in
-            // The task ends after this, because it takes the lock.
+            // The task cannot end before this assignment, because it also needs the lock.
             state.tasks[row.attempt] = Task {
                 let outcome = await outcome(of: row)
                 self.state.withLock { state in
@@ -148,11 +149,12 @@ extension LocalSender: AttemptCarrier {
     func cancel(_ attempts: Set<AttemptID>, pausing: Set<AttemptID>) -> [AttemptID: Data] {
         let tasks = state.withLock { state in attempts.compactMap { state.tasks[$0] } }
         for task in tasks { task.cancel() }
-        // The upload resource, with which an attempt of this process resumes, is saved while it runs.
+        // There is no resume data: the upload resource, with which a later attempt resumes, is saved while the attempt
+        // runs.
         return [:]
     }
 
-    // The app judges a response as part of its attempt.
+    // The app checks a response during the attempt, so the sender does not do it afterwards.
     var judges: Bool { false }
 
     func rejection(of response: QueuedUpload.Response, to upload: QueuedUpload) -> UploadError? { nil }
@@ -185,7 +187,7 @@ extension LocalSender {
         } catch let error as RefreshError {
             return .postponed(QueuedUpload.Failure(error.failure))
         } catch let error as InterceptorError {
-            // What an interceptor throws when it is cancelled is up to it.
+            // A cancelled interceptor may throw any error, so the cancellation is checked first.
             if Task.isCancelled { return stopped(row) }
             return .failed(
                 .interceptorFailed(for: row.upload.url, after: error.failure, underlyingError: error.cause))
@@ -229,8 +231,8 @@ extension LocalSender {
                 }, after: row.delivery(before: upload.attempts), elapsed: row.elapsed(at: time.date())
             ) { [self] progress in note(progress.bytesSent, of: row) }
         } catch {
-            // A cancelled upload starts over if it is retried: what the server has is of no use. What an interceptor
-            // throws when it is cancelled is up to it.
+            // A cancelled upload starts over if it is retried, so the server's bytes are of no use. A cancelled
+            // interceptor may throw any error, so the cancellation is checked first.
             if Task.isCancelled, let resource = resource.withLock(\.self), try store.hasCancelled(upload.id) {
                 await client.delete(resource, of: upload.url, headerFields: row.headerFields)
             }
@@ -242,7 +244,7 @@ extension LocalSender {
 // MARK: - Presigned forms
 
 extension LocalSender {
-    /// Sends a presigned form, or another one in its place if it has expired.
+    /// Sends a presigned form. If the form has expired, sends a new form instead.
     private func response(
         to row: UploadRow, _ signed: SignedAddress, _ client: UploadClient
     ) async throws -> UploadResponse {
@@ -282,13 +284,14 @@ extension LocalSender {
             toObjectStore: layout, url, method: method, headerFields: headerFields,
             after: row.delivery(before: upload.attempts), elapsed: row.elapsed(at: time.date())
         ) { [self] progress in
-            // Another form is a little longer or shorter than the one in the queue.
+            // The new form may be a little longer or shorter than the form in the queue.
             note(progress.bytesSent == total ? upload.totalBytes : min(progress.bytesSent, upload.totalBytes), of: row)
         }
     }
 }
 
-/// Adds what ``BackgroundSession/headerFields`` makes, and once more if the server responds with a 401.
+/// Adds the header fields that ``BackgroundSession/headerFields`` makes. If the server responds with a 401, adds new
+/// header fields once more.
 private struct SessionFields: UploadInterceptor {
     let upload: QueuedUpload
     let headerFields: @Sendable (QueuedUpload) async throws -> HTTPFields
@@ -299,7 +302,7 @@ private struct SessionFields: UploadInterceptor {
     }
 
     func decide(after failure: UploadError, of attempt: UploadAttempt) -> UploadDecision {
-        // After two refusals in a row, other fields do not help.
+        // After two refusals in a row, new header fields do not help.
         guard failure.response?.status.code == 401, attempt.earlierErrors.last?.response?.status.code != 401 else {
             return .passOn
         }

@@ -7,12 +7,12 @@ import PostcardFoundation
 #endif
 
 #if canImport(Network)
-/// Follows which network the system uses.
+/// Tracks which network the system uses.
 final class NetworkMonitor: Sendable {
     static let shared = NetworkMonitor()
 
     private let monitor = NWPathMonitor()
-    /// `nil` until the first update: before that, the monitor's current path means nothing.
+    /// The latest network; `nil` until the first update, because the monitor's current path is not valid before.
     private let known = Mutex<NetworkPath?>(nil)
     private let signal = ChangeSignal()
 
@@ -21,7 +21,7 @@ final class NetworkMonitor: Sendable {
             self?.update(
                 NetworkPath(
                     isCellular: path.usesInterfaceType(.cellular), isExpensive: path.isExpensive,
-                    // A VPN on demand connects when something is sent.
+                    // If a VPN on demand is set up, the system connects it when something is sent.
                     isConstrained: path.isConstrained, isAvailable: path.status != .unsatisfied))
         }
         monitor.start(queue: DispatchQueue(label: "Postcard network"))
@@ -37,8 +37,8 @@ final class NetworkMonitor: Sendable {
     /// Yields an element at once and after every change.
     func changes() -> AsyncStream<Void> { signal.stream() }
 
-    /// Waits for the first update, which follows the start of the monitor: at most a second. A run that ends when
-    /// nothing is left to send would end before it.
+    /// Waits for the first update after the start of the monitor, at most a second. Without this wait, a run that ends
+    /// when nothing is left to send could end before the first update.
     func untilKnown() async {
         try? await within(.seconds(1), or: CancellationError()) { [self] in
             for await _ in changes() where path != nil { return }
@@ -46,7 +46,7 @@ final class NetworkMonitor: Sendable {
     }
 }
 #else
-/// The monitor of a platform that does not distinguish networks.
+/// The network monitor for platforms that do not distinguish networks.
 struct NetworkMonitor: Sendable {
     static let shared = NetworkMonitor()
 

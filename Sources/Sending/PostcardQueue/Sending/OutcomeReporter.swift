@@ -1,7 +1,8 @@
 import PostcardFoundation
 import Synchronization
 
-/// Calls the app's closure for each upload that has ended, and acknowledges those for which it returns.
+/// Calls the app's closure for each upload that has ended, and acknowledges the upload if the closure returns without
+/// an error.
 final class OutcomeReporter: Sendable {
     private let opening: QueueOpening
     private let time: QueueTime
@@ -9,9 +10,9 @@ final class OutcomeReporter: Sendable {
     private let state = Mutex(State())
 
     private struct State {
-        /// Reports when uploads have ended.
+        /// The task that waits for uploads to end and reports them.
         var following: Task<Void, Never>?
-        /// The latest report. A report begins after the report before it has ended.
+        /// The latest report. Each report begins after the one before it has ended.
         var latest: Task<Void, Never>?
     }
 
@@ -34,7 +35,7 @@ final class OutcomeReporter: Sendable {
 
     func close() { state.withLock { $0.following }?.cancel() }
 
-    /// Reports all uploads that have ended, and returns when that is done.
+    /// Reports all uploads that have ended, and returns when they were reported.
     func reportAll() async {
         let task = state.withLock { state in
             let task = Task { @concurrent [latest = state.latest] in
@@ -47,13 +48,13 @@ final class OutcomeReporter: Sendable {
         await task.value
     }
 
-    /// Returns when uploads that have ended are reported, if they are at all.
+    /// Returns when all uploads that have ended were reported. Returns at once if the reporter was not started.
     func rested() async {
         if state.withLock({ $0.following != nil }) { await reportAll() }
     }
 
-    /// An upload for which the closure throws is reported again the next time, and so is one that could not be
-    /// acknowledged.
+    /// Reports uploads in batches. If the closure throws for an upload, or the upload could not be acknowledged, it is
+    /// reported again the next time.
     private func reportBatches() async {
         guard let store = try? await opening.store() else { return }
         var last: Int64 = 0

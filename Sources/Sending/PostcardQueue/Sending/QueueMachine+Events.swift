@@ -3,30 +3,38 @@ import PostcardFoundation
 
 /// The settings, events and actions of the machine.
 extension QueueMachine {
-    /// What has happened.
+    /// An event that leads to the machine's next action.
     enum Event: Sendable {
         case woken(News)
         case closed([AttemptEvent])
         case done
+        /// The attempts of the carrier and of the database were read, to be compared.
+        ///
         /// - Parameters:
-        ///   - carried: The carrier's attempts: those that have not ended with `false`, and those whose end was not
-        ///     reported yet with `true`.
-        ///   - recorded: The attempts of the database.
-        ///   - events: The events that were reported in the meantime.
+        ///   - carried: The carrier's attempts. The value is `true` if the attempt has ended but its end was not
+        ///     reported yet, and `false` if it has not ended.
+        ///   - recorded: The attempts that the database has.
+        ///   - events: The attempt events that were reported in the meantime.
         case compared(
             carried: [AttemptID: Bool], recorded: [AttemptID: QueuedUpload.ID], events: [AttemptEvent])
         case recorded([AttemptID: QueuedUpload.ID])
         case claimed([UploadRow])
-        /// - Parameter nextDue: When the next upload is due that may then be claimed.
+        /// No upload can be claimed now.
+        ///
+        /// - Parameter nextDue: The time at which the next upload may be claimed.
         case exhausted(nextDue: Date?)
         case refused(Refusal)
-        /// - Parameter events: The events that were reported in the meantime.
+        /// The attempts of the carrier were read.
+        ///
+        /// - Parameter events: The attempt events that were reported in the meantime.
         case listed([AttemptID: Bool], events: [AttemptEvent])
+        /// The action has failed.
+        ///
         /// - Parameter mayPass: Whether the same action may succeed later, for example because the disk was full.
         case failed(mayPass: Bool)
     }
 
-    /// What has happened between two rounds.
+    /// Everything that has happened since the last round.
     struct News: Sendable {
         var events: [AttemptEvent] = []
         /// Whether the system has passed completion handlers.
@@ -34,7 +42,7 @@ extension QueueMachine {
         /// Whether the queue may have changed.
         var hasChanges = false
 
-        /// Whether nothing is left to do but to note how far attempts are.
+        /// Whether the only work is to record the progress of attempts.
         var hasOnlyProgress: Bool {
             let hasOtherEvents = events.contains { if case .sent = $0 { false } else { true } }
             return !hasOtherEvents && !hasChanges && !hasHandlers
@@ -44,11 +52,11 @@ extension QueueMachine {
     /// An attempt that could not begin.
     struct Refusal: Sendable {
         let outcome: AttemptOutcome
-        /// Whether the carrier may have begun it all the same.
+        /// Whether the carrier may have begun the attempt nevertheless.
         let hasBegun: Bool
     }
 
-    /// How far an upload is.
+    /// The progress of an upload.
     struct Progress: Sendable, Equatable {
         let upload: QueuedUpload.ID
         let bytesSent: Int64
@@ -56,25 +64,29 @@ extension QueueMachine {
         let isFirst: Bool
     }
 
-    /// What to do next.
+    /// An action that the sender must carry out.
     enum Action: Sendable {
         case connect
         case compare
         case settle([EndedAttempt], [Progress])
-        /// - Parameter uploads: The uploads of the attempts, as far as they are known.
+        /// Cancel attempts.
+        ///
+        /// - Parameter uploads: The uploads of the attempts that are known.
         case cancel([AttemptID], of: [QueuedUpload.ID])
         case read
-        /// Mark uploads as being sent. On disk before any attempt begins: the next attempt must know of this one.
+        /// Mark uploads as being sent. The marks are on disk before any attempt begins, so that later attempts take it
+        /// into account.
         case claim(Claim)
         case begin(UploadRow)
         case list
-        /// Call the system's completion handlers. The system suspends the app when they have been called.
+        /// Call the system's completion handlers. Then the system suspends the app.
         case callHandlers
-        /// Wait for news.
+        /// Wait until something happens.
         ///
-        /// - Parameter until: When the next round is due without any, or `nil` for never.
+        /// - Parameter until: When the next round is due if nothing happens, or `nil` for never.
         case rest(until: Date?)
-        /// Report that the last action failed, or that the system carries nothing, and wait for news.
+        /// Report that the last action failed, or that the system does not accept uploads, and wait until something
+        /// happens.
         case giveUp(SessionProblem?)
         /// Report an event that cannot happen.
         case fault(ImpossibleEvent)
@@ -86,47 +98,48 @@ extension QueueMachine {
     struct Claim: Sendable, Equatable {
         /// The maximum number of uploads.
         let count: Int
-        /// The maximum number of uploads that the carrier has before their time: the others must not have to wait for
-        /// them. Only the system takes such uploads.
+        /// The maximum number of uploads that the carrier may have before they are due, so that other uploads need not
+        /// wait for them. Only the system accepts such uploads.
         let later: Int
-        /// Uploads that must wait even if they are due.
+        /// Uploads that must not be claimed even if they are due.
         let excluded: Set<QueuedUpload.ID>
     }
 
-    /// The settings that decide.
+    /// The settings by which the machine decides.
     struct Rules: Sendable {
         /// The identifier of the background session, or `nil` for a sender in this process.
         var session: String?
         let retryPolicy: RetryPolicy
         /// Whether the app makes header fields whenever an upload is handed over.
         var makesFields = false
-        /// Whether the app makes presigned forms in place of those that have expired.
+        /// Whether the app makes new presigned forms for those that have expired.
         var makesForms = false
-        /// The statuses of success of uploads whose endpoints do not say which.
+        /// The statuses of success for uploads whose endpoints do not name any.
         var acceptedStatuses = Set(200..<300)
-        /// How long an upload may take as a whole; `nil` means no limit. The system applies its limit to each attempt.
+        /// How long an upload may take as a whole; `nil` means no limit. For the system it is `nil`, because the system
+        /// has its own limit for each attempt.
         var totalTimeout: Duration?
         /// The maximum number of attempts that the carrier has at a time.
         var maximumConcurrentUploads: Int
         /// Whether the sender ends when no upload is left that can be sent.
         var endsWhenEmpty = false
-        /// How long the sender waits for changes by other processes; `nil` means that there are none.
+        /// How often the sender checks for changes by other processes; `nil` means that there are no other processes.
         var pollInterval: Duration?
     }
 }
 
-/// What the machine knows, and what it waits for.
+/// What the machine's state is made of.
 extension QueueMachine {
     enum Connection {
         case disconnected
-        /// The carrier is connected, but may not have all uploads that are claimed: those of earlier processes, and
-        /// those after a failure that could not be saved.
+        /// The carrier is connected, but may not have all claimed uploads: those of earlier processes, and those after
+        /// a failure that could not be saved, may be missing.
         case connected
-        /// The carrier has the attempts that the database says it has.
+        /// The carrier has all attempts that the database records.
         case compared
     }
 
-    /// What the machine waits for.
+    /// The result that the machine waits for.
     enum State {
         case resting
         case connecting
@@ -141,7 +154,7 @@ extension QueueMachine {
         case calling(then: Action)
     }
 
-    /// What follows when all ends are recorded.
+    /// The step that follows when the ends of all attempts are recorded.
     enum Step {
         case work
         case compare(Comparison)
@@ -159,19 +172,19 @@ extension QueueMachine {
         let upload: QueuedUpload.ID
         /// The beginning of the response's body.
         var body = Data()
-        /// What the next attempt can resume with.
+        /// The resume data for the next attempt.
         var resumeData: Data?
         var isSending = false
     }
 
-    /// What only the current round needs to know.
+    /// State that is only needed in the current round.
     struct Round {
         var hasOnlyProgress = false
-        /// Whether the carrier must be asked what is still to be reported. "All delivered" may have come before the
-        /// handlers, or belong to an earlier wake-up.
+        /// Whether the carrier must be asked which attempts have ended without a report. The event `deliveredAll` may
+        /// have arrived before the handlers, or belong to an earlier wake-up.
         var mustList = false
         var nextDue: Date?
-        /// Why the system carries nothing.
+        /// Why the system does not accept uploads.
         var problem: SessionProblem?
     }
 }

@@ -5,8 +5,8 @@ import PostcardFoundation
 /// random numbers. Both senders carry out its actions: ``LocalSender``, which sends in this process, and
 /// ``BackgroundSender``, which hands uploads to the system.
 ///
-/// Each round begins with what has happened since the last one. Each event leads to one action, whose result is the
-/// next event:
+/// Each round begins with an event that says what has happened since the last round. Each event leads to one action,
+/// whose result is the next event:
 ///
 /// | action | event |
 /// | --- | --- |
@@ -26,37 +26,40 @@ import PostcardFoundation
 struct QueueMachine: Sendable {
     /// The maximum number of uploads in one write, so that writes stay short.
     static let batch = 50
-    /// How long to wait before ends are recorded that could not be, for example because the disk was full, in seconds.
+    /// How long to wait, in seconds, before recording the ends of attempts again after that has failed, for example
+    /// because the disk was full.
     private static let recordPause = 1.0
-    /// How often that is tried before the run ends with the error: a database that stays broken must not go unnoticed.
+    /// How often recording the ends of attempts may fail in a row. After that the run ends with the error, because a
+    /// database that stays broken must be noticed.
     static let maximumRecordFailures = 60
-    /// How many sessions in a row may end by themselves before the run ends with an error. A response of a server ends
-    /// the row.
+    /// The maximum number of sessions in a row that end by themselves. After that the run ends with an error. A
+    /// server's response resets the count.
     static let maximumInvalidations = 3
-    /// The longest wait between rounds, in seconds, because the system's clock may be changed in the meantime.
+    /// The longest wait between rounds, in seconds. It is limited because the system's clock may be changed during the
+    /// wait.
     static let longestWait = 86_400.0
 
     let rules: Rules
     private var state = State.resting
     private var round = Round()
     private var connection = Connection.disconnected
-    /// The attempts that the carrier has, as far as this process knows.
+    /// The attempts that this process knows the carrier has.
     private var open: [AttemptID: OpenAttempt] = [:]
-    /// The beginnings of responses to attempts that are not open. The end of a cancelled or lost attempt may still be
-    /// reported, and needs them.
+    /// The beginnings of responses to attempts that are not open. They are kept because the end of a cancelled or lost
+    /// attempt may still be reported.
     private var strays: [AttemptID: Data] = [:]
-    /// Events that are not taken in yet, because the connection was not compared.
+    /// Events that wait until the carrier's attempts were compared with the database.
     private var events: [AttemptEvent] = []
-    /// Ends of attempts that are not in the database yet.
+    /// Ends of attempts that were not written to the database yet.
     private var ended: [EndedAttempt] = []
-    /// Uploads that could not be handed over, and when to try again.
+    /// Uploads that could not be handed over, with the time to try again.
     private var postponed: [QueuedUpload.ID: Date] = [:]
-    /// The attempts that the database says were begun and that this process never did, because something failed between
-    /// the two. They can have delivered nothing.
+    /// Attempts that the database records as begun but that this process did not begin, because something failed in
+    /// between. Their forms cannot have been delivered.
     private var unbegun: Set<AttemptID> = []
-    /// Whether this process knows all attempts of the processes before it.
+    /// Whether this process knows all attempts of earlier processes.
     private var hasCompared = false
-    /// How often ends could not be recorded, since the last that were.
+    /// How often recording the ends of attempts has failed since the last success.
     private var recordFailures = 0
     /// The number of sessions in a row that have ended by themselves.
     private var invalidations = 0
@@ -65,7 +68,7 @@ struct QueueMachine: Sendable {
     private var hasHandlers = false
     /// Whether the carrier has delivered all events since the connection, or since the last handlers were called.
     private var hasDeliveredAll = false
-    /// Attempts whose ends must be settled before the handlers are called.
+    /// Attempts whose ends must be recorded before the completion handlers are called.
     private var awaited: Set<AttemptID> = []
 
     init(_ rules: Rules) {
@@ -90,7 +93,7 @@ struct QueueMachine: Sendable {
             }
             noteInvalidations(in: events)
             self.events += events
-            // A session that another process has may have seemed to carry nothing.
+            // If another process uses the session, it may have seemed to have no transfers.
             if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
             return settle(then: .compare(Comparison(carried: carried, recorded: recorded)), at: now)
         case (.settling(let count, let step), .done):
@@ -107,8 +110,8 @@ struct QueueMachine: Sendable {
         case (.beginning(_, let rows), .done): return begin(rows[...], at: now)
         case (.beginning(let row, let rows), .refused(let refusal)):
             open[row.attempt] = nil
-            // Longer than the row's delay: an upload that is due later is claimed as well. One that is back in the queue
-            // is claimed at once.
+            // The upload waits longer than its own delay, because uploads that are due later are claimed too. An upload
+            // that was put back into the queue is claimed at once.
             if !refusal.outcome.isStopped { postponed[row.upload.id] = now.addingTimeInterval(Rules.postponement) }
             ended.append(
                 EndedAttempt(id: row.attempt, end: .known(refusal.outcome), hasBegun: refusal.hasBegun))
@@ -138,16 +141,16 @@ extension QueueMachine {
         if isInvalid {
             isInvalid = false
             connection = .disconnected
-            // A session that has ended reports nothing more.
+            // A session that has ended reports no more events.
             hasDeliveredAll = true
             awaited = []
         }
         events += news.events
         hasHandlers = hasHandlers || news.hasHandlers
-        // The attempts that have ended since all events were delivered are still to be reported.
+        // Attempts that have ended since `deliveredAll` are still to be reported.
         round.hasOnlyProgress = news.hasOnlyProgress && connection == .compared
         round.mustList = hasDeliveredAll && news.hasHandlers
-        // The system forgets what it has reported, so that is recorded first.
+        // The system forgets an end once it has reported it, so the end is recorded first.
         if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
         switch connection {
         case .disconnected:
@@ -163,7 +166,7 @@ extension QueueMachine {
         return .compare
     }
 
-    /// Takes in events, and records the ends that are not in the database yet.
+    /// Processes events, and records the ends of attempts that are not in the database yet.
     private mutating func settle(then step: Step, at now: Date) -> Action {
         let progress = takeInEvents()
         if !ended.isEmpty || !progress.isEmpty {
@@ -178,7 +181,7 @@ extension QueueMachine {
             state = .reading
             return .read
         case .compare(let comparison):
-            // Nothing says which uploads these belong to.
+            // It is unknown which uploads these attempts belong to.
             let unknown = comparison.carried.filter { !$0.value && comparison.recorded[$0.key] == nil }.keys
             if unknown.isEmpty { return recover(from: comparison, at: now) }
             state = .dropping(comparison)
@@ -189,8 +192,9 @@ extension QueueMachine {
         }
     }
 
-    /// Takes in that the session has ended, at once or, if an action is being carried out, in the next round: the next
-    /// session may have other attempts, or none. A response of a server ends the row of such sessions.
+    /// Records that the session has ended. This happens at once, or in the next round if an action is being carried
+    /// out, because the next session may have other attempts. A server's response resets the number of such sessions in
+    /// a row.
     private mutating func noteInvalidations(in events: [AttemptEvent]) {
         for event in events {
             switch event {
@@ -229,7 +233,7 @@ extension QueueMachine {
             case .deliveredAll:
                 hasDeliveredAll = true
                 awaited = []
-            // Taken in when it was received, but for what came before it.
+            // The invalidation was already handled when it was received. Only the responses before it are dropped here.
             case .invalidated: strays = [:]
             }
         }
@@ -237,8 +241,8 @@ extension QueueMachine {
         return progress
     }
 
-    /// Sends the uploads again whose attempts the carrier no longer has, after a delay: their ends may be reported
-    /// late.
+    /// Sends uploads again whose attempts the carrier no longer has. This happens after a delay, because their ends may
+    /// be reported late.
     private mutating func recover(from comparison: Comparison, at now: Date) -> Action {
         connection = .compared
         hasCompared = true
@@ -253,7 +257,7 @@ extension QueueMachine {
         return settle(then: .work, at: now)
     }
 
-    /// Forgets an attempt, but not what it has received: the end of its response may still come.
+    /// Removes an attempt, but keeps the beginning of its response, because its end may still be reported.
     private mutating func forget(_ attempt: AttemptID) {
         guard let body = open.removeValue(forKey: attempt)?.body, !body.isEmpty else { return }
         strays[attempt, default: Data()].append(body)
@@ -267,7 +271,8 @@ extension QueueMachine {
     private mutating func cancelObsolete(_ recorded: [AttemptID: QueuedUpload.ID], at now: Date) -> Action {
         let obsolete = open.filter { recorded[$0.key] == nil }.sorted { $0.value.upload < $1.value.upload }
         if obsolete.isEmpty { return claim(at: now) }
-        // In this process, an attempt stays open until it has stopped. The system may never report its end.
+        // In this process, an attempt stays open until it has stopped. For the system it is closed at once, because the
+        // system may never report its end.
         if rules.session != nil {
             for attempt in obsolete { forget(attempt.key) }
         }
@@ -276,7 +281,7 @@ extension QueueMachine {
     }
 
     private mutating func claim(at now: Date) -> Action {
-        // None is further away, unless the clock was set back.
+        // No postponed upload is due later than this, unless the clock was set back.
         let latest = now.addingTimeInterval(Rules.postponement)
         postponed = postponed.filter { $0.value > now && $0.value <= latest }
         round.nextDue = nil
@@ -286,20 +291,21 @@ extension QueueMachine {
             Claim(
                 count: min(rules.maximumConcurrentUploads - open.count, Self.batch),
                 later: rules.maximumConcurrentUploads / 2,
-                // Those whose attempts have not stopped yet may have been cancelled and retried since.
+                // Uploads whose attempts have not stopped yet are excluded, because they may have been cancelled and
+                // retried since.
                 excluded: Set(postponed.keys).union(open.values.map(\.upload))))
     }
 
     private mutating func begin(_ rows: ArraySlice<UploadRow>, at now: Date) -> Action {
         guard let row = rows.first else { return claim(at: now) }
         let rest = Array(rows.dropFirst())
-        // The system begins it when its time has come, and this process at once.
+        // The system begins the attempt when it is due; this process begins it at once.
         let time = rules.session == nil ? now : max(now, row.earliestBegin ?? now)
         if let error = row.expiry(by: rules.schedule(for: row), at: time) {
             ended.append(EndedAttempt(id: row.attempt, end: .known(.expired(error)), hasBegun: false))
             return settle(then: .begin(rest), at: now)
         }
-        // Its end may be reported at once.
+        // The attempt is added before it begins, because its end may be reported at once.
         open[row.attempt] = OpenAttempt(upload: row.upload.id)
         state = .beginning(row, then: rest)
         return .begin(row)
@@ -318,7 +324,7 @@ extension QueueMachine {
         return callHandlers(at: now)
     }
 
-    /// Calls the handlers when everything is settled, and ends the round.
+    /// Calls the system's completion handlers when the ends of all attempts are recorded, and ends the round.
     private mutating func callHandlers(at now: Date) -> Action {
         awaited.formIntersection(open.keys)
         if let problem = round.problem { return callHandlers(then: .giveUp(problem)) }
@@ -336,7 +342,7 @@ extension QueueMachine {
     private mutating func rest(at now: Date) -> Action {
         state = .resting
         if rules.endsWhenEmpty, open.isEmpty, round.nextDue == nil { return .end }
-        // A little later than the time, which is a fraction.
+        // The wait is a little longer, because the time is a fraction of a second.
         let due = round.nextDue.map { min($0, now.addingTimeInterval(Self.longestWait)).addingTimeInterval(0.001) }
         let poll = rules.pollInterval.map { now.addingTimeInterval($0 / .seconds(1)) }
         return rest(until: [due, poll].compactMap(\.self).min())
@@ -351,19 +357,19 @@ extension QueueMachine {
         switch state {
         case .settling(_, then: .close): return callHandlers(then: .end)
         case .settling(_, then: let step):
-            // These uploads are claimed, but the carrier does not have them.
+            // These uploads are claimed, but the carrier does not have their attempts.
             if case .begin(let rows) = step, !rows.isEmpty { connection = .connected }
             recordFailures += 1
-            // A response is recorded nowhere else. If the sender ends before it is, the form is sent again with the
+            // The response is only in memory. If the sender ends before it is recorded, the form is sent again with the
             // same `Idempotency-Key`.
             if rules.session == nil, mayPass, recordFailures < Self.maximumRecordFailures {
                 return rest(until: now.addingTimeInterval(Self.recordPause))
             }
-        // Some may be claimed.
+        // Some uploads may have been claimed.
         case .claiming: connection = .connected
         default: break
         }
-        // The system must not wait for something that cannot be done now.
+        // Waiting here would not help: the action cannot succeed now, and the system must not wait for it.
         return callHandlers(then: .giveUp(nil))
     }
 }

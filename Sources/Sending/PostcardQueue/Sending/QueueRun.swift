@@ -2,55 +2,56 @@ import GRDB
 import PostcardClient
 import PostcardFoundation
 
-/// Who carries the bytes of attempts: this process, or the system.
+/// Carries out attempts: this process, or the system.
 protocol AttemptCarrier: Sendable {
     func connect() async throws
 
-    /// The attempts that have not ended, with `false`, and those whose end has not been reported yet, with `true`.
+    /// The identifiers of attempts. The value is `true` if the attempt has ended but its end was not reported yet, and
+    /// `false` if it has not ended.
     func attempts() async throws -> [AttemptID: Bool]
 
     /// The events that were reported since the last call.
     func takeEvents() -> [AttemptEvent]
 
-    /// Reads which uploads may be sent, and marks them as being sent. This is on disk when the call returns.
+    /// Marks uploads that may be sent as being sent. The marks are on disk when the method returns.
     ///
-    /// - Returns: The uploads, at least one if there is one, and otherwise when the next one is due that may then be
-    ///   claimed.
+    /// - Returns: The uploads that were marked. If there are none, the time at which the next upload may be claimed.
     func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?)
 
     /// Begins an attempt.
     ///
-    /// - Returns: `nil`, or why it could not begin.
+    /// - Returns: Why the attempt could not begin; `nil` if it has begun.
     func begin(_ row: UploadRow) async -> QueueMachine.Refusal?
 
-    /// Cancels attempts. Does nothing about those that have ended.
+    /// Cancels attempts. Ignores attempts that have ended.
     ///
-    /// - Parameter paused: Those of the attempts whose uploads are to continue later where they stopped.
-    /// - Returns: What the next attempts of these uploads can resume with, where the carrier has something.
+    /// - Parameter paused: The attempts whose uploads should be able to resume later.
+    /// - Returns: The resume data for the next attempts of these uploads, if the carrier has any.
     func cancel(_ attempts: Set<AttemptID>, pausing paused: Set<AttemptID>) async -> [AttemptID: Data]
 
-    /// Whether the app judges responses to the system.
+    /// Whether the app checks successful responses after the system has received them.
     var judges: Bool { get }
 
-    /// Has the app judge a response to the system that is success by its status.
+    /// Lets the app check a response that the system has received and whose status means success.
     ///
-    /// - Returns: `nil` if the app accepts it.
+    /// - Returns: The error if the app rejects the response; `nil` if the app accepts it.
     func rejection(of response: QueuedUpload.Response, to upload: QueuedUpload) async -> UploadError?
 
     /// Calls the system's completion handlers.
     func callHandlers()
 
-    /// Signals that states of uploads have changed.
+    /// Reports that states of uploads have changed.
     func notifyChange()
 }
 
-/// Carries out what a ``QueueMachine`` decides, except what only the carrier can do.
+/// Carries out the actions of a ``QueueMachine``. The ``AttemptCarrier`` does what differs between this process and the
+/// system.
 struct QueueRun<Carrier: AttemptCarrier> {
     private var machine: QueueMachine
     private let store: QueueStore
     private let time: QueueTime
     private let carrier: Carrier
-    /// The time at which uploads were last looked at.
+    /// The time at which uploads were last checked for expiry.
     private var lastDate: Date?
     /// When the next upload expires.
     private var nextExpiry: Date?
@@ -62,10 +63,10 @@ struct QueueRun<Carrier: AttemptCarrier> {
         self.carrier = carrier
     }
 
-    /// Notes that the database is intact, for a process that may be ended before it closes the queue.
+    /// Records that the database is intact, because the process may be ended before it closes the queue.
     func noteRest() { store.database.noteRest() }
 
-    /// Whether the database says that the carrier has attempts.
+    /// Whether the database records attempts of the carrier.
     var hasAttempts: Bool {
         let attempts = try? store.database.read { try $0.attempts(of: machine.rules.session) }
         return attempts?.isEmpty != true
@@ -77,7 +78,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         case end
     }
 
-    /// Plays a round.
+    /// Runs a round of the machine: carries out its actions until the round ends.
     ///
     /// - Throws: ``UploadQueueError`` or an error of the carrier if the round was given up.
     mutating func play(_ event: QueueMachine.Event) async throws -> Ending {
@@ -99,20 +100,20 @@ struct QueueRun<Carrier: AttemptCarrier> {
             } catch {
                 failure = error
                 store.log.note("A round failed: \(error)", .error, at: time.date())
-                // The machine says when to try again.
+                // The machine decides when to try again.
                 nextExpiry = nil
                 event = .failed(mayPass: (error as? UploadQueueError)?.mayPass ?? false)
             }
         }
     }
 
-    /// Signals that states of uploads have changed, and that some may have ended.
+    /// Reports that states of uploads have changed, and that some uploads may have ended.
     private func notifyChange() {
         carrier.notifyChange()
         store.ends.notify()
     }
 
-    /// When the next round is due, which is no later than the next upload expires.
+    /// When the next round is due: at the given time, or earlier if an upload expires before.
     private func rest(until due: Date?) -> Date? {
         let expiry = nextExpiry.map { min($0, time.date().addingTimeInterval(QueueMachine.longestWait)) }
         return [due, expiry].compactMap(\.self).min()
@@ -148,8 +149,8 @@ struct QueueRun<Carrier: AttemptCarrier> {
         return .done
     }
 
-    /// Fails the uploads whose time is over, so that they are neither claimed nor carried any longer, and puts right what
-    /// a clock that was ahead has done.
+    /// Fails the uploads that have expired, so that they are no longer claimed or sent. Also corrects times that were
+    /// set while the clock was ahead.
     private mutating func noteTime() throws {
         let now = time.date()
         try redateUploads(at: now)
@@ -162,14 +163,16 @@ struct QueueRun<Carrier: AttemptCarrier> {
         notifyChange()
     }
 
-    /// Corrects the due dates that a wrong clock has set: at first, and after each time the clock was set back.
+    /// Corrects due dates that were set by a wrong clock. This is done at the first call, and after each time the clock
+    /// was set back.
     private mutating func redateUploads(at now: Date) throws {
-        // A sender that only stops uploads may have other rules than the sender of these.
+        // A sender that only stops uploads may have other settings than the sender of these uploads.
         if lastDate == nil || isSetBack(at: now), machine.rules.maximumConcurrentUploads > 0 {
             let (session, latest) = (machine.rules.session, now.addingTimeInterval(machine.rules.longestDelay))
-            // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
+            // The rows are read before they are written: a write locks the database, and iOS ends an app that is
+            // suspended while it holds a lock.
             if try store.database.read({ try $0.hasMisdatedUploads(at: now, after: latest, of: session) }) {
-                // The ends of attempts that the system has may still be reported.
+                // The ends of attempts that were handed to the system may still be reported.
                 let due = now.addingTimeInterval(Interruption.lost.delay(after: 1))
                 try store.database.write { db in
                     try db.correctLaterTimes(to: now)
@@ -181,8 +184,8 @@ struct QueueRun<Carrier: AttemptCarrier> {
         lastDate = now
     }
 
-    /// Whether the clock was set back since uploads were last looked at. Small corrections are no reason to read all
-    /// uploads.
+    /// Whether the clock was set back since uploads were last checked. Small corrections are ignored, because all
+    /// uploads would have to be read.
     private func isSetBack(at now: Date) -> Bool { lastDate.map { now < $0.addingTimeInterval(-60) } ?? false }
 
     private mutating func recorded() throws -> [AttemptID: QueuedUpload.ID] {
@@ -194,7 +197,8 @@ struct QueueRun<Carrier: AttemptCarrier> {
         for progress in progress {
             store.progress.note(progress.upload, bytesSent: progress.bytesSent)
             if progress.isFirst {
-                // If this fails, the upload is listed as waiting although it is being sent. Nothing else depends on it.
+                // If this write fails, the upload is listed as waiting although it is being sent. Nothing else depends
+                // on it.
                 try? store.database.writeWithoutSync { try $0.beginTransfer(of: progress.upload) }
                 store.changes.notify()
                 store.updates.notify()
@@ -222,7 +226,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         notifyChange()
     }
 
-    /// Has the app judge the responses that are success otherwise. Those that it rejects are failures.
+    /// Lets the app check the responses whose status means success. Rejected responses become failures.
     private func judged(_ attempts: [QueueMachine.EndedAttempt]) async throws -> [QueueMachine.EndedAttempt] {
         var judged = attempts
         for (index, attempt) in attempts.enumerated() {
@@ -237,10 +241,10 @@ struct QueueRun<Carrier: AttemptCarrier> {
         return judged
     }
 
-    /// Records what the ends of attempts mean.
+    /// Records what the ends of attempts mean for their uploads.
     private func settle(_ attempts: [QueueMachine.EndedAttempt]) throws {
         let now = time.date()
-        // Otherwise what is done now would be removed as the oldest.
+        // If the clock was set back, an upload that is done now would be removed as the oldest.
         let isSetBack = isSetBack(at: now)
         let settled = try store.database.write { db in
             if isSetBack { try db.correctLaterTimes(to: now) }
@@ -263,9 +267,10 @@ struct QueueRun<Carrier: AttemptCarrier> {
     }
 }
 
-/// What stops attempts and what they leave, as changes to the table `resumption`. Each is called within one write.
+/// Records attempts that are being stopped, and their resume data, in the table `resumption`. Each method is called
+/// within one write.
 extension Database {
-    /// More than the system needs to describe a file and a request, in bytes.
+    /// The maximum size of resume data, in bytes, larger than the system needs to describe a file and a request.
     private static let maximumResumeDataBytes = 1 << 20
 
     /// The attempts that are to be stopped so that their uploads can continue.
@@ -281,11 +286,11 @@ extension Database {
             })
     }
 
-    /// Notes that an attempt was stopped. Without data, the upload starts over.
+    /// Records that an attempt was stopped. Without resume data, the upload starts over.
     ///
     /// - Parameters:
-    ///   - progress: How far uploads were, as far as it is known.
-    ///   - failure: The failure of an upload whose bytes had all been sent. `nil` lets it start over, as any other.
+    ///   - progress: The number of bytes sent for each upload, if it is known.
+    ///   - failure: The failure of an upload whose bytes had all been sent. With `nil`, such an upload starts over too.
     func notePause(
         of attempt: AttemptID, resumingWith data: Data?, _ progress: [QueuedUpload.ID: Int64],
         failing failure: QueuedUpload.Failure?
@@ -310,7 +315,7 @@ extension Database {
         }
     }
 
-    /// Notes what an attempt has used and left. The system resumes with the same data only once.
+    /// Records which resume data an attempt has used, and which it has left. The system can use resume data only once.
     func noteResumption(
         after attempt: QueueMachine.EndedAttempt, _ settlement: Settlement, of id: QueuedUpload.ID
     ) throws {

@@ -4,14 +4,14 @@ import PostcardClient
 import PostcardFoundation
 import PostcardWire
 
-/// What is recorded of an attempt that has ended.
+/// What is recorded about an attempt that has ended.
 enum Settlement: Sendable, Equatable {
     /// The server accepted the form.
     case done(QueuedUpload.Response)
     /// The form is sent again.
     ///
     /// - Parameters:
-    ///   - count: What the attempt counts as.
+    ///   - count: How the attempt is counted.
     ///   - mayHaveArrived: Whether the attempt may have delivered the form.
     case delay(until: Date, because: QueuedUpload.Failure, as: AttemptCount, mayHaveArrived: Bool)
     /// The upload has failed.
@@ -29,7 +29,7 @@ extension QueueMachine {
         var end: AttemptEnd
         /// The beginning of the response's body.
         var body = Data()
-        /// What the next attempt can resume with, if there is something.
+        /// The resume data for the next attempt, if there is any.
         var resumeData: Data?
         var hasBegun = true
     }
@@ -39,15 +39,15 @@ extension QueueMachine.Rules {
     /// How long to wait before an upload that could not be handed over is tried again, in seconds.
     static let postponement = 60.0
 
-    /// What is further away than this was dated by a wrong clock, in seconds: a day, or longer if the policy allows
-    /// longer delays.
+    /// The longest plausible delay, in seconds. A time further ahead was set by a wrong clock. It is a day, or longer
+    /// if the policy allows longer delays.
     var longestDelay: Double { max(86_400, max(retryPolicy.maximumDelay, retryPolicy.maximumRetryAfter) / .seconds(1)) }
 
     func schedule(for row: UploadRow) -> RetrySchedule {
         RetrySchedule(retryPolicy, for: row.upload.url, totalTimeout: totalTimeout, isQueued: true)
     }
 
-    /// What the end of an attempt means, before the app judges the response.
+    /// The outcome of an attempt, before the app checks the response.
     func outcome(of attempt: QueueMachine.EndedAttempt, _ row: UploadRow) -> AttemptOutcome {
         let outcome = AttemptOutcome(
             attempt.end, body: attempt.body, of: row.upload, accepting: row.acceptedStatuses ?? acceptedStatuses)
@@ -55,26 +55,27 @@ extension QueueMachine.Rules {
         return .failed(error)
     }
 
-    /// Decides what is recorded of an attempt, or returns `nil` if nothing changes: events may arrive twice, and the
+    /// Decides what is recorded about an attempt. Returns `nil` if nothing changes: events may arrive twice, and the
     /// upload may have been cancelled, paused or sent again since.
     ///
     /// - Parameters:
-    ///   - attempt: The attempt.
-    ///   - row: Its upload, as it is now.
-    ///   - generator: The source of chance for delays.
+    ///   - attempt: The attempt that has ended.
+    ///   - row: The current row of the attempt's upload.
+    ///   - generator: The random number generator for delays.
     func settlement(
         of attempt: QueueMachine.EndedAttempt, _ row: UploadRow, at now: Date,
         using generator: inout some RandomNumberGenerator
     ) -> Settlement? {
         if case .done = row.upload.state { return nil }
         let outcome = outcome(of: attempt, row)
-        // Even if the upload was cancelled or paused since, the server has it.
+        // The server has the form, even if the upload was cancelled or paused since.
         if case .accepted(let response) = outcome { return .done(response) }
         guard row.attempt == attempt.id else { return nil }
-        // What resumes is not unclear. About attempts before this one, the user was asked.
+        // An upload that resumes is not unclear. If an earlier attempt was unclear, the user was already asked.
         let asks = !retryPolicy.repeatsUnclear && row.resource == nil && attempt.resumeData == nil
-        // Also if the user has paused it since: it would be sent again without a question once it continues. What the
-        // user has sent elsewhere, or retried, since is another delivery.
+        // The user is asked even if the upload was paused since: otherwise it would be sent again without a question
+        // when it is resumed. If the user has retried the upload since, or sent it to another address, the earlier
+        // attempt does not count.
         if asks, row.possibleDelivery != nil, !row.upload.state.isEnded, case .stopped(mayHaveArrived: true) = outcome {
             return .fail(because: .unclear(after: .stopped), mayHaveArrived: true)
         }
@@ -94,7 +95,7 @@ extension QueueMachine.Rules {
         switch outcome {
         case .accepted(let response): return .done(response)
         case .failed(let error, _) where makesFields && !row.hasFreshFields && error.response?.status == .unauthorized:
-            // A token may have become too old while the upload waited for a network. The form was refused.
+            // The server refused the form, perhaps because a token has expired while the upload waited for a network.
             return .delay(until: now, because: QueuedUpload.Failure(error), as: .staleFields, mayHaveArrived: false)
         case .failed(let error, _)
         where makesForms && !row.hasFreshFields
@@ -102,9 +103,9 @@ extension QueueMachine.Rules {
             return .delay(until: now, because: QueuedUpload.Failure(error), as: .staleForm, mayHaveArrived: false)
         case .failed(let error, let pause):
             let failure = RetrySchedule.Failure(error, at: now, pause: pause)
-            // The system repeats a request whose connection broke and does not report it: without a response, the form
-            // may have arrived, even if the last failure was another one. What the system says it has sent does not
-            // count: an app that was away has not been told. A 409 may be about an earlier request.
+            // The system repeats a request whose connection broke, and does not report that. So without a response, the
+            // form may have arrived, even if the latest failure is another one. The system's count of bytes sent does
+            // not help: an app that was suspended has not received it. A 409 may be the response to an earlier request.
             let isRepeated = session != nil && attempt.hasBegun
             var history = row.history(after: isRepeated ? .responseLost(resource: nil) : delivery)
             history.add(failure)
@@ -116,8 +117,8 @@ extension QueueMachine.Rules {
                     until: now.addingTimeInterval(delay / .seconds(1)), because: QueuedUpload.Failure(error),
                     as: .failure(conflicts: history.conflicts), mayHaveArrived: mayHaveArrived)
             case .fail(let error) where error.response != nil && error.outlook == nil && row.resumeData != nil:
-                // What a server refuses after a pause may be the rest of a form that it has forgotten, and not the
-                // form. The next attempt sends the whole form.
+                // After a pause, the server may refuse the rest of a form whose beginning it has lost, and not the form
+                // itself. The next attempt sends the whole form.
                 return .delay(
                     until: now, because: QueuedUpload.Failure(error), as: .nothing,
                     mayHaveArrived: mayHaveArrived || delivery.mayHaveArrived)
@@ -126,7 +127,8 @@ extension QueueMachine.Rules {
             }
         case .interrupted(let interruption):
             let count = row.interruptions + 1
-            // One that still waited in the system for its time was not sent, and costs no time to interrupt again.
+            // An attempt that was waiting in the system for its time was not sent. It can be interrupted again at no
+            // cost.
             let isDue = row.earliestBegin.map { $0 <= now } ?? true
             let counts = interruption.counts && attempt.hasBegun && isDue
             if counts, count >= Interruption.maximumCount {
@@ -148,11 +150,11 @@ extension QueueMachine.Rules {
     }
 }
 
-/// Attempts in the database, for both senders. Each is called within one transaction.
+/// Reads and records attempts in the database, for both senders. Each method is called within one transaction.
 extension Database {
     /// The attempts that a sender should have.
     ///
-    /// - Parameter session: The identifier of its background session, or `nil` for
+    /// - Parameter session: The identifier of the sender's background session, or `nil` for
     ///   ``UploadQueue/run(_:options:)``, in this process or another.
     func attempts(of session: String?) throws -> [AttemptID: QueuedUpload.ID] {
         let rows = try Row.fetchAll(
@@ -173,7 +175,7 @@ extension Database {
         return attempts
     }
 
-    /// The uploads of a background session that cannot be read. No event of the session may end them.
+    /// The uploads of a background session whose rows cannot be read. The session may report no event that ends them.
     func unreadableUploads(of session: String) throws -> [QueuedUpload.ID] {
         try QueuedUpload.ID.fetchAll(
             self, sql: "SELECT id FROM upload INDEXED BY upload_session WHERE session = ?", arguments: [session]
@@ -182,7 +184,7 @@ extension Database {
         }
     }
 
-    /// Marks an upload that was handed over before its time as being sent.
+    /// Marks an upload that was handed over before it was due as being sent.
     func beginTransfer(of id: QueuedUpload.ID) throws {
         try execute(
             sql: """
@@ -191,7 +193,7 @@ extension Database {
                 """, arguments: [id])
     }
 
-    /// Records what became of an attempt.
+    /// Records the result of an attempt.
     func record(_ settlement: Settlement, of id: QueuedUpload.ID, at now: Date) throws {
         switch settlement {
         case .done(let response): try finishUpload(id, with: response, at: now)
@@ -209,7 +211,7 @@ extension Settlement {
 }
 
 extension QueueMachine.EndedAttempt {
-    /// How the attempt ended and what follows, for the log.
+    /// A line for the log: how the attempt ended, and what happens to the upload.
     func logLine(_ settlement: Settlement, of upload: QueuedUpload.ID) -> String {
         var line = "Attempt \(id.number) of upload \(upload) ended"
         if let systemCode { line += " (\(systemCode))" }
@@ -231,10 +233,10 @@ extension QueueMachine.EndedAttempt {
     }
 }
 
-/// Which responses are not success although their statuses are.
+/// Finds responses that are failures although their statuses mean success.
 extension UploadRow {
-    /// Returns the error of an upload to which something else than the server has responded, or `nil`: a page where the
-    /// form asked for JSON is the network's sign-in page, or a proxy's.
+    /// Returns an error if the response does not come from the server, and `nil` otherwise. If the form asked for JSON,
+    /// a web page is the sign-in page of the network or the page of a proxy.
     func interception(by response: QueuedUpload.Response) -> UploadError? {
         let type = response.contentType?.lowercased() ?? ""
         guard headerFields[.accept]?.lowercased().contains("json") == true,
@@ -249,7 +251,7 @@ extension UploadRow {
 }
 
 extension UploadError {
-    /// The app does not accept a response.
+    /// The error of an upload whose response the app does not accept.
     static func rejected(
         _ response: QueuedUpload.Response, to upload: QueuedUpload, because error: any Error
     ) -> UploadError {

@@ -3,13 +3,14 @@ import Foundation
 import Synchronization
 #endif
 
-/// How the processes that use a queue, such as an app and its extensions, notify each other of its changes.
+/// How the processes that use a queue, such as an app and its extensions, notify each other of changes.
 package struct ChangeBroadcast: Sendable {
-    /// How often a queue looks for changes nevertheless: notifications may not be delivered.
+    /// How often a queue checks for changes by itself, because notifications may get lost.
     let pollInterval: Duration
-    /// Notifies all listeners with a name, also those of this process, whose next round then finds nothing to do.
+    /// Notifies all listeners of a name. Listeners of this process are notified too; their next round then finds
+    /// nothing to do.
     let post: @Sendable (_ name: String) -> Void
-    /// Calls a closure for each notification with a name, by any process, until the returned object is released.
+    /// Calls a closure for each notification of a name, from any process, until the returned object is released.
     let listen: @Sendable (_ name: String, _ notify: @escaping @Sendable () -> Void) -> Listener
 
     package init(
@@ -21,7 +22,7 @@ package struct ChangeBroadcast: Sendable {
         self.listen = listen
     }
 
-    /// A closure that is called for notifications, until the object is released.
+    /// A registration for notifications, which ends when the object is released.
     package final class Listener: Sendable {
         private let end: @Sendable () -> Void
 
@@ -33,7 +34,7 @@ package struct ChangeBroadcast: Sendable {
     }
 
     #if canImport(Darwin)
-    /// Darwin notifications. They are not delivered to a suspended app.
+    /// A broadcast with Darwin notifications. They are not delivered to a suspended app.
     package static let usual = ChangeBroadcast(pollInterval: .seconds(60)) { name in
         CFNotificationCenterPostNotification(
             CFNotificationCenterGetDarwinNotifyCenter(), CFNotificationName(name as CFString), nil, nil, true)
@@ -42,7 +43,7 @@ package struct ChangeBroadcast: Sendable {
         return Listener { DarwinListeners.shared.remove(key, of: name) }
     }
     #else
-    /// The system has no notifications between processes: a queue looks for changes each second.
+    /// A broadcast for systems without notifications between processes: a queue checks for changes each second.
     package static let usual = ChangeBroadcast(pollInterval: .seconds(1)) { _ in
     } listen: { _, _ in
         Listener()
@@ -51,7 +52,8 @@ package struct ChangeBroadcast: Sendable {
 }
 
 #if canImport(Darwin)
-/// The listeners of this process, by the names of notifications. Never released, because the system calls it.
+/// The listeners of this process, by the names of notifications. This object is never released, because the system has
+/// a pointer to it.
 private final class DarwinListeners: Sendable {
     static let shared = DarwinListeners()
 
@@ -79,7 +81,7 @@ private final class DarwinListeners: Sendable {
         return key
     }
 
-    /// The system's observer stays: another queue may have the name soon.
+    /// The system's observer is kept, because another queue may soon use the same name.
     func remove(_ key: Int, of name: String) { state.withLock { $0.all[name]?[key] = nil } }
 
     private func notify(_ name: String) {

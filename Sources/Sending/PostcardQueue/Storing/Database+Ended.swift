@@ -1,15 +1,16 @@
 import GRDB
 import PostcardFoundation
 
-/// The ends of uploads that the app has not acknowledged. Each is called within one transaction.
+/// Reads and changes the ends of uploads that the app has not acknowledged. Each method is called within one
+/// transaction.
 extension Database {
-    /// The numbers of the ends that the app has not acknowledged, and their uploads.
+    /// The sequence numbers of the ends that the app has not acknowledged, and their uploads.
     ///
     /// - Parameters:
-    ///   - end: The number after which they start.
-    ///   - limit: The maximum number of them.
+    ///   - end: The sequence number after which to start.
+    ///   - limit: The maximum number of ends to return.
     func unacknowledgedEnds(after end: Int64, limit: Int) throws -> [(end: Int64, id: QueuedUpload.ID)] {
-        // The queue has written no value of another type.
+        // The queue writes only values of this type.
         try Row.fetchAll(
             self,
             sql: """
@@ -19,7 +20,7 @@ extension Database {
         ).map { (try $0.decode(Int64.self, forColumn: "ended"), try $0.decode(Int64.self, forColumn: "id")) }
     }
 
-    /// Notes that the app knows of an end. Does nothing if the upload has ended again since.
+    /// Records that the app has acknowledged how an upload ended. Does nothing if the upload has ended again since.
     func acknowledge(_ end: Int64, of id: QueuedUpload.ID) throws {
         try cachedStatement(sql: "UPDATE upload SET ended = NULL WHERE id = ? AND ended = ?")
             .execute(arguments: [id, end])
@@ -27,7 +28,7 @@ extension Database {
 }
 
 extension QueueStore {
-    /// The maximum number of uploads that are read at once: each may have a response of 64 KiB.
+    /// The maximum number of uploads to read at once, because each may have a response of 64 KiB.
     private static let batch = 50
 
     func unacknowledged(after end: Int64) throws(UploadQueueError) -> (uploads: [QueuedUpload], last: Int64) {
@@ -51,19 +52,19 @@ extension QueueStore {
     }
 }
 
-/// Uploads that are done: how many there were, and which are no longer listed. An upload whose end the app has not
-/// acknowledged is listed. Each is called within one transaction.
+/// Counts the uploads that are done, and finds those that need no longer be listed. An upload whose end the app has not
+/// acknowledged is always listed. Each method is called within one transaction.
 extension Database {
-    /// The number of uploads that were done, including those that were removed since.
+    /// The number of uploads that servers have accepted, including uploads that were removed since.
     var doneCount: Int {
         get throws {
-            // There is one row, unless someone has changed that.
+            // The table has one row, unless another program has changed it.
             let count = try Int64.fetchOne(self, sql: "SELECT CAST(max(done) AS INTEGER) FROM queue") ?? 0
             return Int(clamping: min(max(count, 0), Row.maximumCount))
         }
     }
 
-    /// The uploads that were done and need no longer be listed.
+    /// The uploads that are done and need no longer be listed.
     func oldDoneUploads(_ kept: DoneUploads, at now: Date) throws -> Set<QueuedUpload.ID> {
         let done = "SELECT id FROM upload INDEXED BY upload_done WHERE state = 'done' AND ended IS NULL"
         var old: Set<QueuedUpload.ID> = []
@@ -79,7 +80,7 @@ extension Database {
         return old
     }
 
-    /// Removes the uploads that were done and need no longer be listed. Their bodies are removed already.
+    /// Removes the uploads that are done and need no longer be listed. Their bodies were removed before.
     func removeOldDoneUploads(_ kept: DoneUploads, at now: Date) throws {
         for id in try oldDoneUploads(kept, at: now) {
             try execute(sql: "DELETE FROM upload WHERE id = ?", arguments: [id])

@@ -3,10 +3,9 @@ import HTTPTypes
 import PostcardClient
 import PostcardFoundation
 
-/// Enqueuing, reading and claiming uploads. Each is called within one transaction.
+/// Enqueues, reads and claims uploads. Each method is called within one transaction.
 ///
-/// Rows are decoded while a cursor is at them: a copied row compares the names of its columns for each value that is
-/// read.
+/// Rows are decoded while a cursor points to them: a copied row would compare column names for each value that is read.
 extension Database {
     /// Inserts an upload at the end of the queue.
     func insert(_ new: NewUpload, at now: Date) throws -> QueuedUpload.ID {
@@ -64,7 +63,7 @@ extension Database {
         get throws { try Bool.fetchOne(self, sql: "SELECT EXISTS (SELECT 1 FROM queue WHERE isPaused <> 0)") ?? false }
     }
 
-    /// The number of uploads in each state that the rows name.
+    /// The number of uploads for each name of a state in the database.
     func counts() throws -> [String: Int] {
         let rows = try Row.fetchAll(
             self, sql: "SELECT CAST(state AS TEXT) AS name, count(*) AS number FROM upload GROUP BY name")
@@ -73,7 +72,7 @@ extension Database {
         }
     }
 
-    /// Reads an upload, or returns `nil` if there is none with that identifier.
+    /// Reads an upload. Returns `nil` if no upload has the identifier.
     ///
     /// - Throws: ``RowDamage`` if the row cannot be read.
     func upload(_ id: QueuedUpload.ID) throws -> QueuedUpload? {
@@ -83,7 +82,7 @@ extension Database {
         }
     }
 
-    /// Reads what is needed to send an upload, or returns `nil` if there is none with that identifier.
+    /// Reads the row of an upload with everything needed to send it. Returns `nil` if no upload has the identifier.
     ///
     /// - Throws: ``RowDamage`` if the row cannot be read.
     func row(_ id: QueuedUpload.ID) throws -> UploadRow? {
@@ -98,21 +97,21 @@ extension Database {
         }
     }
 
-    /// Reads the state of an upload, even if the rest of its row cannot be read, or returns `nil` if there is none with
-    /// that identifier.
+    /// Reads the state of an upload, even if the rest of its row cannot be read. Returns `nil` if no upload has the
+    /// identifier.
     func state(_ id: QueuedUpload.ID) throws -> QueuedUpload.State.Kind? {
         let state = try DatabaseValue.fetchOne(self, sql: "SELECT state FROM upload WHERE id = ?", arguments: [id])
         return state.map { String.fromDatabaseValue($0).flatMap(QueuedUpload.State.Kind.init(rawValue:)) ?? .failed }
     }
 
-    /// Reads the upload of a transfer, or returns `nil` if there is none. An upload that cannot be read fails.
+    /// Reads the upload of a transfer. Returns `nil` if there is none. If its row cannot be read, the upload fails.
     func row(named uuid: UUID) throws -> UploadRow? {
         let id = try QueuedUpload.ID.fetchOne(
             self, sql: "SELECT id FROM upload WHERE uuid = ?", arguments: [uuid.uuidString])
         return try id.flatMap(readable)
     }
 
-    /// Reads the upload of a transfer, or returns `nil` if there is none, or none that can be read.
+    /// Reads the upload of a transfer. Returns `nil` if there is none, or if its row cannot be read.
     func readRow(named uuid: UUID) throws -> UploadRow? {
         let id = try QueuedUpload.ID.fetchOne(
             self, sql: "SELECT id FROM upload WHERE uuid = ?", arguments: [uuid.uuidString])
@@ -125,7 +124,7 @@ extension Database {
         return Set(names.compactMap(UUID.init(bodyName:)))
     }
 
-    /// Whether a background session has uploads, or more can be handed to it.
+    /// Whether a background session has uploads, or whether there are uploads to hand to it.
     func hasOpenUploads(of session: String) throws -> Bool {
         try Bool.fetchOne(
             self,
@@ -141,7 +140,7 @@ extension Database {
 // MARK: - Claiming for this process
 
 extension Database {
-    /// Marks the next upload that may be sent as being sent. Call ``noteAttempt(of:)`` before its attempt begins.
+    /// Marks the next upload that may be sent as being sent. Call ``noteAttempt(of:)`` before the attempt begins.
     ///
     /// - Parameters:
     ///   - masks: The values of ``PostcardClient/AllowedNetworks/mask`` with which an upload may be sent now.
@@ -151,12 +150,14 @@ extension Database {
         allowedBy masks: [Int64], excluding active: Set<QueuedUpload.ID>, at now: Date
     ) throws -> UploadRow? {
         if try isQueuePaused { return nil }
-        // A value that is not a time would never be due, and the run would check it without end.
+        // A value that is not a time counts as due: otherwise the upload would never be due, and the run would check it
+        // without end.
         try execute(
             sql: "UPDATE upload SET schedule = 0 WHERE schedule = 1 AND (due <= ? OR typeof(due) <> 'real')",
             arguments: [now.timeIntervalSince1970])
         while true {
-            // Sorted by the column, as the index is: by the converted value, SQLite would sort all uploads each time.
+            // The rows are sorted by the stored column, like the index. If they were sorted by a converted value,
+            // SQLite would sort all uploads each time.
             let candidates = try masks.compactMap { mask in
                 try Row.fetchOne(
                     self,
@@ -181,16 +182,17 @@ extension Database {
                     WHERE id = ? AND schedule = 0
                     """, arguments: [now.timeIntervalSince1970, id])
             guard changesCount == 1 else {
-                // The index would return it again and again.
+                // Without an error, the damaged index would return the same upload again and again.
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an index does not match its table")
             }
-            // Only the system can resume with that.
+            // Only the system can use resume data.
             try forgetResumption(of: id)
             if let row = try readable(id) { return row }
         }
     }
 
-    /// Reads an upload that is about to be sent. One that cannot be read fails, so that it does not block the others.
+    /// Reads an upload that is about to be sent. If the row cannot be read, the upload fails, so that it does not block
+    /// the others.
     func readable(_ id: QueuedUpload.ID) throws -> UploadRow? {
         do {
             if let row = try row(id) { return row }
@@ -201,9 +203,9 @@ extension Database {
         return nil
     }
 
-    /// The earliest time at which a delayed upload may be sent, or `nil` if there are none.
+    /// The earliest time at which a delayed upload may be sent, or `nil` if no upload is delayed.
     ///
-    /// - Parameter ofRetries: Whether only uploads count that have failed before. Defaults to `false`.
+    /// - Parameter ofRetries: Whether to consider only uploads that have failed before. Defaults to `false`.
     func nextDue(ofRetries: Bool = false) throws -> Date? {
         let due = try DatabaseValue.fetchOne(
             self,
@@ -212,14 +214,14 @@ extension Database {
                 WHERE schedule = 1 \(ofRetries ? "AND state = 'retrying'" : "")
                 """)
         guard let due, !due.isNull else { return nil }
-        // A value that is not a time is due at once: the next claim marks it as ready.
+        // A value that is not a time is due at once: the next claim marks its upload as ready.
         return Date(timeIntervalSince1970: Double.fromDatabaseValue(due) ?? 0)
     }
 
-    /// Puts uploads back into the queue that were being sent when a process ended.
+    /// Puts uploads back into the queue that an earlier process was sending when it ended.
     ///
-    /// - Parameter failure: Why those fail instead that a server may have, and cannot be asked about. Defaults to
-    ///   `nil`: they do not.
+    /// - Parameter failure: The failure of uploads whose form a server may have, if the server cannot be asked.
+    ///   Defaults to `nil`: they are put back too.
     func recoverUploads(failingUnclear failure: QueuedUpload.Failure? = nil) throws {
         if let failure {
             let unclear = try QueuedUpload.ID.fetchAll(
@@ -242,7 +244,7 @@ extension Database {
             sql: "UPDATE upload SET sent = ? WHERE id = ? AND state = 'sending'", arguments: [bytesSent, id])
     }
 
-    /// Saves the upload resource of an upload, or `nil` if the server has none.
+    /// Saves the URL of an upload's upload resource, or `nil` if the server has none.
     func noteResource(_ resource: URL?, of id: QueuedUpload.ID) throws {
         try execute(
             sql: "UPDATE upload SET resource = ? WHERE id = ? AND state = 'sending' AND session IS NULL",
@@ -250,11 +252,11 @@ extension Database {
     }
 }
 
-/// The data with which the system resumes uploads that it has stopped, as changes to the table `resumption`. Each
-/// function is called within one write.
+/// Changes the resume data of uploads that the system has stopped, in the table `resumption`. Each method is called
+/// within one write.
 extension Database {
-    /// Notes that a background session is to stop an upload so that it can continue, or all of them: call this before
-    /// they are taken from the session.
+    /// Records that a background session is about to stop an upload, or all its uploads, so that they can resume later.
+    /// Call this method before the uploads are taken from the session.
     func notePausing(of id: QueuedUpload.ID? = nil) throws {
         try execute(
             sql: """
@@ -268,7 +270,7 @@ extension Database {
         try execute(sql: "DELETE FROM resumption WHERE id = ?", arguments: [id])
     }
 
-    /// Notes that an upload is sent again before the system has stopped it.
+    /// Records that an upload is sent again before the system has stopped its attempt.
     func forgetPausing(of id: QueuedUpload.ID) throws {
         try execute(sql: "DELETE FROM resumption WHERE id = ? AND resumeData IS NULL", arguments: [id])
     }

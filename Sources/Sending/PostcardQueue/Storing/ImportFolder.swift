@@ -5,7 +5,7 @@ import PostcardForm
 import PostcardFoundation
 import SystemPackage
 
-/// The folder in which the files of an upload are until its body is written. One process at a time uses it.
+/// The folder with the files of an upload until the upload's body is written. Only one process at a time can use it.
 struct ImportFolder: Sendable {
     let uuid: UUID
     let url: URL
@@ -15,9 +15,9 @@ struct ImportFolder: Sendable {
 
     static let lockName: FilePath.Component = "lock"
 
-    /// Opens a folder, and makes it if there is none.
+    /// Opens the folder of an upload. Makes the folder if it does not exist.
     ///
-    /// - Throws: `FileError`, with the errno `wouldBlock` if it is in use.
+    /// - Throws: `FileError`, with the errno `wouldBlock` if the folder is in use.
     init(_ uuid: UUID, in queue: QueueDirectory) throws(FileError) {
         guard let name = FilePath.Component(uuid.uuidString) else {
             throw FileError("open", queue.imports.path, Errno.invalidArgument)
@@ -29,7 +29,8 @@ struct ImportFolder: Sendable {
         lock = try directory.lock(Self.lockName)
     }
 
-    /// The URL of a file in the folder. What is in the database may name no other.
+    /// The URL of a file in the folder. Throws if the name, which may come from the database, would lead outside the
+    /// folder.
     func file(_ name: String) throws(FileError) -> URL {
         guard let component = FilePath.Component(name), component.kind == .regular, component.string == name else {
             throw FileError("open", directory.path, Errno.invalidArgument)
@@ -37,7 +38,7 @@ struct ImportFolder: Sendable {
         return url.appending(component: name)
     }
 
-    /// Copies the content of a part as it is, and waits until it is on disk.
+    /// Copies the content of a part unchanged into a file, and waits until the file is on disk.
     func write(_ part: FormPart, at index: Int) async throws -> String {
         let name = "\(index)"
         guard let component = FilePath.Component(name) else { throw Errno.invalidArgument }
@@ -48,7 +49,7 @@ struct ImportFolder: Sendable {
         return name
     }
 
-    /// Waits until a copy is on disk.
+    /// Waits until a copied file is on disk.
     func synchronize(_ file: URL) throws(FileError) {
         guard let name = FilePath.Component(file.lastPathComponent) else { return }
         let opened = try directory.open(name)
@@ -57,13 +58,13 @@ struct ImportFolder: Sendable {
         try directory.synchronize()
     }
 
-    /// Removes the folder with its files.
+    /// Removes the folder and its files.
     func remove() {
         withExtendedLifetime(lock) { try? FileManager.default.removeItem(at: url) }
     }
 }
 
-/// Uploads of which not all picked items are copied. Each is called within one transaction.
+/// Reads and changes uploads whose picked items are not all copied yet. Each method is called within one transaction.
 extension Database {
     /// Inserts an upload whose picked items are still to be copied.
     func insert(_ new: NewUpload, importing form: StoredForm, at now: Date) throws -> QueuedUpload.ID {
@@ -74,13 +75,13 @@ extension Database {
         return id
     }
 
-    /// Records which items were copied.
+    /// Records which items of a form were copied.
     func noteImport(of id: QueuedUpload.ID, _ form: StoredForm) throws {
         try execute(
             sql: "UPDATE import SET form = ? WHERE id = ?", arguments: [try JSONEncoder().encode(form), id])
     }
 
-    /// The form of an upload whose picked items are being copied; `nil` if it has ended or was removed since.
+    /// The form of an upload whose picked items are being copied; `nil` if the upload has ended or was removed since.
     func importingForm(of id: QueuedUpload.ID) throws -> StoredForm? {
         try Data.fetchOne(
             self, sql: "SELECT form FROM import JOIN upload USING (id) WHERE id = ? AND state = 'importing'",
@@ -96,7 +97,7 @@ extension Database {
             self, sql: "SELECT id FROM import JOIN upload USING (id) WHERE state = 'importing' ORDER BY id")
     }
 
-    /// The names of the folders that are still needed, also by uploads that have failed and may be retried.
+    /// The names of the import folders that are still needed, also by uploads that have failed and may be retried.
     func importNames() throws -> Set<UUID> {
         let names = try DatabaseValue.fetchAll(self, sql: "SELECT uuid FROM upload JOIN import USING (id)")
         return Set(names.compactMap(UUID.init(bodyName:)))
@@ -106,7 +107,7 @@ extension Database {
         try Bool.fetchOne(self, sql: "SELECT EXISTS (SELECT 1 FROM import WHERE id = ?)", arguments: [id]) ?? false
     }
 
-    /// Puts an upload into the queue whose items are all copied, and whose body is on disk.
+    /// Puts an upload into the queue after all its items were copied and its body was written.
     ///
     /// - Returns: `false` if the upload has ended or was removed since.
     func finishImport(of id: QueuedUpload.ID, with form: NewForm) throws -> Bool {
@@ -127,7 +128,7 @@ extension Database {
         return true
     }
 
-    /// Records why items could not be copied. They are tried again, unless they were tried that often.
+    /// Records why items could not be copied. They are tried again, unless the maximum number of tries is reached.
     func delayImport(of id: QueuedUpload.ID, because failure: QueuedUpload.Failure, atMost tries: Int) throws {
         try execute(
             sql: """
@@ -144,9 +145,9 @@ extension Database {
         try execute(sql: "DELETE FROM import WHERE id = ?", arguments: [id])
     }
 
-    /// Has the items of an upload copied again that failed or was cancelled before all were copied.
+    /// Starts copying the items of an upload again, if the upload failed or was cancelled before all items were copied.
     ///
-    /// - Returns: `false` if all were copied.
+    /// - Returns: `false` if all items were copied.
     func restartImport(of id: QueuedUpload.ID) throws -> Bool {
         try execute(
             sql: """

@@ -3,7 +3,7 @@ import PostcardClient
 import PostcardForm
 import PostcardFoundation
 
-/// A form whose body is on disk, and of which the database does not know yet.
+/// A form whose body is on disk, and which is not in the database yet.
 struct NewForm {
     let uuid: UUID
     let url: URL
@@ -18,9 +18,9 @@ struct NewForm {
     /// Writes the body of a form.
     ///
     /// - Parameters:
-    ///   - request: What the form is sent with.
-    ///   - signed: The address of an object store that was signed.
-    ///   - uuid: The name of the body. Defaults to a new one.
+    ///   - request: The URL, the method and the header fields of the form's request.
+    ///   - signed: The signed address of an object store; `nil` for other servers.
+    ///   - uuid: The name of the body's file. Defaults to a new name.
     init(
         writing layout: FormLayout, _ request: QueuedRequest, _ signed: SignedAddress?, as uuid: UUID = UUID(),
         in directory: QueueDirectory
@@ -37,7 +37,7 @@ struct NewForm {
         acceptedStatuses = request.acceptedStatuses
     }
 
-    /// A form whose body is written later.
+    /// Makes a form whose body is written later.
     init(_ request: QueuedRequest, as uuid: UUID) throws {
         headerFields = try request.storedFields(for: nil)
         self.uuid = uuid
@@ -51,7 +51,7 @@ struct NewForm {
     }
 }
 
-/// What a form is sent with.
+/// The request that a form is sent with.
 struct QueuedRequest {
     let url: URL
     let method: HTTPRequest.Method
@@ -59,14 +59,13 @@ struct QueuedRequest {
     var presigned: PresignedForm?
     var acceptedStatuses: Set<Int>?
 
-    /// The header fields that are stored: those that the request would have, without what the form and the URL
-    /// determine.
+    /// The header fields to store: those of the request, without those that the form and the URL determine.
     fileprivate func storedFields(for body: UploadBody?) throws -> HTTPFields {
         let request = try UploadRequest(
             url: url, method: method, headerFields: headerFields, body: body, maximumResponseBytes: 0)
         var fields = request.headerFields
         fields[.contentType] = nil
-        // Credentials in the URL stay there.
+        // Credentials in the URL are not stored as a header field too.
         if !headerFields.contains(.authorization) { fields[.authorization] = nil }
         return fields
     }
@@ -79,13 +78,13 @@ struct NewUpload {
     let tag: Data?
 }
 
-/// What is known of a presigned form besides its body, which has the fields that were signed.
+/// The data of a presigned form that is not in its body. The body has the signed fields.
 struct SignedAddress: Codable, Sendable {
-    /// The address with its signature, if it has one.
+    /// The address, including its signature if it has one.
     let url: URL
-    /// When the form expires; `nil` if that is not known.
+    /// When the form expires; `nil` if the expiration is not known.
     let expires: Date?
-    /// The names of the fields that the app sends besides the signed ones, or in their place.
+    /// The names of the text fields that the app sends in addition to the signed fields or instead of them.
     let texts: [String]
 
     init(_ presigned: PresignedForm, texts: [String]) {
@@ -98,14 +97,14 @@ struct SignedAddress: Codable, Sendable {
         self.texts = texts
     }
 
-    /// The same address, for a store that has called it expired.
+    /// The same address, marked as expired because the store has refused it as expired.
     func expired(at time: Date) -> SignedAddress {
         SignedAddress(url: url, expires: min(time, expires ?? time), texts: texts)
     }
 }
 
 extension PresignedForm {
-    /// The address as it is shown: without its signature.
+    /// The address without its signature, to be shown.
     var openURL: URL {
         guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }
         components.query = nil

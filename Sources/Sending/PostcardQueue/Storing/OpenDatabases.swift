@@ -4,10 +4,10 @@ import SystemPackage
 
 /// The databases that this process has open.
 ///
-/// SQLite's locks are those of `fcntl`, which belong to the process: closing any descriptor of the file releases all of
-/// them, also those of another connection, and then two processes may write at the same time
-/// (https://www.sqlite.org/howtocorrupt.html, section 2.2). A database that is open is therefore not opened again to
-/// look at it.
+/// SQLite uses the locks of `fcntl`, which belong to the process. Closing any descriptor of the file releases all of
+/// them, also those of another connection. Then two processes may write at the same time
+/// (https://www.sqlite.org/howtocorrupt.html, section 2.2). So the file of an open database must not be opened a second
+/// time to check it.
 final class OpenDatabases: Sendable {
     static let shared = OpenDatabases()
 
@@ -21,9 +21,9 @@ final class OpenDatabases: Sendable {
         }
     }
 
-    /// A use of a database, which ends with the object.
+    /// A use of a database. The use ends when the object is released.
     final class Use: Sendable {
-        /// A name that all processes have for the database, whatever their path to it.
+        /// A name for the database that is the same in all processes, whatever path they use.
         let name: String
         private let end: @Sendable () -> Void
 
@@ -37,11 +37,11 @@ final class OpenDatabases: Sendable {
 
     private let uses = Mutex<[Identity: Int]>([:])
 
-    /// Notes a use of a database, until the returned object is released.
+    /// Registers a use of a database, until the returned object is released.
     ///
-    /// - Parameter prepare: Opens, checks and closes the files of a database that is not in use, and makes it if there
-    ///   is none.
-    /// - Throws: Errors of `prepare`; `FileError` if the database cannot be found after that.
+    /// - Parameter prepare: Opens, checks and closes the files of a database that is not in use, and makes the database
+    ///   if there is none.
+    /// - Throws: Errors of `prepare`; `FileError` if the database does not exist after `prepare`.
     func use(
         _ name: FilePath.Component, in directory: PrivateDirectory, preparing prepare: () throws -> Void
     ) throws -> Use {

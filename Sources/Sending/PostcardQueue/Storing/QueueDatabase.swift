@@ -5,16 +5,18 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// The queue's SQLite database: opening it, its tables, and its errors. It is closed with the object.
+/// The queue's SQLite database: opening it, its tables, and its errors. The database is closed when the object is
+/// released.
 final class QueueDatabase: Sendable {
     let path: String
-    /// Whether the whole database was read when it was opened. It is, unless a note of its last end still fits it.
+    /// Whether the whole database was checked when it was opened. The check is skipped if the database's files have not
+    /// changed since they were recorded as intact.
     let wasReadThrough: Bool
     private let directory: QueueDirectory
     private let activity: ExpiringActivity
     private unowned let pool: DatabasePool
-    /// Keeps the pool, which closes the database when it is released: then its log is written back, and it is not if
-    /// the pool is closed before (https://github.com/groue/GRDB.swift/issues/739).
+    /// Holds the pool, which closes the database when it is released. The pool must not be closed explicitly before:
+    /// then its log would not be written back (https://github.com/groue/GRDB.swift/issues/739).
     private let owned: Mutex<DatabasePool?>
 
     /// The version of the tables that this code makes.
@@ -29,15 +31,16 @@ final class QueueDatabase: Sendable {
 
     /// Opens the database in a directory, and makes its tables if it is empty.
     ///
-    /// - Throws: ``UploadQueueError``. A file that is damaged, older, newer or not a queue's is not changed.
+    /// - Throws: ``UploadQueueError``. A file that is damaged, older or newer, or does not belong to a queue, is not
+    ///   changed.
     init(_ directory: QueueDirectory, _ activity: ExpiringActivity) throws(UploadQueueError) {
         self.directory = directory
         self.activity = activity
         path = directory.databasePath
-        // Before SQLite makes its other files.
+        // This is checked before SQLite makes its other files.
         let isKnown = directory.isAsClosed
         wasReadThrough = !isKnown
-        // If this fails, there is no object, and nothing is noted of a database that was not checked.
+        // If opening fails, there is no object, so an unchecked database is not recorded as intact.
         let pool = try Self.open(directory, readingAll: !isKnown)
         self.pool = pool
         owned = Mutex(pool)
@@ -66,7 +69,7 @@ final class QueueDatabase: Sendable {
         }
         do {
             let pool = try DatabasePool(path: path, configuration: configuration)
-            // The pool has set NORMAL, and committed writes must survive a power cut.
+            // The pool has set NORMAL. Committed writes must survive a power failure.
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             try pool.read { try $0.checkContent(directory, readingAll: all) }
             try pool.write { db in
@@ -85,25 +88,25 @@ final class QueueDatabase: Sendable {
     }
 
     deinit {
-        // Closing locks the database, to write its log back. The system may grant no time for it.
+        // Closing locks the database, to write back its log. The system may grant no time for that.
         let grant = activity.begin()
         defer { grant?.end() }
         owned.withLock { $0 = nil }
-        // If another process has it open, what that one writes changes the files once more.
+        // If another process has the database open, its writes change the files once more.
         directory.noteClosing()
     }
 
-    /// Notes that the database is intact as it is, before the process may be ended without notice.
+    /// Records that the database is intact, because the process may be ended without notice.
     func noteRest() { directory.noteClosing() }
 
-    /// Reads, also while the system is about to suspend the app: a reader holds no lock for which iOS ends a suspended
-    /// app, as GRDB's documentation of `Database.suspendNotification` says.
+    /// Reads from the database, also while the system is about to suspend the app. Reading takes no lock for which iOS
+    /// would end a suspended app, according to GRDB's documentation of `Database.suspendNotification`.
     func read<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         while true {
             do {
                 return try pool.read(work)
             } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
-                // A write was interrupted, and with it all that used the database at this moment.
+                // A write was interrupted, which also interrupts all other uses of the database at that moment.
                 continue
             } catch {
                 throw Self.error(error, at: path)
@@ -114,13 +117,13 @@ final class QueueDatabase: Sendable {
     /// Runs a transaction, and waits until its changes are on disk.
     ///
     /// - Throws: ``UploadQueueError``, with code ``UploadQueueError/Code/suspended`` if the system is about to suspend
-    ///   the app. Nothing was changed then.
+    ///   the app. Then nothing was changed.
     func write<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         try locking { pool in try pool.write(work) }
     }
 
-    /// Does something that locks the database, within an activity. It is interrupted if the system is about to suspend
-    /// the app, because iOS ends apps that are suspended with such a lock.
+    /// Runs work that locks the database, within an activity. The work is interrupted if the system is about to suspend
+    /// the app, because iOS ends an app that is suspended while it holds such a lock.
     private func locking<Value>(_ work: (DatabasePool) throws -> Value) throws(UploadQueueError) -> Value {
         let pool = pool
         return try activity.perform { () throws(UploadQueueError) in
@@ -134,7 +137,8 @@ final class QueueDatabase: Sendable {
         }
     }
 
-    /// Runs a transaction without waiting for the disk, for changes that a power cut may undo, such as progress.
+    /// Runs a transaction without waiting for the disk, for changes that may get lost in a power failure, such as
+    /// progress.
     func writeWithoutSync<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         try locking { pool in
             try pool.writeWithoutTransaction { db in
@@ -174,12 +178,12 @@ final class QueueDatabase: Sendable {
         }
     }
 
-    /// The codes that SQLite returns if the tables or their contents are not as the queue made them.
+    /// The result codes that SQLite returns if the tables or their contents are not as the queue made them.
     private static let damages: [ResultCode] = [
         .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH,
     ]
 
-    /// Checks the file before SQLite opens it, because opening another program's database would change it.
+    /// Checks the file before SQLite opens it, because SQLite would change the database of another program.
     static func check(_ file: FileDescriptor, at path: String) throws(UploadQueueError) {
         var header = [UInt8](repeating: 0, count: 100)
         let count: Int
@@ -188,7 +192,8 @@ final class QueueDatabase: Sendable {
         } catch {
             throw .damaged(path, "\(error)", underlyingError: error)
         }
-        // A power cut while the database is made may leave zeros. SQLite's journal turns them into an empty database.
+        // A power failure while the database is made may leave zeros. SQLite's journal turns them into an empty
+        // database.
         guard header.contains(where: { $0 != 0 }) else { return }
         guard count == 100, header.starts(with: Data("SQLite format 3\0".utf8)) else {
             throw .damaged(path, "it is not an SQLite database")
@@ -204,26 +209,26 @@ final class QueueDatabase: Sendable {
     }
 
     /// Makes the tables and indexes. ``Database/checkContent(_:readingAll:)`` compares them with those of a database
-    /// that is opened, so changing more than white space here needs a new version.
+    /// that is opened, so every change except white space needs a new version.
     ///
     /// In the table `upload`, the column `started` says when the first attempt began since the upload was enqueued or
     /// retried by hand, `conflicts` how many conflicts in a row there were, as `RetrySchedule` counts them, and
-    /// `interruptions` how many attempts in a row the system ended. `hasFreshFields` says whether the latest attempt
-    /// follows a 401 or the refusal of an expired form. `code`, `reason` and `advice` say why the latest attempt
-    /// failed, and `finished` when the upload was done. `ended` numbers the ends that the app has not acknowledged, in
-    /// their order.
+    /// `interruptions` how many attempts in a row the system has ended. `hasFreshFields` says whether the latest
+    /// attempt follows a 401 or the refusal of an expired form. `code`, `reason` and `advice` say why the latest
+    /// attempt failed, and `finished` when the upload was done. `ended` has the sequence number of an end that the app
+    /// has not acknowledged.
     ///
     /// In the table `request`, the column `signed` has the address of a presigned form until its upload is done, and
-    /// `statuses` the statuses of success of an endpoint. The table `response` has the latest response, if it came with
-    /// the latest failure or with success. The table `delivery` has a row for each upload whose form may have arrived:
+    /// `statuses` the statuses of success of an endpoint. The table `response` has the latest response, if it belongs
+    /// to the latest failure or to success. The table `delivery` has a row for each upload whose form may have arrived:
     /// the first attempt that may have delivered the form. The columns `done` and `ends` of the table `queue` count the
     /// uploads that were done and the ends of uploads, including those of removed ones.
     ///
     /// The table `import` has the forms whose picked items are not all copied yet, until their bodies are written.
     ///
-    /// The table `resumption` has a row for each upload that the system had and that is to continue where it stopped:
-    /// the number of the attempt that stopped, and the data to resume with, which is `NULL` until the system has
-    /// stopped the attempt.
+    /// The table `resumption` has a row for each upload that was taken back from the system and should resume later:
+    /// the number of the stopped attempt, and the resume data, which is `NULL` until the system has stopped the
+    /// attempt.
     static func makeTables(in db: Database) throws {
         try db.execute(
             sql: """
@@ -308,7 +313,7 @@ final class QueueDatabase: Sendable {
 // MARK: - Checking before use
 
 extension Database {
-    /// The version of the queue's tables, or 0 if there are none yet.
+    /// The version of the queue's tables; 0 if there are no tables yet.
     fileprivate func checkVersion(_ directory: QueueDirectory) throws -> Int {
         let found = try Int.fetchOne(self, sql: "PRAGMA user_version") ?? 0
         guard found <= QueueDatabase.version else {
@@ -323,10 +328,11 @@ extension Database {
 
     /// Checks that the database has the queue's tables and nothing else, and that it is not damaged.
     ///
-    /// - Parameter all: Whether to read the whole database. Otherwise only its tables are compared.
+    /// - Parameter all: Whether to read the whole database. If `false`, only the definitions of its tables are
+    ///   compared.
     ///
     /// A trigger, a view, a generated column or an index on an expression would run as part of the queue's own
-    /// statements. A cycle in the tree of pages, or an index with entries for missing rows, would be read without end.
+    /// statements. A cycle in the tree of pages, or an index with entries for missing rows, could make reading endless.
     fileprivate func checkContent(_ directory: QueueDirectory, readingAll all: Bool) throws {
         guard try checkVersion(directory) > 0 else {
             guard try schema().isEmpty else { throw damage("it is another program's database") }
@@ -340,14 +346,15 @@ extension Database {
         let pages = try Int64.fetchOne(self, sql: "PRAGMA page_count") ?? 0
         let pageBytes = try Int64.fetchOne(self, sql: "PRAGMA page_size") ?? 0
         let (bytes, isTooLarge) = pages.multipliedReportingOverflow(by: pageBytes)
-        // The check below allocates memory for each page that the header promises.
+        // The check below allocates memory for each page that the file's header claims.
         guard !isTooLarge, try bytes <= directory.databaseBytes() else { throw damage("it is cut off") }
         guard all else { return }
         let result = try String.fetchOne(self, sql: "PRAGMA integrity_check(1)") ?? "it cannot be checked"
         guard result == "ok" else { throw damage(result) }
     }
 
-    /// The statements that made the database, without differences in white space and without what ANALYZE adds.
+    /// The SQL statements that made the database, without differences in white space and without the tables that
+    /// ANALYZE adds.
     private func schema() throws -> Set<String> {
         let rows = try Row.fetchAll(
             self, sql: "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat_'")

@@ -15,14 +15,15 @@ import SystemPackage
 /// older-N              a queue of an older version that was set aside
 /// ```
 ///
-/// The database has only the UUID of a body. Whatever is in the database, no file outside `bodies` is read or removed.
+/// The database names a body only by its UUID. So even a manipulated database cannot make the queue read or remove a
+/// file outside `bodies`.
 final class QueueDirectory: Sendable {
     let url: URL
     let root: PrivateDirectory
     let bodies: PrivateDirectory
     let imports: PrivateDirectory
     private let freeBytes: @Sendable (URL) -> Int64?
-    /// Held as long as the database may be open.
+    /// The use of the database, held as long as the database may be open.
     let use: OpenDatabases.Use
     private let locking = Mutex(())
 
@@ -36,14 +37,15 @@ final class QueueDirectory: Sendable {
 
     var databasePath: String { url.appending(path: Self.databaseName.string).path }
 
-    /// Opens a directory, and makes it if there is none.
+    /// Opens a directory. Makes it if it does not exist.
     ///
     /// - Parameters:
-    ///   - systemSends: Whether the system sends the bodies. It may give a body a name for each transfer that has it,
-    ///     also for one that was cancelled a moment ago.
-    ///   - freeBytes: The bytes that are free in a folder.
+    ///   - systemSends: Whether the system sends the bodies. The system may make a further hard link to a body for each
+    ///     transfer, also for a transfer that was cancelled a moment ago.
+    ///   - freeBytes: Returns the number of free bytes at a folder.
     ///   - check: Checks an existing database before anything is created next to it.
-    /// - Throws: ``UploadQueueError`` if it cannot be used or other users can write to it; errors of `check`.
+    /// - Throws: ``UploadQueueError`` if the directory cannot be used or other users can write to it; errors of
+    ///   `check`.
     init(
         _ url: URL, systemSends: Bool, freeBytes: @escaping @Sendable (URL) -> Int64?,
         checkingDatabase check: (FileDescriptor) throws(UploadQueueError) -> Void
@@ -54,7 +56,7 @@ final class QueueDirectory: Sendable {
             let root = try PrivateDirectory(FilePath(url.absoluteURL.path))
             self.root = root
             use = try OpenDatabases.shared.use(Self.databaseName, in: root) {
-                // Before anything is made in it: files inherit the protection.
+                // The protection is set before anything is made in the directory, because files inherit it.
                 try Self.protect(url)
                 try Self.prepareDatabase(in: root, check)
             }
@@ -74,7 +76,8 @@ final class QueueDirectory: Sendable {
     private static func prepareDatabase(
         in root: PrivateDirectory, _ check: (FileDescriptor) throws(UploadQueueError) -> Void
     ) throws {
-        // SQLite would make it readable for all users. SQLite's other files get its permissions.
+        // SQLite would make a database that all users can read. SQLite's other files get the permissions of the
+        // database.
         let isNew = try root.status(of: databaseName) == nil
         let database = try root.openOrCreate(databaseName)
         defer { try? database.close() }
@@ -86,10 +89,11 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Refuses a journal that names another file. SQLite would remove that file, wherever it is, after a rollback. The
-    /// queue's own transactions use one database, so their journals name no file.
+    /// Refuses a journal that names another file, because SQLite would remove that file after a rollback, wherever it
+    /// is. The queue's own transactions use one database, so their journals name no file.
     private static func checkJournal(_ journal: FileDescriptor, _ path: FilePath) throws {
-        // https://www.sqlite.org/fileformat.html, 3: a name is followed by its length, its checksum and these bytes.
+        // https://www.sqlite.org/fileformat.html, 3: a name in a journal is followed by its length, its checksum and
+        // these bytes.
         let mark: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
         let size = try journal.stat().size
         guard path.string.hasSuffix("-journal"), size >= mark.count else { return }
@@ -110,8 +114,8 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Makes the directory readable while the phone is locked, and excludes it from backups: uploads restored on
-    /// another phone would be sent a second time.
+    /// Makes the directory readable while the phone is locked, and excludes it from backups: if uploads were restored
+    /// on another phone, they would be sent a second time.
     private static func protect(_ url: URL) throws {
         #if canImport(Darwin)
         var directory = url
@@ -119,7 +123,7 @@ final class QueueDirectory: Sendable {
         values.isExcludedFromBackup = true
         try directory.setResourceValues(values)
         #if !os(macOS)
-        // Existing files may have been made with another protection.
+        // Existing files may have another protection.
         let names = [databaseName.string, "\(databaseName)-wal", "\(databaseName)-shm", bodiesName.string]
         let files = names.map { url.appending(path: $0).path }.filter(FileManager.default.fileExists(atPath:))
         for path in [url.path] + files {
@@ -139,7 +143,8 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Does what no process that sends may meet, unless one does. A sender of this process waits for it.
+    /// Runs work that must not happen while a process sends. Does nothing if a process is sending. A sender of this
+    /// process waits until the work is done.
     func whileNoneSends(_ work: () throws -> Void) throws {
         try locking.withLock { _ in
             guard let lock = try? root.lock(Self.lockName) else { return }
@@ -153,7 +158,7 @@ final class QueueDirectory: Sendable {
         url.appending(path: Self.bodiesName.string).appending(path: upload.uuidString)
     }
 
-    /// The URL of the folder for what was picked for an upload.
+    /// The URL of the folder for an upload's picked items.
     func importURL(_ upload: UUID) -> URL {
         url.appending(path: Self.importsName.string).appending(path: upload.uuidString)
     }
@@ -165,8 +170,8 @@ final class QueueDirectory: Sendable {
         return (written.length, UploadRow.Part.list(layout, written.contentRanges))
     }
 
-    /// Writes a body, and waits until it is on disk. A body that is a whole file is a clone of it where the file system
-    /// makes one, which takes neither time nor space.
+    /// Writes a body, and waits until it is on disk. If the body is a whole file and the file system supports it, the
+    /// body is a clone of the file, which takes neither time nor space.
     ///
     /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/full`` before anything is written, if the free
     ///   space is too small.
@@ -227,13 +232,13 @@ final class QueueDirectory: Sendable {
         try? bodies.remove(name)
     }
 
-    /// Removes the folder for what was picked for an upload.
+    /// Removes the folder for an upload's picked items.
     func removeImport(_ upload: UUID) {
         try? FileManager.default.removeItem(at: importURL(upload))
     }
 
-    /// Removes bodies that belong to no upload and were last written before a time. A process that ended while it wrote
-    /// them left them behind. Other names, and anything but regular files, are not touched.
+    /// Removes bodies that belong to no upload and were last written before a given time. A process that ended while it
+    /// wrote them left them behind. Files with other names, and anything but regular files, are not touched.
     func sweep(keeping uploads: Set<UUID>, olderThan limit: Date) {
         for name in (try? bodies.names()) ?? [] {
             guard let upload = UUID(uuidString: name), upload.uuidString == name, !uploads.contains(upload),
@@ -244,7 +249,7 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Removes folders of imports that belong to no upload and are in no use.
+    /// Removes import folders that belong to no upload and are not in use.
     func sweepImports(keeping uploads: Set<UUID>, olderThan limit: Date) {
         for name in (try? imports.names()) ?? [] {
             guard let upload = UUID(uuidString: name), upload.uuidString == name, !uploads.contains(upload),
@@ -258,8 +263,8 @@ final class QueueDirectory: Sendable {
 }
 
 extension FileError: PassingError {
-    /// Whether the same call may succeed later: the phone was locked, the disk full, or too many files were open. If the
-    /// file is missing, or something else is in its place, it will not.
+    /// Whether the same call may succeed later: the phone was locked, the disk full, or too many files were open. If
+    /// the file is missing or replaced by something else, the call fails again.
     package var mayPass: Bool {
         let passing: [Errno] = [
             .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,
@@ -269,10 +274,10 @@ extension FileError: PassingError {
     }
 }
 
-/// What is noted when a queue is closed. Reading a whole database takes long, and is only needed if a process or the
-/// power ended while it wrote, or if someone else has changed the files.
+/// Records the state of the database's files when a queue is closed. Checking a whole database takes long, and is only
+/// needed if a process or the power failed during a write, or if another program has changed the files.
 extension QueueDirectory {
-    /// Whether the database's files are as they were when the queue was last closed.
+    /// Whether the database's files are unchanged since the queue was last closed.
     var isAsClosed: Bool {
         guard let state = fileState, let note = try? root.open(Self.closingName) else { return false }
         defer { try? note.close() }
@@ -283,7 +288,7 @@ extension QueueDirectory {
         return bytes[..<count].elementsEqual(state.utf8)
     }
 
-    /// Notes what the database's files are like. If that fails, the whole database is read the next time.
+    /// Records the state of the database's files. If that fails, the whole database is checked the next time.
     func noteClosing() {
         guard let state = fileState, let note = try? root.openOrCreate(Self.closingName) else { return }
         defer { try? note.close() }
@@ -291,11 +296,11 @@ extension QueueDirectory {
         _ = try? note.writeAll(state.utf8)
     }
 
-    /// More than any note has.
+    /// The maximum size of the recorded state, larger than any.
     private static let maximumNoteBytes = 1024
 
-    /// The sizes and the times of the last changes of the database and its log, or `nil` if they cannot be read. An
-    /// empty log is as good as none. SQLite's other files have nothing that outlives a process.
+    /// The sizes of the database and its log, and the times of their last changes, as text; `nil` if they cannot be
+    /// read. An empty log counts as none. SQLite's other files contain nothing that outlives a process.
     private var fileState: String? {
         var state = "\(QueueDatabase.version)\n"
         for name in [Self.databaseName, Self.logName] {
@@ -309,17 +314,17 @@ extension QueueDirectory {
     }
 }
 
-/// Queues that an older version has written. They are kept: their forms may be nowhere else.
+/// Queues of older versions of the package. They are kept, because they may have the only copies of their forms.
 extension QueueDirectory {
     private static let olderPrefix = "older-"
 
     /// Moves the database and the bodies of an older version into a folder of the queue's directory.
     ///
-    /// The database is moved last: if the process ends before that, the next one continues.
+    /// The database is moved last: if the process ends before that, the next process continues.
     ///
-    /// - Parameter isOlder: Whether it is still an older one. Another process may have set it aside since it was looked
-    ///   at, and made a new one in its place.
-    /// - Throws: ``UploadQueueError`` if a process sends from the queue, or if the files cannot be moved.
+    /// - Parameter isOlder: Returns whether the database is still that of an older version. Another process may have
+    ///   moved it since it was checked, and made a new database in its place.
+    /// - Throws: ``UploadQueueError`` if a process is sending from the queue, or if the files cannot be moved.
     static func setAside(_ url: URL, if isOlder: () -> Bool) throws(UploadQueueError) {
         do throws(FileError) {
             let root = try PrivateDirectory(FilePath(url.absoluteURL.path))
@@ -337,7 +342,7 @@ extension QueueDirectory {
         }
     }
 
-    /// The first folder without a database, which may have files of a process that ended while it moved them.
+    /// The first folder without a database. It may have files that an earlier process moved before it ended.
     private static func folderForOlder(in root: PrivateDirectory) throws(FileError) -> PrivateDirectory {
         var number = 1
         while true {

@@ -5,10 +5,10 @@ import Synchronization
 import os
 #endif
 
-/// What has happened to a queue's uploads in this process. On Apple platforms it is in the system's log too, with the
+/// The log of a queue's uploads in this process. On Apple platforms, its events are also in the system's log, with the
 /// subsystem `Postcard` and the category `queue`.
 ///
-/// The events have identifiers, codes, servers and the messages of errors, and no texts or files of forms.
+/// The events have identifiers, codes, servers and the messages of errors, but no texts or files of forms.
 final class QueueLog: Sendable {
     enum Level: Sendable { case notice, error }
 
@@ -39,7 +39,7 @@ final class QueueLog: Sendable {
         #endif
     }
 
-    /// The latest events as lines, the oldest first.
+    /// The latest events as lines of text, the oldest first.
     var lines: [String] {
         latest.withLock { $0 }.map { event in
             "\(event.date.formatted(.iso8601)) \(event.level == .error ? "error: " : "")\(event.text)"

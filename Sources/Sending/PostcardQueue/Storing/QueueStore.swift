@@ -3,7 +3,7 @@ package import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// A queue's directory and database, and the signals that they have changed. Its calls block.
+/// A queue's directory and database, and the signals that they have changed. The methods block.
 struct QueueStore: Sendable {
     let directory: QueueDirectory
     let database: QueueDatabase
@@ -11,20 +11,20 @@ struct QueueStore: Sendable {
     let done: DoneUploads
     let progress: QueueProgress
     private let networkPath: @Sendable () -> NetworkPath?
-    /// Signals that there may be something to send or to stop.
+    /// Signals that there may be uploads to send or to stop.
     let changes: ChangeSignal
-    /// Signals that there is something new to show, including progress.
+    /// Signals that uploads or their progress have changed, so that lists are updated.
     let updates: ChangeSignal
     /// Signals that uploads may have ended.
     let ends: ChangeSignal
     let log: QueueLog
-    /// Notifies other processes.
+    /// Notifies other processes of changes.
     let broadcast: ChangeBroadcast
-    /// The name of these notifications, and what receives them.
+    /// The name of the notifications between processes, and the listener that receives them.
     private let broadcastName: String
     private let listener: ChangeBroadcast.Listener
 
-    /// Opens a queue. One of an older version is set aside, and a new one is made in its place.
+    /// Opens a queue. The queue of an older version is set aside, and a new queue is made in its place.
     fileprivate init(_ opening: QueueOpening) throws(UploadQueueError) {
         do throws(UploadQueueError) {
             (directory, database) = try Self.open(opening)
@@ -60,7 +60,7 @@ struct QueueStore: Sendable {
 
     private static func open(_ opening: QueueOpening) throws(UploadQueueError) -> (QueueDirectory, QueueDatabase) {
         #if canImport(Darwin)
-        // One process at a time makes or opens a database that an app shares with its extensions.
+        // If an app shares its database with extensions, only one process at a time makes or opens it.
         var result: Result<(QueueDirectory, QueueDatabase), UploadQueueError>?
         var failure: NSError?
         NSFileCoordinator().coordinate(writingItemAt: opening.url, options: .forMerging, error: &failure) { _ in
@@ -78,7 +78,7 @@ struct QueueStore: Sendable {
         guard let result else { throw .suspended(nil) }
         return try result.get()
         #else
-        // SQLite's own locks do here.
+        // SQLite's own locks are sufficient here.
         return try openFiles(opening)
         #endif
     }
@@ -96,7 +96,8 @@ struct QueueStore: Sendable {
         return (directory, try QueueDatabase(directory, opening.activity))
     }
 
-    /// An upload that was read from the database as it is now: how far it is, and whether it waits for a network.
+    /// Updates an upload that was read from the database: adds its current progress, and whether it waits for a
+    /// network.
     func current(_ upload: QueuedUpload, at now: Date) -> QueuedUpload {
         var upload = progress.applied(to: upload)
         let isWaiting =
@@ -118,7 +119,7 @@ struct QueueStore: Sendable {
         broadcast.post(broadcastName)
     }
 
-    /// Saves how far the uploads are.
+    /// Saves the progress of the uploads in the database.
     func saveProgress() throws {
         let progress = progress.all()
         guard !progress.isEmpty else { return }
@@ -127,8 +128,9 @@ struct QueueStore: Sendable {
         }
     }
 
-    /// Removes what is no longer needed: uploads that were done long ago, and bodies that were left behind by a process
-    /// that ended while it wrote them: those of yesterday, by the clock that dates files.
+    /// Removes what is no longer needed. These are uploads that were done long ago, and bodies that a process left
+    /// behind because it ended while it wrote them. Only bodies are removed that are at least a day old by the clock of
+    /// the file system.
     func sweep(at now: Date) throws(UploadQueueError) {
         if try !database.read({ try $0.oldDoneUploads(done, at: now) }).isEmpty {
             try database.write { try $0.removeOldDoneUploads(done, at: now) }
@@ -141,8 +143,8 @@ struct QueueStore: Sendable {
     }
 }
 
-/// Opens a queue when it is first used, and not on the caller's actor: a queue is made on the main actor, and its files
-/// may be slow, or locked until the device is unlocked for the first time.
+/// Opens a queue when it is first used. Opening does not run on the caller's actor: a queue is made on the main actor,
+/// and its files may be slow, or locked until the device is unlocked for the first time.
 final class QueueOpening: Sendable {
     let url: URL
     /// Whether the system may send the bodies.
@@ -161,12 +163,13 @@ final class QueueOpening: Sendable {
 
     private enum State {
         case closed
-        /// The task returns the error, if it fails. It does not return the queue, which would then outlive this object.
+        /// The task returns the error if opening fails. It does not return the queue, which would then outlive this
+        /// object.
         case opening(Task<UploadQueueError?, Never>)
         case open(QueueStore)
     }
 
-    /// How long to wait before a queue is opened again whose device was locked, or whose app was about to be suspended.
+    /// How long to wait before opening a queue again if the device was locked or the app was about to be suspended.
     private static let lockedPause = Duration.seconds(1)
 
     init(
@@ -183,7 +186,7 @@ final class QueueOpening: Sendable {
         self.freeBytes = freeBytes
     }
 
-    /// Opens the queue, unless it is open. After an error, the next call tries again.
+    /// Opens the queue if it is not open. After an error, the next call tries again.
     func store() async throws(UploadQueueError) -> QueueStore {
         while true {
             let state = state.withLock { state in
@@ -211,7 +214,7 @@ final class QueueOpening: Sendable {
         }
     }
 
-    /// Opens the queue, and waits for that until the device was unlocked and the system lets the app run.
+    /// Opens the queue. Waits until the device was unlocked and the system lets the app run.
     func storeOnceUnlocked(_ time: QueueTime) async throws -> QueueStore {
         while true {
             let failure: UploadQueueError
@@ -226,7 +229,7 @@ final class QueueOpening: Sendable {
     }
 }
 
-/// The progress of the uploads in progress. It is more recent than the database.
+/// The progress of the uploads in progress, which is more recent than that in the database.
 final class QueueProgress: Sendable {
     private let sent = Mutex<[QueuedUpload.ID: Int64]>([:])
 
@@ -234,7 +237,7 @@ final class QueueProgress: Sendable {
         sent.withLock { $0[id] = max($0[id] ?? 0, bytesSent) }
     }
 
-    /// Notes that an attempt sends its form from the beginning again.
+    /// Records that an attempt sends its form from the beginning again.
     func restart(_ id: QueuedUpload.ID) {
         sent.withLock { $0[id] = 0 }
     }
@@ -247,7 +250,7 @@ final class QueueProgress: Sendable {
         sent.withLock { $0 }
     }
 
-    /// Updates an upload that was read from the database.
+    /// Updates an upload that was read from the database with its current progress.
     func applied(to upload: QueuedUpload) -> QueuedUpload {
         guard case .sending = upload.state, let bytesSent = sent.withLock({ $0[upload.id] }) else { return upload }
         var upload = upload
@@ -266,12 +269,12 @@ final class ChangeSignal: Sendable {
 
     private let state = Mutex(State())
 
-    /// A number that is another one after each change of the rows.
+    /// A number that changes with each change of the rows.
     var version: Int { state.withLock { $0.version } }
 
     func notify() { notify(of: 1) }
 
-    /// Notifies all listeners of progress, which no row has.
+    /// Notifies all listeners of progress, which changes no row.
     func notifyProgress() { notify(of: 0) }
 
     private func notify(of changes: Int) {
@@ -299,20 +302,21 @@ final class ChangeSignal: Sendable {
 }
 
 extension QueueStore {
-    /// Whether an upload was cancelled, and perhaps cleared.
+    /// Whether an upload was cancelled. An upload that is no longer in the queue counts as cancelled.
     func hasCancelled(_ id: QueuedUpload.ID) throws(UploadQueueError) -> Bool {
         let state = try database.read { try $0.state(id) }
         return state == nil || state == .cancelled
     }
 }
 
-/// The clocks of a queue: the calendar's, by which uploads are due, and a steady one to wait by. Tests pass their own.
+/// The clocks of a queue: a wall clock, by which uploads are due, and a monotonic clock for waiting. Tests pass their
+/// own clocks.
 package struct QueueTime: Sendable {
     package var date: @Sendable () -> Date
     package var instant: @Sendable () -> ContinuousClock.Instant
     package var sleep: @Sendable (_ end: ContinuousClock.Instant) async throws -> Void
-    /// How often a queue with a background session looks for changes by other processes. Defaults to `nil`: as the system
-    /// requires.
+    /// How often a queue with a background session checks for changes by other processes. Defaults to `nil`: the
+    /// system's default.
     package var pollInterval: Duration?
 
     /// Makes the clocks of a queue. Defaults to those of the system.

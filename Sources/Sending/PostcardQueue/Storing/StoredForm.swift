@@ -3,7 +3,8 @@ import PostcardClient
 import PostcardForm
 import PostcardFoundation
 
-/// A form with picked items, as it is recorded before they are copied: enough to go on in a later run of the app.
+/// A form as it is recorded before its picked items are copied. It has everything that a later run of the app needs to
+/// continue.
 struct StoredForm: Codable, Sendable {
     private let boundary: String
     private let normalizesLineBreaks: Bool
@@ -17,12 +18,12 @@ struct StoredForm: Codable, Sendable {
         private(set) var contentType: MediaType?
         fileprivate let headerFields: [UploadRow.Field]
         fileprivate let metadata: MetadataPolicy
-        /// Whether the part has a preparation, and what is recorded of it.
+        /// Whether the part has a preparation, and the preparation's record.
         fileprivate let isPrepared: Bool
         fileprivate let preparation: Data?
         fileprivate(set) var content: Content
 
-        /// Replaces a picked item with its copy, which is in the upload's import folder.
+        /// Replaces a picked item with its copied file, which is in the upload's import folder.
         mutating func take(_ copy: PickedCopy) {
             filename = filename ?? copy.filename
             contentType = contentType ?? copy.contentType
@@ -34,11 +35,12 @@ struct StoredForm: Codable, Sendable {
         case text(String)
         /// A file in the upload's import folder.
         case file(String)
-        /// An item that is still to be copied, and what is recorded of it.
+        /// An item that is still to be copied, with its record.
         case picked(Data?)
     }
 
-    /// Records a form. What is neither a text nor picked is copied: it may be gone in a later run.
+    /// Records a form. Contents that are neither texts nor picked items are copied into the folder, because they may be
+    /// gone in a later run.
     init(_ form: MultipartForm, _ presigned: PresignedForm?, in folder: ImportFolder) async throws {
         boundary = form.boundary.value
         normalizesLineBreaks = form.lineBreaks == .normalized
@@ -60,14 +62,14 @@ struct StoredForm: Codable, Sendable {
         self.parts = parts
     }
 
-    /// Notes that the item of a part was copied.
+    /// Records that the item of a part was copied.
     mutating func take(_ copy: PickedCopy, at index: Int) { parts[index].take(copy) }
 
-    /// The form, whose items are all copied.
+    /// Makes the form after all its items were copied.
     ///
     /// - Parameters:
-    ///   - live: The form of the app, if this run has recorded it.
-    ///   - finder: Makes the preparations of another run's form.
+    ///   - live: The app's form, if this run has recorded it.
+    ///   - finder: Makes the preparations again for a form of an earlier run.
     /// - Throws: ``LostItem`` if a preparation cannot be made again.
     func form(in folder: ImportFolder, _ live: MultipartForm?, _ finder: (any PickedItemFinder)?) throws
         -> MultipartForm
@@ -88,7 +90,7 @@ struct StoredForm: Codable, Sendable {
                 name: part.name, filename: part.filename, contentType: part.contentType,
                 headerFields: UploadRow.Field.fields(part.headerFields), content: content, metadata: part.metadata,
                 preparation: found)
-            // A file whose part has none is one of the app's bytes or streams.
+            // If the part has no filename, its file holds bytes or a stream of the app.
             made.filename = part.filename
             form.append(made)
         }
@@ -97,9 +99,9 @@ struct StoredForm: Codable, Sendable {
 }
 
 extension MultipartForm {
-    /// The part in a place that the database names.
+    /// The part at an index, which comes from the database; `nil` if there is none.
     func part(at index: Int) -> FormPart? { parts.indices.contains(index) ? parts[index] : nil }
 }
 
-/// An item that was picked cannot be found again.
+/// An error: a picked item cannot be found again.
 struct LostItem: Error {}

@@ -10,35 +10,35 @@ import PostcardFoundation
 /// All values are checked when they are read: the database may be old or damaged, or someone may have changed it.
 struct UploadRow: Sendable {
     let upload: QueuedUpload
-    /// Names the upload's body, and its transfers in a background session.
+    /// The name of the upload's body and of its transfers in a background session.
     let uuid: UUID
-    /// The header fields of the request, including `Idempotency-Key`, which object stores do not get: the key of an
-    /// object is one.
+    /// The header fields of the request, including `Idempotency-Key`. Object stores do not get that field, because the
+    /// key of an object already identifies the upload.
     let headerFields: HTTPFields
     let contentType: String
-    /// The address of an object store that was signed; `nil` for other servers.
+    /// The signed address of an object store; `nil` for other servers.
     let signed: SignedAddress?
-    /// The statuses of success, if the form's endpoint says so.
+    /// The statuses of success, if the form's endpoint names them.
     var acceptedStatuses: Set<Int>?
-    /// The upload resource, if the server resumes the upload.
+    /// The URL of the upload resource, if the server resumes the upload.
     let resource: URL?
     /// The number of attempts that failed since the upload was enqueued or retried by hand.
     let failures: Int
-    /// The number of conflicts in a row at the end of them.
+    /// The number of conflicts in a row among the latest attempts.
     let conflicts: Int
     /// The number of attempts in a row that the system ended without a response.
     let interruptions: Int
     /// Whether the upload has new header fields or a new presigned form, because the server refused the old ones.
     let hasFreshFields: Bool
-    /// When the first attempt since then began.
+    /// The time of the first attempt after the upload was enqueued or retried by hand.
     let started: Date?
     /// Why the latest attempt failed.
     let reason: String?
-    /// The identifier of the background session that has the upload, if one has it.
+    /// The identifier of the background session that the upload was handed to; `nil` if there is none.
     let session: String?
-    /// The first attempt that may have delivered the form, or `nil` if none can have.
+    /// The number of the first attempt that may have delivered the form; `nil` if no attempt can have delivered it.
     let possibleDelivery: Int64?
-    /// The data with which the system resumes the current attempt, or `nil` if it sends the whole form.
+    /// The resume data for the system's current attempt; `nil` if the attempt sends the whole form.
     let resumeData: Data?
 }
 
@@ -73,25 +73,26 @@ extension UploadRow {
         resumeData = stopped.map { $0 < attempts } ?? false ? data : nil
     }
 
-    /// What servers may have of the form from the attempts before one.
+    /// Whether servers may have the form from attempts before the given one.
     func delivery(before attempt: Int) -> PossibleDelivery {
         possibleDelivery.map { $0 < attempt } ?? false ? .responseLost(resource: nil) : .neverArrived
     }
 
-    /// The failed attempts, as the retry schedule counts them.
+    /// The failed attempts, in the form that the retry schedule needs.
     func history(after delivery: PossibleDelivery) -> RetrySchedule.History {
         RetrySchedule.History(failures: failures, conflicts: conflicts, after: delivery)
     }
 
-    /// Longer than any upload takes, in seconds, and small enough for every calculation.
+    /// The maximum of ``elapsed(at:)`` in seconds: longer than any upload takes, and small enough that calculations do
+    /// not overflow.
     private static let longestTime = 1e9
 
-    /// How long ago the first attempt began, since the upload was enqueued or retried by hand.
+    /// The time since the first attempt since the upload was enqueued or retried by hand.
     func elapsed(at now: Date) -> Duration {
         started.map { .seconds(min(max(0, now.timeIntervalSince($0)), Self.longestTime)) } ?? .zero
     }
 
-    /// Returns why it is too late to send the form again, or `nil` if an attempt may begin.
+    /// Returns the error if it is too late to send the form again, or `nil` if an attempt may begin.
     func expiry(by schedule: RetrySchedule, at now: Date) -> UploadError? {
         guard upload.attempts > 1 else { return nil }
         return schedule.expiry(after: nil, startingAt: elapsed(at: now)).map { error in
@@ -108,7 +109,7 @@ extension UploadRow {
             fields.map { Field(name: $0.name.rawName, value: $0.value) }
         }
 
-        /// Reads header fields that were stored. What is not a field's name is left out.
+        /// Reads stored header fields. Fields without a valid name are left out.
         static func fields(in data: Data) throws -> HTTPFields {
             fields(try JSONDecoder().decode([Field].self, from: data))
         }
@@ -133,7 +134,7 @@ extension UploadRow {
 
     /// The layout of the body on disk.
     ///
-    /// - Throws: `FileError` or `FormError` if the file is not the one that was written.
+    /// - Throws: `FileError` or `FormError` if the file is not the file that was written.
     func layout(in directory: QueueDirectory) throws -> FormLayout {
         let file = try directory.openBody(uuid, length: upload.totalBytes)
         let parts = upload.parts.map { part in
@@ -151,7 +152,7 @@ extension UploadRow {
 }
 
 extension UploadRow.Part {
-    /// The parts of a body that was written.
+    /// The parts of a body that was written, for the database.
     static func list(_ layout: FormLayout, _ ranges: [Range<Int64>]) -> [UploadRow.Part] {
         zip(layout.parts, ranges).map { part, range in
             UploadRow.Part(
@@ -161,22 +162,22 @@ extension UploadRow.Part {
     }
 }
 
-/// When an upload may be sent: the values of the column `schedule`, by which the next upload is found. The column is
-/// `NULL` for uploads that are not waiting.
+/// When an upload may be sent, as the values of the column `schedule`. The queue finds the next upload by this column.
+/// It is `NULL` for uploads that are not waiting.
 enum Schedule: Int {
     /// The upload may be sent.
     case ready
-    /// The upload's time has not come.
+    /// The upload is due later.
     case delayed
-    /// An earlier upload of the group comes first.
+    /// An earlier upload of the same group must be sent first.
     case behind
 }
 
 extension QueuedUpload {
-    /// The maximum length of a body. More than any disk holds, and small enough to add up the lengths of many uploads.
+    /// The maximum length of a body: more than any disk holds, and small enough to add up the lengths of many uploads.
     private static let maximumBytes: Int64 = 1 << 50
 
-    /// Selects what is read of each upload.
+    /// The SQL that selects the columns of an upload.
     static let columns = """
         SELECT upload.*, request.parts AS parts, response.status AS responseStatus,
             response.headerFields AS responseFields, response.body AS responseBody, delivery.attempt AS attempt
@@ -236,7 +237,7 @@ extension QueuedUpload {
 }
 
 extension QueuedUpload.Response {
-    /// Reads a response, or returns `nil` if there is none, or if the row was read without it.
+    /// Reads a response. The result is `nil` if there is none, or if the row was read without its response.
     fileprivate init?(_ row: Row) throws {
         guard row.hasColumn("responseStatus"), let status = try row.optional(Int64.self, "responseStatus") else {
             return nil
@@ -250,7 +251,7 @@ extension QueuedUpload.Response {
 }
 
 extension AllowedNetworks {
-    /// A bit for each kind of network that an upload may not use: the value of the column `networks`.
+    /// The value of the column `networks`: it has a bit for each kind of network that the upload may not use.
     var mask: Int64 { (cellular ? 0 : 1) | (expensive ? 0 : 2) | (constrained ? 0 : 4) }
 
     init(mask: Int64) {
@@ -259,21 +260,21 @@ extension AllowedNetworks {
 }
 
 extension Row {
-    /// Larger than any real count, and small enough to be incremented.
+    /// The maximum of a count: larger than any real count, and small enough to be incremented.
     static let maximumCount: Int64 = 1_000_000_000
 
     fileprivate func date(_ column: String) throws -> Date? {
         try optional(Double.self, column).map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Reads a value that must have its column's type. Without a look at the stored value, SQLite would convert it: a
-    /// text to the number 0.
+    /// Reads a value that must have the type of its column. The stored type is checked, because SQLite would convert
+    /// the value: a text to the number 0.
     fileprivate func value<Value: DatabaseValueConvertible>(_ type: Value.Type, _ column: String) throws -> Value {
         guard let value = try optional(type, column) else { throw RowDamage("its \(column) is missing") }
         return value
     }
 
-    /// Reads a value that may be missing.
+    /// Reads a value that may be `NULL`.
     fileprivate func optional<Value: DatabaseValueConvertible>(
         _ type: Value.Type, _ column: String
     ) throws -> Value? {
@@ -283,14 +284,14 @@ extension Row {
         return value
     }
 
-    /// A count, limited to what is possible.
+    /// Reads a count, and limits it to the possible range.
     func count(_ column: String) throws -> Int {
         Int(clamping: Swift.min(Swift.max(try value(Int64.self, column), 0), Self.maximumCount))
     }
 }
 
 extension UUID {
-    /// Reads the name of a body, exactly as the queue writes it, so that no two rows name the same body.
+    /// Reads the name of a body. It must be exactly as the queue writes it, so that no two rows name the same body.
     init?(bodyName: DatabaseValue) {
         guard case .string(let name) = bodyName.storage, let uuid = UUID(uuidString: name), uuid.uuidString == name
         else { return nil }
@@ -298,7 +299,7 @@ extension UUID {
     }
 }
 
-/// A row that the queue cannot have written. Other uploads are not affected.
+/// An error: the queue cannot have written this row. Other uploads are not affected.
 struct RowDamage: Error, CustomStringConvertible {
     let description: String
 

@@ -1,9 +1,9 @@
 import PostcardFoundation
 
-// Written by Scripts/make-test-pictures.
+// This file is written by Scripts/make-test-pictures.
 
 extension TestPicture {
-    /// The bytes of a picture.
+    /// The bytes of the pictures.
     enum Bytes {
         static let landscape = decoded(
             """

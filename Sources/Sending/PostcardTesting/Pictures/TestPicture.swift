@@ -1,7 +1,7 @@
 public import PostcardClient
 public import PostcardFoundation
 
-/// A tiny picture or film for tests, with metadata that is known.
+/// A tiny picture or film for tests, with known metadata.
 ///
 /// ```swift
 /// let photo = try TestPicture.located.file(in: folder)
@@ -10,15 +10,15 @@ public import PostcardFoundation
 /// sent.expectFile("petImage", type: .jpeg, hasLocation: false)
 /// ```
 ///
-/// Each decodes, apart from ``broken``; all together have less than 10 kB.
+/// Every picture except ``broken`` can be decoded. All together have less than 10 kB.
 public struct TestPicture: Sendable {
     /// A filename with the extension of its type, such as `located.jpg`.
     public let filename: String
 
-    /// The bytes.
+    /// The bytes of the picture or film.
     public let data: Data
 
-    /// The type that the bytes show.
+    /// The media type that the bytes show.
     public let contentType: MediaType
 
     /// The number of pixels in each row, as stored.
@@ -27,10 +27,10 @@ public struct TestPicture: Sendable {
     /// The number of rows, as stored.
     public let height: Int
 
-    /// The Exif orientation: 1 is upright, 6 is to be turned right by 90° (Exif 2.32, tag 274).
+    /// The Exif orientation: 1 is upright, 6 must be rotated right by 90° (Exif 2.32, tag 274).
     public let orientation: Int
 
-    /// Whether it has the place where it was taken: 33.45° north, 126.57° east.
+    /// Whether the metadata has a location: 33.45° north, 126.57° east.
     public let hasLocation: Bool
 
     private init(
@@ -49,16 +49,16 @@ public struct TestPicture: Sendable {
     /// A JPEG without metadata.
     public static let landscape = TestPicture("landscape.jpg", Bytes.landscape, .jpeg, 48, 32)
 
-    /// A JPEG that is stored lying on its side, as phones store portraits.
+    /// A JPEG that is stored on its side, as phones store portraits.
     public static let portrait = TestPicture("portrait.jpg", Bytes.portrait, .jpeg, 48, 32, orientation: 6)
 
-    /// A JPEG with a position.
+    /// A JPEG with a location.
     public static let located = TestPicture("located.jpg", Bytes.located, .jpeg, 48, 32, hasLocation: true)
 
-    /// A HEIC with a position.
+    /// A HEIC with a location.
     public static let heic = TestPicture("located.heic", Bytes.heic, .heic, 64, 64, hasLocation: true)
 
-    /// The picture of a Live Photo, a JPEG. Apple's data in it names ``livePhotoMovie``.
+    /// The still picture of a Live Photo, a JPEG. Apple's metadata in it refers to ``livePhotoMovie``.
     public static let livePhoto = TestPicture("live.jpg", Bytes.livePhoto, .jpeg, 48, 32)
 
     /// The film of ``livePhoto``.
@@ -67,27 +67,27 @@ public struct TestPicture: Sendable {
     /// A PNG with transparency.
     public static let transparent = TestPicture("stamp.png", Bytes.transparent, .png, 32, 32)
 
-    /// A GIF of two pictures that follow each other.
+    /// An animated GIF of two pictures.
     public static let animated = TestPicture("waves.gif", Bytes.animated, .gif, 16, 8)
 
-    /// A JPEG with a film behind its end, as Android's cameras make them.
+    /// A JPEG followed by a film in the same file, as Android's cameras make them.
     public static let motionPhoto = TestPicture("motion.jpg", Bytes.motionPhoto, .jpeg, 48, 32)
 
-    /// A JPEG that is cut off in the middle, as by a download that broke.
+    /// A JPEG that is cut off in the middle, as after an interrupted download.
     public static let broken = TestPicture("broken.jpg", Bytes.broken, .jpeg, 48, 32)
 
-    /// A QuickTime film of one second with a position.
+    /// A QuickTime film of one second with a location.
     public static let film = TestPicture("film.mov", Bytes.film, .quickTime, 16, 16, hasLocation: true)
 
-    /// All of them.
+    /// All pictures and films.
     public static let all = [
         landscape, portrait, located, heic, livePhoto, livePhotoMovie, transparent, animated, motionPhoto, broken, film,
     ]
 
     /// Writes the picture into a folder, as ``filename``.
     ///
-    /// - Parameter folder: A folder that exists.
-    /// - Returns: The file.
+    /// - Parameter folder: The folder, which must exist.
+    /// - Returns: The URL of the file.
     /// - Throws: Errors of Foundation, if the file cannot be written.
     public func file(in folder: URL) throws -> URL {
         let file = folder.appending(path: filename)

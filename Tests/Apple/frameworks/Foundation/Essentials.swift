@@ -313,6 +313,8 @@ public struct Calendar: Sendable, Hashable {
         get { fatalError() }
         set { fatalError() }
     }
+    public enum Component: Sendable, Hashable { case era, year, month, day, hour, minute, second, nanosecond }
+    public func component(_ component: Component, from date: Date) -> Int { fatalError() }
     public func date(from components: DateComponents) -> Date? { fatalError() }
     public static func == (lhs: Calendar, rhs: Calendar) -> Bool { fatalError() }
     public func hash(into hasher: inout Hasher) { fatalError() }

@@ -44,6 +44,10 @@ nonisolated enum PlantedMistakes {
             """,
         ],
         .wrongBytes: [
+            """
+            "petImage" is sent as image/jpeg, and its bytes are of no type that is known: cat.jpg, image/jpeg, 628 bytes. \
+            Send the file's own bytes, in an accepted format.
+            """,
             "The metadata of \"petImage\" cannot be read: cat.jpg, image/jpeg, 628 bytes. Send a picture or a video.",
             """
             The content is base64 text, not bytes. Send the bytes themselves: body.append(photo) in Swift, await (await \

@@ -20,6 +20,12 @@ struct ServerBody<Chunk: FormChunk>: AsyncSequence, Sendable {
 
     final class Reads: Sendable {
         private let count = Atomic(0)
+        private let iterators = Atomic(0)
+
+        /// How often an iterator was made.
+        var begun: Int { iterators.load(ordering: .relaxed) }
+
+        fileprivate func begin() { iterators.add(1, ordering: .relaxed) }
 
         var all: Int { count.load(ordering: .relaxed) }
 
@@ -60,5 +66,8 @@ struct ServerBody<Chunk: FormChunk>: AsyncSequence, Sendable {
         }
     }
 
-    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(body: self) }
+    func makeAsyncIterator() -> AsyncIterator {
+        reads.begin()
+        return AsyncIterator(body: self)
+    }
 }

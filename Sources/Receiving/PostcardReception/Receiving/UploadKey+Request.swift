@@ -1,0 +1,34 @@
+import HTTPTypes
+import PostcardStore
+import PostcardWire
+
+extension UploadKey {
+    /// The key of a request; `nil` if it has none.
+    init?(of request: IncomingRequest, scope: (HTTPFields) -> String) throws(UploadProblem) {
+        guard let name = HTTPField.Name.idempotencyKey else { return nil }
+        let values = request.headers[values: name]
+        guard let value = values.first else { return nil }
+        guard values.count == 1, let text = Self.text(of: value) else { throw .malformedKey }
+        self.init(text, scope: scope(request.headers))
+    }
+
+    /// The draft wants a string of a structured field (RFC 9651 §3.3.3). Many clients send the text without quotes, which
+    /// is accepted.
+    static func text(of value: String) -> String? {
+        var text = value
+        if value.utf8.first == UInt8(ascii: "\"") {
+            guard case .string(let content) = StructuredField.item(value) else { return nil }
+            text = content
+        }
+        guard (1...maximumBytes).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            return nil
+        }
+        return text
+    }
+
+    private static let maximumBytes = 255
+}
+
+extension HTTPField.Name {
+    static let idempotencyKey = HTTPField.Name("Idempotency-Key")
+}

@@ -1,1 +1,0 @@
-../../ ../../ Sources / Sending / PostcardQueue / PostcardQueue.docc / Tutorial / Steps / Diary8Uploads.swift

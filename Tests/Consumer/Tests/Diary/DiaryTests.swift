@@ -1,1 +1,0 @@
-../../ ../../ Sources / Sending / PostcardQueue / PostcardQueue.docc / Tutorial / Tests / Diary9Tests.swift
