@@ -29,82 +29,34 @@ private struct Answer {
     }
 }
 
-// What both readings do is once in the module: a second copy would take a tenth of it.
-
-@inline(never)
-private func read(_ span: RawSpan, by examination: inout InputExamination) throws(InputError) {
-    try examination.read(span)
-}
-
-@inline(never)
-private func read(_ span: RawSpan, by examination: inout FormExamination) { examination.read(span) }
-
-@inline(never)
-private func finish(_ examination: inout InputExamination) throws(InputError) -> Explanation {
-    try examination.finish()
-}
-
-@inline(never)
-private func finish(_ examination: inout FormExamination) -> Explanation { examination.finish() }
-
 /// Examines what was fixed while the page gets it: what is found again, or changes a content, is no fix.
-private enum FixedReader {
-    case input(InputExamination)
-    case body(FormExamination)
-    case failed
+private struct FixedReader {
+    var request: RequestExamination?
+    var body: FormExamination?
 
-    @inline(never)
     mutating func read(_ span: RawSpan) {
-        switch self {
-        case .input(var examination):
-            self = .failed
-            do throws(InputError) {
-                try Page.read(span, by: &examination)
-                self = .input(examination)
-            } catch {}
-        case .body(var examination):
-            self = .failed
-            Page.read(span, by: &examination)
-            self = .body(examination)
-        case .failed: break
-        }
+        request?.read(span)
+        body?.read(span)
     }
 
-    func isFix(of explanation: Explanation) -> Bool {
-        let fixed: Explanation
-        switch self {
-        case .input(var examination):
-            do throws(InputError) {
-                fixed = try finish(&examination)
-            } catch {
-                return false
-            }
-        case .body(var examination): fixed = finish(&examination)
-        case .failed: return false
-        }
+    mutating func isFix(of explanation: Explanation) -> Bool {
+        guard let fixed = request?.finish() ?? body?.finish() else { return false }
         return explanation.keepsContents(in: fixed)
             && (explanation.isValid || !explanation.outcome(reading: fixed).fixed.isEmpty)
-    }
-}
-
-@inline(never)
-private func fix(_ span: RawSpan, with fixer: inout RequestFixer, _ reader: inout FixedReader) {
-    fixer.read(span) { piece in
-        reader.read(piece)
-        handOn(piece)
     }
 }
 
 /// What becomes of an input that is read a second time.
 private enum SecondReading {
     case none
-    case fix(RequestInput?, RequestFixer, FixedReader)
+    case fix(RequestInput?, RequestFixer)
     case body(RequestInput?, RequestSplitter)
 }
 
 nonisolated(unsafe) private var reader = Reader.none
 nonisolated(unsafe) private var answer = Answer()
 nonisolated(unsafe) private var second = SecondReading.none
+nonisolated(unsafe) private var fixedReader = FixedReader()
 nonisolated(unsafe) private var servers: [ServerProfile] = []
 
 private func text(_ pointer: UnsafeRawPointer?, _ count: Int) -> String {
@@ -147,14 +99,14 @@ public func readPiece(_ bytes: UnsafeRawPointer, _ count: Int) {
     case .input(var examination):
         reader = .none
         do throws(InputError) {
-            try read(span, by: &examination)
+            try examination.read(span)
             reader = .input(examination)
         } catch {
             reader = .failed(error)
         }
     case .body(var examination):
         reader = .none
-        read(span, by: &examination)
+        examination.read(span)
         reader = .body(examination)
     case .none, .failed: break
     }
@@ -168,7 +120,7 @@ public func finish() -> Int {
     switch reader {
     case .input(var examination):
         do throws(InputError) {
-            answer.explanation = try finish(&examination)
+            answer.explanation = try examination.finish()
             answer.format = examination.format?.rawValue ?? "body"
             answer.remarks = examination.remarks
             answer.write()
@@ -176,7 +128,7 @@ public func finish() -> Int {
             answer.json = json(of: error)
         }
     case .body(var examination):
-        answer.explanation = finish(&examination)
+        answer.explanation = examination.finish()
         answer.write()
     case .failed(let error): answer.json = json(of: error)
     case .none: break
@@ -234,13 +186,13 @@ public func takeAnswer(_ place: UnsafeMutableRawPointer) {
 @_expose(wasm, "beginFix") @_cdecl("beginFix")
 public func beginFix(_ entry: Int) -> Int32 {
     guard let explanation = answer.explanation, explanation.isValid || !explanation.fixable.isEmpty else { return 0 }
-    let reader: FixedReader
+    fixedReader = FixedReader()
     if let type = answer.contentType {
-        reader = .body(FormExamination(contentType: explanation.fixedContentType ?? type))
+        fixedReader.body = FormExamination(contentType: explanation.fixedContentType ?? type)
     } else {
-        reader = .input(InputExamination(entry: nil))
+        fixedReader.request = RequestExamination()
     }
-    second = .fix(secondInput(entry), RequestFixer(explanation), reader)
+    second = .fix(secondInput(entry), RequestFixer(explanation))
     return 1
 }
 
@@ -258,6 +210,11 @@ private func secondInput(_ entry: Int) -> RequestInput? {
     answer.contentType == nil ? RequestInput(entry: entry > 0 ? entry : nil) : nil
 }
 
+private func handOnFixed(_ span: RawSpan) {
+    fixedReader.read(span)
+    handOn(span)
+}
+
 private func handOn(_ span: RawSpan) {
     span.withUnsafeBytes { page_write($0.baseAddress, $0.count) }
 }
@@ -267,15 +224,15 @@ private func handOn(_ span: RawSpan) {
 public func readAgain(_ bytes: UnsafeRawPointer, _ count: Int) {
     let span = UnsafeRawBufferPointer(start: bytes, count: count).bytes
     switch second {
-    case .fix(nil, var fixer, var reader):
+    case .fix(nil, var fixer):
         second = .none
-        fix(span, with: &fixer, &reader)
-        second = .fix(nil, fixer, reader)
-    case .fix(var input?, var fixer, var reader):
+        fixer.read(span, handOn: handOnFixed)
+        second = .fix(nil, fixer)
+    case .fix(var input?, var fixer):
         second = .none
         do throws(InputError) {
-            try input.read(span) { fix($0, with: &fixer, &reader) }
-            second = .fix(input, fixer, reader)
+            try input.read(span) { fixer.read($0, handOn: handOnFixed) }
+            second = .fix(input, fixer)
         } catch {}
     case .body(nil, var splitter):
         second = .none
@@ -298,19 +255,16 @@ public func readAgain(_ bytes: UnsafeRawPointer, _ count: Int) {
 public func finishAgain() -> Int32 {
     defer { second = .none }
     switch second {
-    case .fix(let input, var fixer, var reader):
+    case .fix(let input, var fixer):
         if var input {
             do throws(InputError) {
-                try input.finish { fix($0, with: &fixer, &reader) }
+                try input.finish { fixer.read($0, handOn: handOnFixed) }
             } catch {
                 return 0
             }
         }
-        fixer.finish { piece in
-            reader.read(piece)
-            handOn(piece)
-        }
-        guard let explanation = answer.explanation, reader.isFix(of: explanation) else { return 0 }
+        fixer.finish(handOn: handOnFixed)
+        guard let explanation = answer.explanation, fixedReader.isFix(of: explanation) else { return 0 }
     case .body(var input?, var splitter):
         do throws(InputError) {
             try input.finish { splitter.read($0, handOnHead: { _ in }, handOnBody: handOn) }
