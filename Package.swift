@@ -65,9 +65,9 @@ extension Target {
         _ name: String, in wing: Wing, uses modules: [Dependency] = [], products: [Dependency] = [],
         exclude: [String] = [], resources: [Resource] = []
     ) -> Target {
-        .target(
-            name: name, dependencies: modules + products, path: "Sources/\(wing.rawValue)/\(name)", exclude: exclude,
-            resources: resources, swiftSettings: settings)
+        .module(
+            name, at: "Sources/\(wing.rawValue)/\(name)", uses: modules, products: products, exclude: exclude,
+            resources: resources)
     }
 
     static func program(
@@ -83,13 +83,13 @@ extension Target {
             swiftSettings: settings)
     }
 
-    /// What several tests share.
     static func module(
         _ name: String, at path: String, uses modules: [Dependency] = [], products: [Dependency] = [],
-        exclude: [String] = []
+        exclude: [String] = [], resources: [Resource] = []
     ) -> Target {
         .target(
-            name: name, dependencies: modules + products, path: path, exclude: exclude, swiftSettings: settings)
+            name: name, dependencies: modules + products, path: path, exclude: exclude, resources: resources,
+            swiftSettings: settings)
     }
 
     static func program(
@@ -191,7 +191,7 @@ let package = Package(
         // MARK: Common: what the other wings stand on
         // The C library of each platform. No user needs it.
         .module("PostcardCLibrary", in: .common),
-        // FoundationEssentials, or Foundation where that does not exist, and what every module stands on. No user needs it.
+        // What every module stands on: parts of Foundation, texts of strangers, limits in time. No user needs it.
         .module("PostcardFoundation", in: .common),
         // What both ends of an upload agree on. No user needs it.
         .module("PostcardWire", in: .common, uses: ["PostcardFoundation"], products: products("HTTPTypes")),

@@ -1,6 +1,7 @@
-"""Where the sources of the modules are: in a folder of their wing, which is a folder of Sources."""
+"""Where the sources of the modules are, in a folder of their wing, which is a folder of Sources; and what they import."""
 
 import os
+import re
 
 SOURCES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "Sources")
 
@@ -17,3 +18,16 @@ def modules(sources=SOURCES):
 def folder(module):
     """The folder of a module's sources, as a path in the repository: Sources/Forms/PostcardForm."""
     return os.path.relpath(modules()[module], os.path.dirname(SOURCES))
+
+
+def swift_files(place):
+    """The paths of the Swift files below a folder, in order; that of a file alone."""
+    if os.path.isfile(place):
+        return [place]
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(place) for name in names
+                  if name.endswith(".swift"))
+
+
+# The module that a line imports.
+IMPORT = re.compile(
+    r"^[ \t]*(?:@?\w+[ \t]+)*import[ \t]+(?:(?:class|enum|func|let|protocol|struct|var)[ \t]+)?(\w+)", re.M)

@@ -41,28 +41,13 @@ extension JSONWriter {
     private mutating func value(_ group: FindingGroup) {
         let finding = group.finding
         object { json in
-            json.name("code")
-            json.value(finding.code.rawValue)
+            json.facts(of: finding)
             json.name("title")
             json.value(finding.code.title)
-            json.name("severity")
-            json.value(finding.severity.rawValue)
-            json.name("place")
-            json.value(finding.place.rawValue)
-            json.name("offset")
-            json.value(finding.offset)
-            json.name("length")
-            json.value(finding.length)
             if let part = finding.partIndex {
                 json.name("part")
                 json.value(part)
             }
-            json.name("message")
-            json.value(finding.message)
-            json.name("fix")
-            json.value(finding.fix)
-            json.name("reason")
-            json.value(finding.reason)
             if let swift = finding.swift {
                 json.name("swift")
                 json.value(swift)

@@ -121,26 +121,31 @@ extension JSONWriter {
         }
     }
 
+    /// Writes the members that a finding has wherever it is written.
+    mutating func facts(of finding: Finding) {
+        name("code")
+        value(finding.code.rawValue)
+        name("severity")
+        value(finding.severity.rawValue)
+        name("place")
+        value(finding.place.rawValue)
+        name("offset")
+        value(finding.offset)
+        name("length")
+        value(finding.length)
+        name("message")
+        value(finding.message)
+        name("fix")
+        value(finding.fix)
+        name("reason")
+        value(finding.reason)
+    }
+
     private mutating func value(_ finding: Finding, cause: Int?) {
         object { json in
-            json.name("code")
-            json.value(finding.code.rawValue)
-            json.name("severity")
-            json.value(finding.severity.rawValue)
-            json.name("place")
-            json.value(finding.place.rawValue)
-            json.name("offset")
-            json.value(finding.offset)
-            json.name("length")
-            json.value(finding.length)
+            json.facts(of: finding)
             json.name("part")
             json.value(finding.partIndex)
-            json.name("message")
-            json.value(finding.message)
-            json.name("fix")
-            json.value(finding.fix)
-            json.name("reason")
-            json.value(finding.reason)
             json.name("swift")
             json.value(finding.swift)
             json.name("cause")

@@ -240,7 +240,7 @@ extension Data: FormChunk {
 
 /// Reads the body of a form chunk by chunk, and checks it against the form's rules.
 ///
-/// It reads all received forms: parts one by one, forms in memory, and the forms of upload routes.
+/// All received forms are read by this parser: parts one by one, forms in memory, and the forms of upload routes.
 package struct CheckedFormParser: Sendable {
     private var parser: FormParser
     private var rules: FormRuleChecker?

@@ -193,15 +193,15 @@ public struct FormReceiver: Sendable {
         }
     }
 
-    /// Reads the body of a response. The form of a client is stored by now: whatever fails, the client is told where its
-    /// record is.
+    /// Reads the body of a response into memory. A client whose form has just been stored gets the identifier of the
+    /// record, if the record itself cannot be read.
     private func response(
         _ response: FormResponse, to head: HTTPRequest, _ connection: ClientConnection
     ) async throws -> Response {
         switch response.body {
         case .bytes(let bytes, let hold):
             return Response(response.head, bytes, hold, to: head)
-        case .file(let file, let openFile, let priority):
+        case .record(let id, let file, let openFile, let priority):
             defer { withExtendedLifetime(openFile) {} }
             do {
                 let hold = try shares.take(Int(clamping: file.size), of: .responseBytes, on: connection)
@@ -209,8 +209,7 @@ public struct FormReceiver: Sendable {
             } catch {
                 guard priority == .immediate else { throw error as? UploadProblem ?? UploadProblem.unreadable }
                 logger.error("Could not read a record", metadata: ["error": "\(error)"])
-                let id = response.headers[.location]?.split(separator: "/").last ?? ""
-                return Response(response.head, ByteBuffer(string: #"{"id":"\#(id)"}"#), nil, to: head)
+                return Response(response.head, FormResponse.Body.identifier(id), nil, to: head)
             }
         }
     }

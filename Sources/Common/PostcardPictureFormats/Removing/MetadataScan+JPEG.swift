@@ -196,7 +196,7 @@ extension MetadataScan {
         }
     }
 
-    /// The ranges of the pictures that a directory lists. The first picture is the one that has the directory.
+    /// The ranges of the pictures that a directory lists. The first of them is the picture with the directory.
     private mutating func pictures(
         listedIn directory: Range<Int64>, from start: Int64
     ) throws(PictureFault) -> [Range<Int64>] {

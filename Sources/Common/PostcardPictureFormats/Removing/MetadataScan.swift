@@ -9,7 +9,7 @@ package struct MetadataScan {
     let removal: Removal
     /// The number of the file's bytes.
     let length: Int64
-    /// How many pictures contain this one: a thumbnail is in the EXIF of a picture.
+    /// How many pictures contain the scanned picture: a thumbnail, for example, is in the EXIF of a picture.
     let depth: Int
 
     private let read: (Int64, UnsafeMutableRawBufferPointer) throws -> Int

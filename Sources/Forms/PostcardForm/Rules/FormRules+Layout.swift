@@ -3,8 +3,8 @@ import PostcardFoundation
 extension FormRules {
     /// The problems that a receiver with these rules would find in a form, before the form is sent.
     ///
-    /// The headers of the parts are read as a receiver reads them: offsets count in the body to send, and the first
-    /// problem is the one that a receiver would report. An offset after a stream of unknown length is 0.
+    /// The headers of the parts are read as a receiver reads them: offsets count in the body to send, and a receiver would
+    /// report the first problem. An offset after a stream of unknown length is 0.
     ///
     /// The first bytes and the size of a file are taken from the layout. A stream is checked by its header and by its
     /// length, if the length is known, but not by its bytes.

@@ -144,7 +144,8 @@ extension CheckSession {
     ///
     /// - Parameters:
     ///   - step: The request, with a pause in its content.
-    ///   - mayEnd: Whether the server may have closed the connection by then, because another request ended this one.
+    ///   - mayEnd: Whether the server may have closed the connection by then, because another
+    ///     request ended the request of the step.
     func begin(_ step: Step, mayEnd: Bool = false) async throws -> OpenRequest {
         let (address, request) = try render(step)
         let connection: ConformanceConnection

@@ -19,7 +19,7 @@ struct FormArgument {
     enum Content {
         /// One part with the argument's name, or several if it names several files.
         case parts([Part])
-        /// `(`: the arguments after this one are parts of a nested multipart.
+        /// `(`: the following arguments are parts of a nested multipart.
         case groupStart(MediaType?, Headers)
         /// `)`: the end of a nested multipart.
         case groupEnd

@@ -52,7 +52,7 @@ enum ExplanationPage {
     }
 }
 
-/// This program's own file.
+/// The file of the running program.
 enum ProgramFile {
     static var path: String? {
         #if canImport(Darwin)

@@ -3,6 +3,7 @@ import NIOHTTP1
 import NIOPosix
 import PostcardDoctor
 import PostcardForm
+import PostcardWire
 import SystemPackage
 
 /// Receives requests on a port, explains each request, and responds with the explanation. The status is 200 for a valid
@@ -57,7 +58,7 @@ struct RequestListener {
             if let error = error as? IOError { throw Errno(rawValue: error.errnoCode) }
             throw error
         }
-        isListening("http://\(Self.authority(host, server.localAddress?.port ?? port))")
+        isListening("http://\(Port.authority(host, server.localAddress?.port ?? port))")
         for await request in requests {
             if request.explanation.isValid {
                 try? await server.close().get()
@@ -66,10 +67,6 @@ struct RequestListener {
             try onBroken(request)
         }
         throw CancellationError()
-    }
-
-    private static func authority(_ host: String, _ port: Int) -> String {
-        host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 }
 

@@ -105,7 +105,7 @@ struct TextStyle {
     }
 }
 
-/// Lines at the end of the terminal at standard error. Each new drawing replaces the one before.
+/// Lines at the end of the terminal at standard error, which each drawing replaces by new lines.
 struct RedrawnLines {
     private var count = 0
 

@@ -50,9 +50,9 @@ struct RequestDescription: Encodable {
         let swift: String?
         /// The bytes around the offset; `nil` if they were not recorded.
         var around: Bytes?
-        /// The number of places with the same problem, including this one.
+        /// The number of places with the same problem, including the place described here.
         let count: Int
-        /// The first places besides this one.
+        /// The first of the other places with the same problem.
         let also: [Place]
         /// The problems that follow from this problem, by kind.
         let consequences: [Consequence]

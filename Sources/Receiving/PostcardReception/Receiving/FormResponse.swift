@@ -13,8 +13,11 @@ package struct FormResponse: Sendable {
     package enum Body: Sendable {
         /// Bytes in memory, and their share of the memory.
         case bytes(ByteBuffer, ShareAccount.Hold?)
-        /// A stored file, and its share of the open files.
-        case file(any StoredFile, ShareAccount.Hold, Priority)
+        /// The stored bytes of a record, and their share of the open files.
+        case record(UploadID, any StoredFile, ShareAccount.Hold, Priority)
+
+        /// What a client is told of its stored form if the record cannot be shown: the identifier alone.
+        static func identifier(_ id: UploadID) -> ByteBuffer { ByteBuffer(string: #"{"id":"\#(id)"}"#) }
     }
 
     /// How a server treats a stored file if there is no room for its bytes in memory.

@@ -154,7 +154,7 @@ package struct Reception<Store: UploadStore>: Sendable {
             if let hold = try? shares.take(json.readableBytes, of: .responseBytes, on: connection) {
                 return .bytes(json, hold)
             }
-            return .bytes(ByteBuffer(string: #"{"id":"\#(record.id)"}"#), nil)
+            return .bytes(FormResponse.Body.identifier(record.id), nil)
         }
     }
 
@@ -169,7 +169,7 @@ package struct Reception<Store: UploadStore>: Sendable {
     ) async throws -> FormResponse.Body {
         do {
             if let stored = try await store.openRecord(id) {
-                return .file(stored, hold, priority)
+                return .record(id, stored, hold, priority)
             }
         } catch let error as UploadStoreError {
             logger.error("Could not read a record", metadata: ["upload": "\(id)", "error": "\(error)"])

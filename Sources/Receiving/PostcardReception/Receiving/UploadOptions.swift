@@ -65,9 +65,9 @@ public struct UploadOptions: Sendable {
     /// them are for forms, and half for responses.
     public var maximumConcurrentUploads = 2000
 
-    /// The maximum number of requests that are in progress at once, forms and all others. Defaults to 2,500. If so many
-    /// clients do not read their responses, the requests take about 180 MiB, because each has a task and buffers. In an
-    /// app of your own, only the responses that are read from the store count.
+    /// The maximum number of requests in progress at once, whether they send a form or not. Defaults to 2,500. Each
+    /// request has a task and buffers: 2,500 clients that do not read their responses take about 180 MiB. In an app of
+    /// your own, only the responses that are read from the store count.
     public var maximumConcurrentRequests = 2500
 
     /// The share of the free amount that the clients of one address can have. It applies to

@@ -143,7 +143,7 @@ extension ResumableReception {
         try await uploads.grow(upload, to: end)
     }
 
-    private static func problem(of error: any Error, at count: Int64) -> any Error {
+    static func problem(of error: any Error, at count: Int64) -> any Error {
         (error as? RequestInterruption)?.problem(at: count) ?? error
     }
 

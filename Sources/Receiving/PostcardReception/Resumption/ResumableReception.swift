@@ -214,7 +214,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         do {
             return try await request.beginning(of: &body, on: nil) != nil
         } catch {
-            throw (error as? RequestInterruption)?.problem(at: 0) ?? error
+            throw Self.problem(of: error, at: 0)
         }
     }
 

@@ -117,7 +117,7 @@ extension FormResponse {
             switch body {
             case .bytes(let bytes, nil): ResponseBody(byteBuffer: bytes)
             case .bytes(let bytes, let hold): budget.body(of: bytes, hold, on: connection)
-            case .file(let file, let hold, let priority):
+            case .record(_, let file, let hold, let priority):
                 budget.body(of: file, hold, priority: priority, on: connection)
             }
         return Response(status: status, headers: headers, body: content)

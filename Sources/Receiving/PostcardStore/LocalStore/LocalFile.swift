@@ -106,9 +106,7 @@ struct JSONFile: Sendable {
     /// - Returns: `nil` if there is no such file.
     /// - Throws: `FileError`, and ``StoreDamage`` or `DecodingError` if the file is damaged.
     func read<Value: Decodable>(_ type: Value.Type) throws -> Value? {
-        try LocalFile(path).map { file in
-            try JSONDecoder().decode(type, from: file.data(maximumBytes: Self.maximumBytes))
-        }
+        try bytes().map { try JSONDecoder().decode(type, from: $0) }
     }
 
     /// Writes the value to a new file.

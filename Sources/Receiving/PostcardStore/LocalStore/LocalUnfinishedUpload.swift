@@ -184,7 +184,7 @@ public struct LocalUploadAppender: UploadAppender {
     private let uploads: LocalUnfinishedUploads
     private let upload: LocalUnfinishedUpload
     private let file: AppendedFile
-    private var gathered = GatheredBytes()
+    private var gathered = GatheredWrites()
     private var writing: FileWork<Void>?
     /// The reason why bytes were not written. No bytes may follow them.
     private var failure: (any Error)?
@@ -232,13 +232,13 @@ public struct LocalUploadAppender: UploadAppender {
         }
         upload.retreat(to: start)
         offset = start
-        gathered = GatheredBytes()
+        gathered = GatheredWrites()
         failure = nil
     }
 }
 
 /// Bytes that wait while a thread writes the bytes before them.
-private final class GatheredBytes: Sendable {
+private final class GatheredWrites: Sendable {
     private static let maximumBytes = 256 << 10
 
     private let state = Mutex(State())

@@ -2,6 +2,7 @@ import GRDB
 import HTTPTypes
 public import PostcardClient
 import PostcardFoundation
+import PostcardWire
 
 extension UploadQueue {
     /// Cancels an upload for good: its form is removed from disk at once, and the server is asked to delete its bytes
@@ -79,9 +80,7 @@ extension UploadClient {
     /// - Returns: Whether all upload resources were deleted.
     @discardableResult
     func delete(_ leftovers: [Leftover]) async -> Bool {
-        let servers = Dictionary(grouping: leftovers) { leftover in
-            [leftover.resource.scheme, leftover.resource.host(), leftover.resource.port.map { "\($0)" }]
-        }
+        let servers = Dictionary(grouping: leftovers, by: \.resource.origin)
         return await withTaskGroup(of: Bool.self) { group in
             var isComplete = true
             for (index, leftovers) in servers.values.enumerated() {
