@@ -45,7 +45,7 @@ test: set-up-tests
 	$(STAGE) 'busy tests' Scripts/run-tests --filter "$(BUSY)"
 
 # What takes longer. Each stage can be run alone.
-check: check-api docs check-apple check-consumers check-kills check-fuzz
+check: check-api check-page docs check-apple check-consumers check-kills check-fuzz
 
 # Whether everything compiles, the snippets too, the public declarations are those in API/, and the changelog's next
 # version allows what changed there since the last one.
@@ -54,8 +54,9 @@ check-api: set-up-tests
 	$(STAGE) 'public declarations' Scripts/check-api
 	$(STAGE) 'next version' Scripts/release --api
 
-# Makes the site of the documentation in .build/docs. Warnings and public declarations without a summary fail it.
-docs: set-up-tests
+# Makes the site of the documentation, with the Doctor's page, in .build/docs. Warnings and public declarations without a
+# summary fail it.
+docs: page
 	$(STAGE) 'build of everything' swift build --build-tests
 	$(STAGE) 'documentation' Scripts/make-docs
 
@@ -64,8 +65,7 @@ page: set-up-tests
 	$(STAGE) 'module' Page/build
 	$(STAGE) 'page' Page/assemble Page/.build/page.wasm .build/page/explain.html
 
-# Compares what the page says with what the program says, in Node and in Chromium, and uses the page as people do. Not part
-# of `check`, because its limits of time need a machine that does nothing else.
+# Compares what the page says with what the program says, in Node and in Chromium, and uses the page as people do.
 check-page: page
 	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
 	$(STAGE) 'cases' env POSTCARD_DOCTOR_CASES=$(CURDIR)/.build/page/cases swift test --skip-build --filter CaseFilesTests

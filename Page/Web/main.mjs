@@ -125,6 +125,7 @@ function explain(entry) {
   }
   const { input: blob, contentType } = input();
   shown = { kind: "reading" };
+  byID("result").setAttribute("aria-busy", "true");
   send("explain", { input: blob, contentType, entry, servers: servers() });
 }
 
@@ -258,6 +259,7 @@ function render() {
   const result = byID("result");
   const state = byID("state");
   if (shown.kind !== "reading") byID("progress").hidden = true;
+  result.setAttribute("aria-busy", shown.kind === "reading");
   const again = () => element("div", { class: "actions" },
     element("button", { type: "button", onclick: () => explain() }, words("again")));
   switch (shown.kind) {

@@ -58,6 +58,11 @@ async def paste(page, text):
         "{ clipboardData: data, bubbles: true, cancelable: true })) })()")
 
 
+async def explained(page, expression, what):
+    """Waits until what is shown belongs to the last input, and an expression is true."""
+    await page.expect(f"document.getElementById('result').getAttribute('aria-busy') === 'false' && ({expression})", what)
+
+
 async def close(browser, page):
     await browser.send("Target.closeTarget", {"targetId": page.target})
 
@@ -65,38 +70,38 @@ async def close(browser, page):
 async def explaining(browser, path, program):
     page = await opened(browser, path)
     await paste(page, BROKEN)
-    await page.expect("document.querySelector('.problem')", "The problem is shown")
+    await explained(page, "document.querySelector('.problem')", "The problem is shown")
     text = await page.run("document.getElementById('result').innerText")
     for words in ("missing-name", "has no name", "form.append(", "a.txt"):
         expect(words in text, f"{words!r} is shown: {text}")
     for name, words in (("JavaScript", "new FormData()"), ("Python", "import requests"), ("curl", "curl http://example.com/pets")):
         await page.click(f"#code-tab-{name}")
-        await page.expect(f"document.getElementById('code').innerText.includes({json.dumps(words)})", f"{name} is shown")
+        await explained(page, f"document.getElementById('code').innerText.includes({json.dumps(words)})", f"{name} is shown")
     marked = await page.run("document.querySelector('.problem mark').textContent")
     expect(marked, "The byte is marked")
     # The same text with only LF, as a text box has it, and then as it is.
     await paste(page, BROKEN.replace("\r\n", "\n"))
-    await page.expect("document.querySelector('[data-code=missing-name]')", "Line breaks are read as CRLF")
+    await explained(page, "document.querySelector('[data-code=missing-name]')", "Line breaks are read as CRLF")
     expect(not await page.run("!!document.querySelector('[data-code=bare-line-break-in-head]')"), "They are no problem")
     await page.click("#line-feeds")
-    await page.expect("document.querySelector('[data-code=bare-line-break-in-head]')", "They can be read as they are")
+    await explained(page, "document.querySelector('[data-code=bare-line-break-in-head]')", "They can be read as they are")
     # A body alone, which needs its Content-Type.
     await paste(page, BROKEN.split("\r\n\r\n", 1)[1])
-    await page.expect("document.querySelector('#result').innerText.includes('multipart/form-data; boundary=XX')",
+    await explained(page, "document.querySelector('#result').innerText.includes('multipart/form-data; boundary=XX')",
                       "It asks for the Content-Type")
     await page.click("#type")
     await page.write("multipart/form-data; boundary=XX")
-    await page.expect("document.querySelector('[data-code=missing-name]')", "A body is explained")
+    await explained(page, "document.querySelector('[data-code=missing-name]')", "A body is explained")
     # What a browser copies.
     await page.run("document.getElementById('type').value = ''")
     await paste(page, "curl 'https://example.com/pets' -H 'Content-Type: multipart/form-data; boundary=XX' "
                       "--data-raw $'--XX\\r\\nContent-Disposition: form-data; name=\"a\"\\r\\n\\r\\n1\\r\\n--XX--\\r\\n'")
-    await page.expect("document.getElementById('state').textContent === 'The form is valid.'", "A copied request is read")
+    await explained(page, "document.getElementById('state').textContent === 'The form is valid.'", "A copied request is read")
     # Servers are asked without reading again.
     await page.run("location.hash = '#mistake=php'")
-    await page.expect("document.querySelector('[data-code=refused-by-server]')", "PHP is asked")
+    await explained(page, "document.querySelector('[data-code=refused-by-server]')", "PHP is asked")
     await page.click("#servers input[value=php]")
-    await page.expect("!document.querySelector('[data-code=refused-by-server]')", "PHP is not asked any more")
+    await explained(page, "!document.querySelector('[data-code=refused-by-server]')", "PHP is not asked any more")
 
 
 async def gallery(browser, path, program):
@@ -105,17 +110,17 @@ async def gallery(browser, path, program):
     expect(len(names) == 12, f"There are twelve mistakes: {names}")
     for name in names:
         await page.click(f"#mistakes a[href='{name}']")
-        await page.expect(f"document.querySelector('#mistakes a[aria-current=true]')?.getAttribute('href') === '{name}'"
+        await explained(page, f"document.querySelector('#mistakes a[aria-current=true]')?.getAttribute('href') === '{name}'"
                           " && document.querySelector('.problem')", f"{name} is explained")
     # A link holds a text.
     await paste(page, BROKEN)
-    await page.expect("document.querySelector('[data-code=missing-name]')", "The problem is shown")
+    await explained(page, "document.querySelector('[data-code=missing-name]')", "The problem is shown")
     await page.click("[data-action=link]")
-    await page.expect("location.hash.startsWith('#text=')", "There is a link")
+    await explained(page, "location.hash.startsWith('#text=')", "There is a link")
     other = await opened(browser, path, await page.run("location.hash"))
-    await other.expect("document.querySelector('[data-code=missing-name]')", "The link shows the same")
+    await explained(other, "document.querySelector('[data-code=missing-name]')", "The link shows the same")
     direct = await opened(browser, path, "#mistake=s3")
-    await direct.expect("document.querySelector('[data-code=refused-by-server]')", "A link chooses servers too")
+    await explained(direct, "document.querySelector('[data-code=refused-by-server]')", "A link chooses servers too")
 
 
 async def fixing(browser, path, program):
@@ -128,9 +133,9 @@ async def fixing(browser, path, program):
     module = check_module()
     module.native(program, os.path.join(folder, "request"), None, os.path.join(folder, "expected"))
     await paste(page, text)
-    await page.expect("document.querySelector('[data-action=fix]')", "It can be fixed")
+    await explained(page, "document.querySelector('[data-action=fix]')", "It can be fixed")
     await page.click("[data-action=fix]")
-    await page.expect("document.getElementById('fixed').textContent.startsWith('Fixed')", "It is fixed")
+    await explained(page, "document.getElementById('fixed').textContent.startsWith('Fixed')", "It is fixed")
     async with asyncio.timeout(20):
         while not os.path.exists(os.path.join(folder, "fixed-request.txt")):
             await asyncio.sleep(0.05)
@@ -145,7 +150,7 @@ async def hostile(browser, path, program):
     evil = "<script>alert(1)</script><svg/onload><b>"
     await paste(page, BROKEN.replace("filename=\"a.txt\"", f"name=\"{evil}\"; filename=\"{evil}\u202e.png\"")
                 .replace("abc", evil).replace("/pets", "/\u2028\"+alert(1)+\""))
-    await page.expect("document.querySelector('.parts')", "It is shown")
+    await explained(page, "document.querySelector('.parts')", "It is shown")
     for name in ("Swift", "JavaScript", "Python", "curl"):
         await page.click(f"#code-tab-{name}")
         expect("\u202e" not in await page.run("document.body.innerHTML"), "Nothing turns the reading direction")
@@ -165,9 +170,9 @@ async def pictures(browser, path, program):
         file.write(b"POST / HTTP/1.1\r\nHost: a.example\r\nContent-Type: multipart/form-data; boundary=XX\r\n"
                    + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
     await page.choose("#file", [name])
-    await page.expect("document.querySelector('.part-picture')?.naturalWidth > 0", "The picture is shown")
+    await explained(page, "document.querySelector('.part-picture')?.naturalWidth > 0", "The picture is shown")
     # With a charset of its own, a picture may come first.
-    await page.expect("document.querySelector('.content[data-part=\"1\"]').textContent === '초코'", "The text is decoded")
+    await explained(page, "document.querySelector('.content[data-part=\"1\"]').textContent === '초코'", "The text is decoded")
     shutil.rmtree(folder)
 
 
@@ -185,15 +190,15 @@ async def trapped(browser, path, program):
         file.flush()
         page = await opened(browser, file.name)
         await paste(page, BROKEN)
-        await page.expect(f"document.getElementById('state').textContent === {json.dumps(WORDS['en']['trapped'])}", "It says so")
+        await explained(page, f"document.getElementById('state').textContent === {json.dumps(WORDS['en']['trapped'])}", "It says so")
         expect(await page.run("document.getElementById('text').value.includes('a.txt')"), "The text is still there")
         await page.click("#result button")
-        await page.expect("document.querySelector('[data-code=missing-name]')", "It works again")
+        await explained(page, "document.querySelector('[data-code=missing-name]')", "It works again")
     # A browser without WebAssembly.
     page = await browser.page()
     await page.send("Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.WebAssembly")
     await page.open(f"file://{os.path.abspath(path)}")
-    await page.expect(f"document.getElementById('state').textContent === {json.dumps(WORDS['en']['noWebAssembly'])}",
+    await explained(page, f"document.getElementById('state').textContent === {json.dumps(WORDS['en']['noWebAssembly'])}",
                       "Without WebAssembly it says so")
 
 
@@ -204,14 +209,14 @@ async def keyboard(browser, path, program):
         if await page.run("document.activeElement.getAttribute('href') === '#mistake=boundary'"):
             break
     await page.press("Enter", 13, "\r")
-    await page.expect("document.querySelector('.problem')", "Enter opens a mistake")
+    await explained(page, "document.querySelector('.problem')", "Enter opens a mistake")
     await page.run("document.querySelector('[role=tab][aria-selected=true]').focus()")
     await page.press("ArrowRight", 39)
-    await page.expect("document.activeElement.textContent === 'JavaScript' "
+    await explained(page, "document.activeElement.textContent === 'JavaScript' "
                       "&& document.activeElement.getAttribute('aria-selected') === 'true'", "The arrow goes to the next tab")
     # The language changes what is shown, and nothing else.
     await page.click(".languages [lang=ko]")
-    await page.expect("document.documentElement.lang === 'ko' && document.querySelector('.problem h4').textContent.includes('boundary')"
+    await explained(page, "document.documentElement.lang === 'ko' && document.querySelector('.problem h4').textContent.includes('boundary')"
                       " && document.getElementById('text').value.includes('PetDiary')", "The language changes in place")
 
 
@@ -270,7 +275,7 @@ async def slow(browser, path, program):
     best = None
     for _ in range(5):
         await page.run("document.querySelector('#chosen .remove')?.click()")
-        await page.expect("!document.querySelector('.problem')", "It is empty")
+        await explained(page, "!document.querySelector('.problem')", "It is empty")
         await page.run(watch)
         await paste(page, text)
         took = await page.run("found")
@@ -295,7 +300,7 @@ async def slow(browser, path, program):
         # Cancels, and reads again.
         await page.expect("shares.length > 3", "The bar moves")
         await page.click("#cancel")
-        await page.expect(f"document.getElementById('state').textContent === {json.dumps(WORDS['en']['stopped'])}", "It is cancelled")
+        await explained(page, f"document.getElementById('state').textContent === {json.dumps(WORDS['en']['stopped'])}", "It is cancelled")
         await page.click("#result button")
         highest = 0
         async with asyncio.timeout(300):
@@ -318,7 +323,7 @@ async def views(browser, path, program):
                 await looked_at(page, f"{name}-empty")
                 await accessible(page, f"{name}-empty")
                 await page.run("location.hash = '#mistake=boundary'")
-                await page.expect("document.querySelector('.problem mark')", "The byte is marked")
+                await explained(page, "document.querySelector('.problem mark')", "The byte is marked")
                 inside = await page.run(
                     "[...document.querySelectorAll('.problem mark')].every((mark) => { const box = mark.closest('pre')"
                     ".getBoundingClientRect(); const { left, right } = mark.getBoundingClientRect();"
