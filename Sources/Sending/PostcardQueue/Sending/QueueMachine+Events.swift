@@ -130,13 +130,70 @@ extension QueueMachine {
 
 /// What the machine's state is made of.
 extension QueueMachine {
-    enum Connection {
-        case disconnected
-        /// The carrier is connected, but may not have all claimed uploads: those of earlier processes, and those after
-        /// a failure that could not be saved, may be missing.
-        case connected
-        /// The carrier has all attempts that the database records.
-        case compared
+    /// The carrier of attempts, as far as this process knows it.
+    struct Session {
+        enum Connection {
+            case disconnected
+            /// The carrier is connected, but may not have all claimed uploads: those of earlier processes, and those
+            /// after a failure that could not be saved, may be missing.
+            case connected
+            /// The carrier has all attempts that the database records.
+            case compared
+        }
+
+        /// Whether the carrier has delivered all events since the connection, or since the last handlers were called.
+        enum Delivery {
+            case pending
+            /// The carrier has delivered all events.
+            ///
+            /// - Parameter awaited: Attempts whose ends must be recorded before the completion handlers are called.
+            case complete(awaited: Set<AttemptID>)
+        }
+
+        var connection = Connection.disconnected
+        var delivery = Delivery.pending
+        /// Whether the session has ended since it was connected.
+        var hasEnded = false
+        /// Whether the system waits for its completion handlers.
+        var hasHandlers = false
+        /// The number of sessions in a row that have ended by themselves.
+        var endings = 0
+
+        /// Disconnects from a session that has ended. It reports no more events.
+        mutating func leave() {
+            connection = .disconnected
+            delivery = .complete(awaited: [])
+            hasEnded = false
+        }
+
+        /// Records an event of the session, and returns the problem if the sender must give up.
+        mutating func record(_ event: AttemptEvent) -> SessionProblem? {
+            switch event {
+            case .ended(_, .response): endings = 0
+            case .invalidated(let problem):
+                hasEnded = true
+                endings += 1
+                if !problem.mayPass || endings > QueueMachine.maximumInvalidations { return problem }
+            default: break
+            }
+            return nil
+        }
+
+        /// Whether to call the completion handlers now.
+        ///
+        /// - Parameter ledger: The attempts that are open.
+        mutating func mayCallHandlers(with ledger: AttemptLedger) -> Bool {
+            guard case .complete(var awaited) = delivery else { return false }
+            awaited.formIntersection(ledger.attempts)
+            delivery = .complete(awaited: awaited)
+            return hasHandlers && awaited.isEmpty
+        }
+
+        /// Records that the completion handlers were called.
+        mutating func handlersWereCalled() {
+            if hasHandlers { delivery = .pending }
+            hasHandlers = false
+        }
     }
 
     /// The result that the machine waits for.
@@ -166,15 +223,6 @@ extension QueueMachine {
     struct Comparison {
         let carried: [AttemptID: Bool]
         let recorded: [AttemptID: QueuedUpload.ID]
-    }
-
-    struct OpenAttempt {
-        let upload: QueuedUpload.ID
-        /// The beginning of the response's body.
-        var body = Data()
-        /// The resume data for the next attempt.
-        var resumeData: Data?
-        var isSending = false
     }
 
     /// State that is only needed in the current round.

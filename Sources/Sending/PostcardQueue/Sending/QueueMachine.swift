@@ -42,34 +42,14 @@ struct QueueMachine: Sendable {
     let rules: Rules
     private var state = State.resting
     private var round = Round()
-    private var connection = Connection.disconnected
-    /// The attempts that this process knows the carrier has.
-    private var open: [AttemptID: OpenAttempt] = [:]
-    /// The beginnings of responses to attempts that are not open. They are kept because the end of a cancelled or lost
-    /// attempt may still be reported.
-    private var strays: [AttemptID: Data] = [:]
+    private var session = Session()
+    private var ledger = AttemptLedger()
     /// Events that wait until the carrier's attempts were compared with the database.
     private var events: [AttemptEvent] = []
-    /// Ends of attempts that were not written to the database yet.
-    private var ended: [EndedAttempt] = []
     /// Uploads that could not be handed over, with the time to try again.
     private var postponed: [QueuedUpload.ID: Date] = [:]
-    /// Attempts that the database records as begun but that this process did not begin, because something failed in
-    /// between. Their forms cannot have been delivered.
-    private var unbegun: Set<AttemptID> = []
-    /// Whether this process knows all attempts of earlier processes.
-    private var hasCompared = false
     /// How often recording the ends of attempts has failed since the last success.
     private var recordFailures = 0
-    /// The number of sessions in a row that have ended by themselves.
-    private var invalidations = 0
-    /// Whether the session has ended since it was connected.
-    private var isInvalid = false
-    private var hasHandlers = false
-    /// Whether the carrier has delivered all events since the connection, or since the last handlers were called.
-    private var hasDeliveredAll = false
-    /// Attempts whose ends must be recorded before the completion handlers are called.
-    private var awaited: Set<AttemptID> = []
 
     init(_ rules: Rules) {
         self.rules = rules
@@ -80,24 +60,19 @@ struct QueueMachine: Sendable {
         case (_, .woken(let news)): return wake(news, at: now)
         case (_, .closed(let events)):
             self.events += events
-            return connection == .disconnected ? callHandlers(then: .end) : settle(then: .close, at: now)
+            return session.connection == .disconnected ? callHandlers(then: .end) : settle(then: .close, at: now)
         case (_, .failed(let mayPass)): return fail(mayPass: mayPass, at: now)
         case (.connecting, .done):
-            connection = .connected
+            session.connection = .connected
             return compare()
         case (.comparing, .compared(let carried, let recorded, let events)):
-            let known = Set(ended.map(\.id))
-            for (attempt, upload) in recorded where open[attempt] == nil && !known.contains(attempt) {
-                open[attempt] = OpenAttempt(upload: upload)
-                if hasCompared { unbegun.insert(attempt) }
-            }
-            noteInvalidations(in: events)
-            self.events += events
+            ledger.add(recorded: recorded)
+            receive(events)
             // If another process uses the session, it may have seemed to have no transfers.
             if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
             return settle(then: .compare(Comparison(carried: carried, recorded: recorded)), at: now)
         case (.settling(let count, let step), .done):
-            ended.removeFirst(count)
+            ledger.removeEnded(count)
             recordFailures = 0
             return settle(then: step, at: now)
         case (.dropping(let comparison), .done): return recover(from: comparison, at: now)
@@ -109,17 +84,14 @@ struct QueueMachine: Sendable {
             return finish(at: now)
         case (.beginning(_, let rows), .done): return begin(rows[...], at: now)
         case (.beginning(let row, let rows), .refused(let refusal)):
-            open[row.attempt] = nil
             // The upload waits longer than its own delay, because uploads that are due later are claimed too. An upload
             // that was put back into the queue is claimed at once.
             if !refusal.outcome.isStopped { postponed[row.upload.id] = now.addingTimeInterval(Rules.postponement) }
-            ended.append(
-                EndedAttempt(id: row.attempt, end: .known(refusal.outcome), hasBegun: refusal.hasBegun))
+            ledger.end(row.attempt, refusal.outcome, hasBegun: refusal.hasBegun)
             return settle(then: .begin(rows), at: now)
         case (.listing, .listed(let carried, let events)):
-            noteInvalidations(in: events)
-            self.events += events
-            awaited = Set(carried.filter(\.value).keys)
+            receive(events)
+            session.delivery = .complete(awaited: Set(carried.filter(\.value).keys))
             return settle(then: .work, at: now)
         case (.calling(let action), .done):
             state = .resting
@@ -137,22 +109,15 @@ struct QueueMachine: Sendable {
 extension QueueMachine {
     private mutating func wake(_ news: News, at now: Date) -> Action {
         round = Round()
-        noteInvalidations(in: news.events)
-        if isInvalid {
-            isInvalid = false
-            connection = .disconnected
-            // A session that has ended reports no more events.
-            hasDeliveredAll = true
-            awaited = []
-        }
-        events += news.events
-        hasHandlers = hasHandlers || news.hasHandlers
+        receive(news.events)
+        if session.hasEnded { session.leave() }
+        session.hasHandlers = session.hasHandlers || news.hasHandlers
         // Attempts that have ended since `deliveredAll` are still to be reported.
-        round.hasOnlyProgress = news.hasOnlyProgress && connection == .compared
-        round.mustList = hasDeliveredAll && news.hasHandlers
+        round.hasOnlyProgress = news.hasOnlyProgress && session.connection == .compared
+        if case .complete = session.delivery { round.mustList = news.hasHandlers }
         // The system forgets an end once it has reported it, so the end is recorded first.
         if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
-        switch connection {
+        switch session.connection {
         case .disconnected:
             state = .connecting
             return .connect
@@ -168,16 +133,16 @@ extension QueueMachine {
 
     /// Processes events, and records the ends of attempts that are not in the database yet.
     private mutating func settle(then step: Step, at now: Date) -> Action {
-        let progress = takeInEvents()
-        if !ended.isEmpty || !progress.isEmpty {
-            let batch = Array(ended.prefix(Self.batch))
+        let progress = takeEvents()
+        if !ledger.ended.isEmpty || !progress.isEmpty {
+            let batch = Array(ledger.ended.prefix(Self.batch))
             state = .settling(count: batch.count, then: step)
             return .settle(batch, progress)
         }
         switch step {
         case .work:
             if round.hasOnlyProgress { return rest(until: nil) }
-            if open.isEmpty { return claim(at: now) }
+            if ledger.isEmpty { return claim(at: now) }
             state = .reading
             return .read
         case .compare(let comparison):
@@ -192,75 +157,33 @@ extension QueueMachine {
         }
     }
 
-    /// Records that the session has ended. This happens at once, or in the next round if an action is being carried
-    /// out, because the next session may have other attempts. A server's response resets the number of such sessions in
-    /// a row.
-    private mutating func noteInvalidations(in events: [AttemptEvent]) {
-        for event in events {
-            switch event {
-            case .ended(_, .response): invalidations = 0
-            case .invalidated(let problem):
-                isInvalid = true
-                invalidations += 1
-                if !problem.mayPass || invalidations > Self.maximumInvalidations { round.problem = problem }
-            default: break
-            }
+    /// Receives events, which are processed when the carrier's attempts are known. That the session has ended is
+    /// recorded at once: the next session may have other attempts.
+    private mutating func receive(_ news: [AttemptEvent]) {
+        events += news
+        for event in news {
+            if let problem = session.record(event) { round.problem = problem }
         }
     }
 
-    private mutating func takeInEvents() -> [Progress] {
-        var progress: [Progress] = []
-        for event in events {
+    private mutating func takeEvents() -> [Progress] {
+        defer { events = [] }
+        return events.compactMap { event in
             switch event {
-            case .sent(let id, let bytes):
-                guard let attempt = open[id] else { continue }
-                progress.append(Progress(upload: attempt.upload, bytesSent: bytes, isFirst: !attempt.isSending))
-                open[id]?.isSending = true
-            case .received(let id, let data):
-                var body = open[id]?.body ?? strays[id] ?? Data()
-                body.append(data.prefix(max(QueuedUpload.Response.maximumBodyBytes - body.count, 0)))
-                if open[id] == nil { strays[id] = body } else { open[id]?.body = body }
-            case .resumable(let id, let data): open[id]?.resumeData = data
-            case .ended(let id, let end):
-                if case .unavailable(let problem) = end { round.problem = problem }
-                let (attempt, stray) = (open.removeValue(forKey: id), strays.removeValue(forKey: id))
-                ended.append(
-                    EndedAttempt(
-                        id: id, upload: attempt?.upload, end: end,
-                        body: ((stray ?? Data()) + (attempt?.body ?? Data()))
-                            .prefix(QueuedUpload.Response.maximumBodyBytes),
-                        resumeData: attempt?.resumeData))
-            case .deliveredAll:
-                hasDeliveredAll = true
-                awaited = []
-            // The invalidation was already handled when it was received. Only the responses before it are dropped here.
-            case .invalidated: strays = [:]
+            case .ended(_, .unavailable(let problem)): round.problem = problem
+            case .deliveredAll: session.delivery = .complete(awaited: [])
+            default: break
             }
+            return ledger.record(event)
         }
-        events = []
-        return progress
     }
 
     /// Sends uploads again whose attempts the carrier no longer has. This happens after a delay, because their ends may
     /// be reported late.
     private mutating func recover(from comparison: Comparison, at now: Date) -> Action {
-        connection = .compared
-        hasCompared = true
-        let lost = comparison.recorded.filter { comparison.carried[$0.key] == nil && open[$0.key] != nil }
-        for (attempt, upload) in lost.sorted(by: { $0.value < $1.value }) {
-            forget(attempt)
-            ended.append(
-                EndedAttempt(
-                    id: attempt, upload: upload, end: .interrupted(.lost), hasBegun: !unbegun.contains(attempt)))
-        }
-        unbegun = []
+        session.connection = .compared
+        ledger.endLost(comparing: comparison)
         return settle(then: .work, at: now)
-    }
-
-    /// Removes an attempt, but keeps the beginning of its response, because its end may still be reported.
-    private mutating func forget(_ attempt: AttemptID) {
-        guard let body = open.removeValue(forKey: attempt)?.body, !body.isEmpty else { return }
-        strays[attempt, default: Data()].append(body)
     }
 }
 
@@ -269,15 +192,15 @@ extension QueueMachine {
 extension QueueMachine {
     /// Cancels the attempts of uploads that were cancelled, paused, retried or cleared.
     private mutating func cancelObsolete(_ recorded: [AttemptID: QueuedUpload.ID], at now: Date) -> Action {
-        let obsolete = open.filter { recorded[$0.key] == nil }.sorted { $0.value.upload < $1.value.upload }
+        let obsolete = ledger.obsolete(comparing: recorded)
         if obsolete.isEmpty { return claim(at: now) }
         // In this process, an attempt stays open until it has stopped. For the system it is closed at once, because the
         // system may never report its end.
         if rules.session != nil {
-            for attempt in obsolete { forget(attempt.key) }
+            for each in obsolete { ledger.forget(each.attempt) }
         }
         state = .cancelling
-        return .cancel(obsolete.map(\.key), of: obsolete.map(\.value.upload))
+        return .cancel(obsolete.map(\.attempt), of: obsolete.map(\.upload))
     }
 
     private mutating func claim(at now: Date) -> Action {
@@ -285,15 +208,15 @@ extension QueueMachine {
         let latest = now.addingTimeInterval(Rules.postponement)
         postponed = postponed.filter { $0.value > now && $0.value <= latest }
         round.nextDue = nil
-        guard open.count < rules.maximumConcurrentUploads else { return finish(at: now) }
+        guard ledger.count < rules.maximumConcurrentUploads else { return finish(at: now) }
         state = .claiming
         return .claim(
             Claim(
-                count: min(rules.maximumConcurrentUploads - open.count, Self.batch),
+                count: min(rules.maximumConcurrentUploads - ledger.count, Self.batch),
                 later: rules.maximumConcurrentUploads / 2,
                 // Uploads whose attempts have not stopped yet are excluded, because they may have been cancelled and
                 // retried since.
-                excluded: Set(postponed.keys).union(open.values.map(\.upload))))
+                excluded: Set(postponed.keys).union(ledger.uploads)))
     }
 
     private mutating func begin(_ rows: ArraySlice<UploadRow>, at now: Date) -> Action {
@@ -302,11 +225,10 @@ extension QueueMachine {
         // The system begins the attempt when it is due; this process begins it at once.
         let time = rules.session == nil ? now : max(now, row.earliestBegin ?? now)
         if let error = row.expiry(by: rules.schedule(for: row), at: time) {
-            ended.append(EndedAttempt(id: row.attempt, end: .known(.expired(error)), hasBegun: false))
+            ledger.end(row.attempt, .expired(error), hasBegun: false)
             return settle(then: .begin(rest), at: now)
         }
-        // The attempt is added before it begins, because its end may be reported at once.
-        open[row.attempt] = OpenAttempt(upload: row.upload.id)
+        ledger.add(row)
         state = .beginning(row, then: rest)
         return .begin(row)
     }
@@ -326,22 +248,20 @@ extension QueueMachine {
 
     /// Calls the system's completion handlers when the ends of all attempts are recorded, and ends the round.
     private mutating func callHandlers(at now: Date) -> Action {
-        awaited.formIntersection(open.keys)
         if let problem = round.problem { return callHandlers(then: .giveUp(problem)) }
-        if hasHandlers, hasDeliveredAll, awaited.isEmpty { return callHandlers(then: rest(at: now)) }
+        if session.mayCallHandlers(with: ledger) { return callHandlers(then: rest(at: now)) }
         return rest(at: now)
     }
 
     private mutating func callHandlers(then action: Action) -> Action {
-        hasDeliveredAll = hasDeliveredAll && !hasHandlers
-        hasHandlers = false
+        session.handlersWereCalled()
         state = .calling(then: action)
         return .callHandlers
     }
 
     private mutating func rest(at now: Date) -> Action {
         state = .resting
-        if rules.endsWhenEmpty, open.isEmpty, round.nextDue == nil { return .end }
+        if rules.endsWhenEmpty, ledger.isEmpty, round.nextDue == nil { return .end }
         // The wait is a little longer, because the time is a fraction of a second.
         let due = round.nextDue.map { min($0, now.addingTimeInterval(Self.longestWait)).addingTimeInterval(0.001) }
         let poll = rules.pollInterval.map { now.addingTimeInterval($0 / .seconds(1)) }
@@ -358,7 +278,7 @@ extension QueueMachine {
         case .settling(_, then: .close): return callHandlers(then: .end)
         case .settling(_, then: let step):
             // These uploads are claimed, but the carrier does not have their attempts.
-            if case .begin(let rows) = step, !rows.isEmpty { connection = .connected }
+            if case .begin(let rows) = step, !rows.isEmpty { session.connection = .connected }
             recordFailures += 1
             // The response is only in memory. If the sender ends before it is recorded, the form is sent again with the
             // same `Idempotency-Key`.
@@ -366,7 +286,7 @@ extension QueueMachine {
                 return rest(until: now.addingTimeInterval(Self.recordPause))
             }
         // Some uploads may have been claimed.
-        case .claiming: connection = .connected
+        case .claiming: session.connection = .connected
         default: break
         }
         // Waiting here would not help: the action cannot succeed now, and the system must not wait for it.
