@@ -29,5 +29,5 @@ do {
         print(try await UploadClient().upload(form, to: url).status)
     }
 } catch let error as PictureFitError {
-    print(error.message, error.advice)
+    print(error)
 }

@@ -136,7 +136,7 @@ extension JSONWriter {
         name("message")
         value(finding.message)
         name("fix")
-        value(finding.fix)
+        value(finding.advice)
         name("reason")
         value(finding.reason)
     }

@@ -39,7 +39,7 @@ private struct EncodableFinding: Encodable {
     let cause: Int?
 
     private enum CodingKeys: String, CodingKey {
-        case code, severity, place, offset, length, part, message, fix, reason, swift, cause, consequences
+        case code, severity, place, offset, length, part, message, advice = "fix", reason, swift, cause, consequences
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -51,7 +51,7 @@ private struct EncodableFinding: Encodable {
         try container.encode(finding.length, forKey: .length)
         try container.encode(finding.partIndex, forKey: .part)
         try container.encode(finding.message, forKey: .message)
-        try container.encode(finding.fix, forKey: .fix)
+        try container.encode(finding.advice, forKey: .advice)
         try container.encode(finding.reason, forKey: .reason)
         try container.encode(finding.swift, forKey: .swift)
         try container.encode(cause, forKey: .cause)

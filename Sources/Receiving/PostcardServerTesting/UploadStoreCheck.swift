@@ -1,4 +1,4 @@
-public import PostcardFoundation
+import PostcardFoundation
 public import PostcardStore
 
 /// Checks of the promises that every `UploadStore` makes, for the tests of your own store.
@@ -86,16 +86,14 @@ public enum UploadStoreCheck: String, Sendable, CaseIterable {
 }
 
 /// A promise that a store does not keep.
-public struct UploadStoreViolation: Error, CustomStringConvertible {
+public struct UploadStoreViolation: PostcardError {
     /// The name of the check that failed, such as `recordHoldsWhatWasSent`.
     public let check: String
 
     /// The behavior of the store, in a sentence.
     public let message: String
 
-    public var description: String { "\(check): \(message)" }
-}
+    public var errorDescription: String? { "\(check): \(message)" }
 
-extension UploadStoreViolation: LocalizedError {
-    public var errorDescription: String? { description }
+    public var description: String { "\(check): \(message)" }
 }

@@ -69,16 +69,16 @@ extension SentUpload {
             let limit =
                 isLarge ? "at most \(Part.number(bytes.upperBound))" : "at least \(Part.number(bytes.lowerBound))"
             let isPicture = part.contentType?.hasPrefix("image/") ?? false
-            let fix =
+            let advice =
                 if !isLarge {
-                    FormProblem.Code.fileTooSmall.fix
+                    FormProblem.Code.fileTooSmall.advice
                 } else if isPicture {
                     "Fit it: form.append(fileAt: url, named: \(name.debugDescription), "
                         + "fitting: PictureLimit(maximumBytes: \(bytes.upperBound)))"
                 } else {
-                    FormProblem.Code.fileTooLarge.fix
+                    FormProblem.Code.fileTooLarge.advice
                 }
-            check.fail("\(label) has \(Part.bytes(part.size)), and \(limit) are expected: \(part.summary). \(fix)")
+            check.fail("\(label) has \(Part.bytes(part.size)), and \(limit) are expected: \(part.summary). \(advice)")
         }
         if let hasLocation, part.hasLocation != hasLocation { check.location(hasLocation, of: part, label) }
     }
@@ -95,7 +95,7 @@ extension SentUpload {
                 "The form also has \(PartList(others)). Leave \(others.count == 1 ? "it" : "them") out, or expect "
                     + "\(others.count == 1 ? "it" : "them") before expectNothingElse().")
         }
-        for finding in explanation.findings { check.fail("\(finding.message) \(finding.fix)") }
+        for finding in explanation.findings { check.fail("\(finding.message) \(finding.advice)") }
     }
 
     /// Expects that the form follows rules, such as those of its server. The parts that the rules name then count as
@@ -122,7 +122,7 @@ extension SentUpload {
             try parser.finish()
         } catch {
             let part = error.partIndex.flatMap { parts.indices.contains($0) ? parts[$0] : nil }
-            check.fail("\(error.message)\(part.map { " It is \($0.summary)." } ?? "") \(error.advice)")
+            check.fail("\(error.message)\(part.map { " It is \($0.summary)." } ?? "") \(error.advice ?? "")")
         }
     }
 }
@@ -166,16 +166,16 @@ private struct Check {
         if declared != type {
             let now = part.contentType.map { "is sent as \($0)" } ?? "has no Content-Type"
             let known = found.map { ", and its bytes are \($0)" } ?? ""
-            let fix =
+            let advice =
                 found == nil || found == type
                 ? "Write: contentType: MediaType(\(type.value.debugDescription))"
-                : FormProblem.Code.fileTypeNotAccepted.fix
-            fail("\(label) \(now), not as \(type)\(known): \(part.summary). \(fix)")
+                : FormProblem.Code.fileTypeNotAccepted.advice
+            fail("\(label) \(now), not as \(type)\(known): \(part.summary). \(advice)")
         } else if found.map({ $0 != type }) ?? type.isAlwaysRecognised {
             let bytes = found.map { "\($0)" } ?? "of no type that is known"
             fail(
                 "\(label) is sent as \(type), and its bytes are \(bytes): \(part.summary). "
-                    + FormProblem.Code.fileContentNotAccepted.fix)
+                    + FormProblem.Code.fileContentNotAccepted.advice)
         }
     }
 

@@ -33,11 +33,11 @@ struct ContentChecks {
     }
 
     private func finding(
-        _ code: FormProblem.Code, at place: Int64? = nil, length: Int = 0, _ message: String, fix: String? = nil,
+        _ code: FormProblem.Code, at place: Int64? = nil, length: Int = 0, _ message: String, advice: String? = nil,
         edits: [Edit]? = nil
     ) -> Finding {
         Finding(
-            code, at: place ?? offset, length: length, part: partIndex, message, fix: fix, edits: edits)
+            code, at: place ?? offset, length: length, part: partIndex, message, advice: advice, edits: edits)
     }
 
     /// The media type in the part's header, without parameters.

@@ -45,20 +45,20 @@ struct PolicyCheck {
             filename: file.flatMap { parts[$0].filename }, fileBytes: file.map { parts[$0].size })
         return read.violations(by: form, at: now).compactMap { violation -> Finding? in
             switch violation {
-            case .expired: finding(.expiredPolicy, in: policy, violation.message, fix: violation.fix)
-            case .missingField: finding(.missingPolicyField, in: policy, violation.message, fix: violation.fix)
+            case .expired: finding(.expiredPolicy, in: policy, violation.message, advice: violation.advice)
+            case .missingField: finding(.missingPolicyField, in: policy, violation.message, advice: violation.advice)
             case .differentField(let name, _, _):
                 isKnown(name)
-                    ? finding(.policyMismatch, in: part(named: name), violation.message, fix: violation.fix) : nil
+                    ? finding(.policyMismatch, in: part(named: name), violation.message, advice: violation.advice) : nil
             case .extraField(let name):
-                finding(.fieldOutsidePolicy, in: part(named: name), violation.message, fix: violation.fix)
-            case .size: finding(.sizeOutsidePolicy, in: file ?? policy, violation.message, fix: violation.fix)
+                finding(.fieldOutsidePolicy, in: part(named: name), violation.message, advice: violation.advice)
+            case .size: finding(.sizeOutsidePolicy, in: file ?? policy, violation.message, advice: violation.advice)
             }
         }
     }
 
-    private func finding(_ code: FormProblem.Code, in part: Int, _ message: String, fix: String? = nil) -> Finding {
-        Finding(code, at: parts[part].offset, part: part, message, fix: fix)
+    private func finding(_ code: FormProblem.Code, in part: Int, _ message: String, advice: String? = nil) -> Finding {
+        Finding(code, at: parts[part].offset, part: part, message, advice: advice)
     }
 
     private func part(named name: String) -> Int {
@@ -84,7 +84,7 @@ extension FormProblem.Code {
         cause: "An object store accepts a signed form only with a policy: JSON with an expiration and conditions, in "
             + "Base64.",
         example: #"name="policy"\r\n\r\n{"expiration": …}"#,
-        fix: "Send the policy in Base64, exactly as it was signed.")
+        advice: "Send the policy in Base64, exactly as it was signed.")
 
     /// The policy has already expired.
     public static let expiredPolicy = Self(
@@ -92,7 +92,7 @@ extension FormProblem.Code {
         cause:
             "After its expiration an object store answers 403 AccessDenied. A recorded request may have been in time.",
         example: #"{"expiration": "2015-12-30T12:00:00Z", …}"#,
-        fix: "Get a new form from the server that signed this one.",
+        advice: "Get a new form from the server that signed this one.",
         swift: "try await client.upload(form, with: presigned) { try await api.newForm() }")
 
     /// A condition of the policy is about a field that is missing in the form.
@@ -102,21 +102,21 @@ extension FormProblem.Code {
             "Each condition must be met, also one that accepts any value. Content-Type is often forgotten: the store "
             + "wants it as a field, not in the file's header.",
         example: #"["starts-with", "$Content-Type", "image/"], and no field Content-Type"#,
-        fix: "Send the field before the file.", swift: "try await client.upload(form, with: presigned)")
+        advice: "Send the field before the file.", swift: "try await client.upload(form, with: presigned)")
 
     /// The value of a field breaks a condition of the policy.
     public static let policyMismatch = Self(
         "policy-mismatch", .whole, "A field breaks a condition of the policy",
         cause: "An object store compares each field with the signed policy, and refuses the form if one differs.",
         example: #"["starts-with", "$key", "photos/"], and the key cat.jpg"#,
-        fix: "Send another value, or have the server sign a policy that accepts this one.")
+        advice: "Send another value, or have the server sign a policy that accepts this one.")
 
     /// A field of the form is in no condition of the policy.
     public static let fieldOutsidePolicy = Self(
         "field-outside-policy", .whole, "No condition of the policy names a field",
         cause: "Amazon S3 refuses fields that the policy does not name, except those that begin with x-ignore-.",
         example: #"name="title", and no condition about $title"#,
-        fix: "Leave the field out, or add a condition for it to the policy.")
+        advice: "Leave the field out, or add a condition for it to the policy.")
 
     /// The file is smaller or larger than the policy accepts.
     public static let sizeOutsidePolicy = Self(
@@ -125,5 +125,5 @@ extension FormProblem.Code {
             "The policy has a content-length-range, and the store refuses a file that is smaller or larger, after it "
             + "was sent.",
         example: #"["content-length-range", 1, 1048576], and a file of 3 MB"#,
-        fix: "Send a file of another size, or have the server sign another range.")
+        advice: "Send a file of another size, or have the server sign another range.")
 }

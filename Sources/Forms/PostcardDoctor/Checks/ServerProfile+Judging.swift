@@ -29,7 +29,7 @@ extension ServerProfile {
         var found = limits.compactMap { limit in
             form.excess(over: limit).map { place in
                 let more = limit.setting == nil ? "at most \(limit.phrase)" : "\(limit.phrase) by default"
-                return finding(at: place, "\(title) accepts \(more), and \(form.phrase(limit)).", fix: limit.fix)
+                return finding(at: place, "\(title) accepts \(more), and \(form.phrase(limit)).", advice: limit.advice)
             }
         }
         found += orderFindings(explanation.parts)
@@ -39,7 +39,7 @@ extension ServerProfile {
             found.append(
                 finding(
                     at: (0, nil), "\(title) needs the field \(neededField.debugDescription), and the form has none.",
-                    fix: "Send the field \(neededField.debugDescription) before the file."))
+                    advice: "Send the field \(neededField.debugDescription) before the file."))
         }
         found += typeFindings(explanation.parts)
         if needsBracketsForLists { found += listFindings(explanation.parts) }
@@ -47,8 +47,8 @@ extension ServerProfile {
         return found
     }
 
-    private func finding(at place: FormMeasures.Place, _ message: String, fix: String) -> Finding {
-        Finding(.refusedByServer, at: place.offset, part: place.part, message, fix: fix)
+    private func finding(at place: FormMeasures.Place, _ message: String, advice: String) -> Finding {
+        Finding(.refusedByServer, at: place.offset, part: place.part, message, advice: advice)
     }
 
     private func orderFindings(_ parts: [Explanation.Part]) -> [Finding] {
@@ -58,7 +58,7 @@ extension ServerProfile {
                 finding(
                     at: (parts[late].offset, late),
                     "\(title) reads fields up to the file, and \(parts[late].name.quoted) follows it.",
-                    fix: "Let the file be the last part."))
+                    advice: "Let the file be the last part."))
         }
         if let onlyFileName, let other = parts.firstIndex(where: { $0.filename != nil && $0.name != onlyFileName }) {
             found.append(
@@ -66,7 +66,7 @@ extension ServerProfile {
                     at: (parts[other].offset, other),
                     "\(title) accepts the file under the name \(onlyFileName.debugDescription), not "
                         + "\(parts[other].name.quoted).",
-                    fix: "Name the file's part \(onlyFileName.debugDescription)."))
+                    advice: "Name the file's part \(onlyFileName.debugDescription)."))
         }
         return found
     }
@@ -82,7 +82,7 @@ extension ServerProfile {
                 at: (part.offset, index),
                 "\(title) does not accept the file \(part.name.quoted), whose type is "
                     + "\(part.contentType?.quoted ?? "not named").",
-                fix: "Send one of \(accepted), and name its type in the part's Content-Type.")
+                advice: "Send one of \(accepted), and name its type in the part's Content-Type.")
         }
     }
 
@@ -94,7 +94,7 @@ extension ServerProfile {
                 finding(
                     at: (part.offset, index),
                     "\(title) keeps only the last part named \(part.name.quoted).",
-                    fix: "Name the parts \((part.name + "[]").quoted) to keep all of them.")
+                    advice: "Name the parts \((part.name + "[]").quoted) to keep all of them.")
             ]
         }
         return []
@@ -108,7 +108,7 @@ extension ServerProfile {
             return finding(
                 at: (part.offset, index),
                 "\(title) reads the field \(part.name.quoted) under the name \(name.quoted).",
-                fix: "Name it \(name.quoted), or read it under this name.")
+                advice: "Name it \(name.quoted), or read it under this name.")
         }
     }
 

@@ -58,7 +58,7 @@ public struct ServerProfile: Sendable, Hashable {
         /// The name of the setting that raises the limit; `nil` if there is none.
         public let setting: String?
         /// How to fix a form that exceeds the limit, in a sentence.
-        public let fix: String
+        public let advice: String
     }
 
     init(_ name: String, _ title: String, _ limits: [Limit]) {
@@ -84,12 +84,12 @@ extension ServerProfile {
     private static let mebibyte: Int64 = 1 << 20
 
     private static func limit(_ measure: Limit.Measure, _ maximum: Int64, _ setting: String) -> Limit {
-        Limit(measure: measure, maximum: maximum, setting: setting, fix: "Raise \(setting), or send less.")
+        Limit(measure: measure, maximum: maximum, setting: setting, advice: "Raise \(setting), or send less.")
     }
 
     /// Makes a limit that no setting raises.
-    private static func limit(_ measure: Limit.Measure, _ maximum: Int64, fix: String) -> Limit {
-        Limit(measure: measure, maximum: maximum, setting: nil, fix: fix)
+    private static func limit(_ measure: Limit.Measure, _ maximum: Int64, advice: String) -> Limit {
+        Limit(measure: measure, maximum: maximum, setting: nil, advice: advice)
     }
 
     /// PHP 8. Its limit on parts defaults to the sum of the limits on fields and on files.
@@ -209,10 +209,10 @@ extension ServerProfile {
             [
                 limit(
                     .bytesBeforeFile, 20 << 10,
-                    fix: "Send less besides the file, or send long values in another "
+                    advice: "Send less besides the file, or send long values in another "
                         + "request."
                 ),
-                limit(.fileCount, 1, fix: "Send each file in its own request."),
+                limit(.fileCount, 1, advice: "Send each file in its own request."),
             ])
         s3.readsNoFieldsAfterFile = true
         s3.onlyFileName = "file"
@@ -223,15 +223,15 @@ extension ServerProfile {
     /// Cloudflare in front of a server, on its Free and Pro plans.
     public static let cloudflare = ServerProfile(
         "cloudflare", "Cloudflare",
-        [limit(.bodyBytes, 100 * 1_000_000, fix: "Choose a plan with a larger limit, or send less.")])
+        [limit(.bodyBytes, 100 * 1_000_000, advice: "Choose a plan with a larger limit, or send less.")])
 
     /// OpenAI's transcriptions and translations, and services with the same API.
     public static let openAIAudio: ServerProfile = {
         var audio = ServerProfile(
             "openai-audio", "OpenAI's audio",
             [
-                limit(.bodyBytes, 25 * mebibyte, fix: "Cut the recording, or send it as m4a or ogg."),
-                limit(.fileCount, 1, fix: "Send each recording in its own request."),
+                limit(.bodyBytes, 25 * mebibyte, advice: "Cut the recording, or send it as m4a or ogg."),
+                limit(.fileCount, 1, advice: "Send each recording in its own request."),
             ])
         audio.neededField = "model"
         audio.fileTypes = [
@@ -246,8 +246,8 @@ extension ServerProfile {
         var images = ServerProfile(
             "openai-images", "OpenAI's images",
             [
-                limit(.fileBytes, 50_000_000 - 1, fix: "Make the picture smaller."),
-                limit(.fileCount, 16, fix: "Send at most 16 pictures."),
+                limit(.fileBytes, 50_000_000 - 1, advice: "Make the picture smaller."),
+                limit(.fileCount, 16, advice: "Send at most 16 pictures."),
             ])
         images.neededField = "prompt"
         images.fileTypes = ["image/png", "image/webp", "image/jpeg"]

@@ -48,7 +48,7 @@ extension FormExamination {
             part: openPart.index,
             "The last line closes a form with the boundary \(found.quoted), and this one's is "
                 + "\(used.quoted).",
-            fix: "Close the form with its first boundary.")
+            advice: "Close the form with its first boundary.")
     }
 
     /// Finishes a part without an end: the body was cut off, or the sender forgot the close delimiter.
@@ -331,7 +331,7 @@ extension FormExamination {
             Finding(
                 code, in: .head, at: contentType.offset + Int64(place), length: boundary.count,
                 "The Content-Type names the boundary \(named.quoted), and the body uses \(used.quoted).",
-                fix: code == .boundaryWithDashes && used.count > named.count
+                advice: code == .boundaryWithDashes && used.count > named.count
                     ? "Name \(used.quoted) in the Content-Type, or begin each delimiter of the body with two dashes and "
                         + "\(named.quoted), and no more." : nil,
                 edits: cause == nil ? edits : edits.map { _ in [] }),

@@ -231,20 +231,20 @@ extension Finding {
         Finding(
             .malformedChunk, at: body.length,
             "\(body.excess) bytes follow the last chunk, which servers read as another request.",
-            fix: "End the request with the chunk of length 0 and its blank line.", edits: [])
+            advice: "End the request with the chunk of length 0 and its blank line.", edits: [])
     }
 
     fileprivate static var headTooLarge: Finding {
         .malformedRequest(
-            at: 0, "The input has no blank line in its first 64 KiB, where a request's head ends.", fix: inputFix)
+            at: 0, "The input has no blank line in its first 64 KiB, where a request's head ends.", advice: inputFix)
     }
 
     fileprivate static var headWithoutEnd: Finding {
-        .malformedRequest(at: 0, "The input is not an HTTP request: no blank line ends its head.", fix: inputFix)
+        .malformedRequest(at: 0, "The input is not an HTTP request: no blank line ends its head.", advice: inputFix)
     }
 
     fileprivate static var emptyInput: Finding {
-        .malformedRequest(at: 0, "The input is empty.", fix: inputFix)
+        .malformedRequest(at: 0, "The input is empty.", advice: inputFix)
     }
 }
 

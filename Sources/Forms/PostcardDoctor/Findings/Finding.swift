@@ -32,7 +32,7 @@ public struct Finding: Sendable, Hashable {
     public let message: String
 
     /// The advice on what to write instead, in a sentence.
-    public internal(set) var fix: String
+    public internal(set) var advice: String
 
     /// The bytes around the offset; `nil` if there are none to show.
     public internal(set) var excerpt: Excerpt?
@@ -67,7 +67,7 @@ public struct Finding: Sendable, Hashable {
     init(
         _ code: FormProblem.Code, in place: Place = .body, at offset: Int64, length: Int = 0,
         part partIndex: Int? = nil,
-        _ message: String, fix: String? = nil, edits: [Edit]? = nil
+        _ message: String, advice: String? = nil, edits: [Edit]? = nil
     ) {
         self.code = code
         severity = code.severity
@@ -76,7 +76,7 @@ public struct Finding: Sendable, Hashable {
         self.length = length
         self.partIndex = partIndex
         self.message = message
-        self.fix = fix ?? code.fix
+        self.advice = advice ?? code.advice
         self.edits = edits
     }
 
@@ -87,21 +87,21 @@ public struct Finding: Sendable, Hashable {
         self.init(
             problem.code, in: place, at: offset ?? problem.offset, length: length,
             part: part ?? problem.partIndex,
-            problem.message, fix: problem.advice)
+            problem.message, advice: problem.advice)
     }
 }
 
 extension Finding {
     /// The same finding with other advice.
-    func advising(_ fix: String) -> Finding {
+    func advising(_ advice: String) -> Finding {
         var finding = self
-        finding.fix = fix
+        finding.advice = advice
         return finding
     }
 
     /// The same finding with another message.
     func saying(_ message: String) -> Finding {
-        Finding(code, in: place, at: offset, length: length, part: partIndex, message, fix: fix, edits: edits)
+        Finding(code, in: place, at: offset, length: length, part: partIndex, message, advice: advice, edits: edits)
     }
 
     /// The same finding with another severity, because this problem loses more or less than usual.
@@ -124,7 +124,7 @@ extension FormProblem.Code {
 extension Finding: CustomStringConvertible {
     public var description: String {
         let part = partIndex.map { "part \($0), " } ?? ""
-        return "\(severity.rawValue): \(message) (\(code), \(part)byte \(offset) of the \(place.rawValue)) \(fix)"
+        return "\(severity.rawValue): \(message) (\(code), \(part)byte \(offset) of the \(place.rawValue)) \(advice)"
     }
 }
 

@@ -26,7 +26,7 @@ extension FormProblem.Code {
             + "it, because request smuggling exploits the difference. Text editors and multi-line string literals "
             + "write LF, and usually the body has it too.",
         example: #"POST / HTTP/1.1\nContent-Type: multipart/form-data; boundary=XX\n\n"#,
-        fix: #"End every line with CRLF ("\r\n"), or let an HTTP library write the head."#)
+        advice: #"End every line with CRLF ("\r\n"), or let an HTTP library write the head."#)
 
     /// The request has a form, although requests with its method have no body.
     public static let methodWithoutContent = Self(
@@ -34,7 +34,7 @@ extension FormProblem.Code {
         cause: "What the content of a GET, HEAD, DELETE, TRACE or CONNECT means is not defined (RFC 9110 §9.3): most "
             + "servers and proxies ignore it, drop it, or refuse the request.",
         example: "GET /uploads HTTP/1.1, and a form as its body",
-        fix: "Send the form with POST, or with the method that the server documents.",
+        advice: "Send the form with POST, or with the method that the server documents.",
         swift: #"request.httpMethod = "POST""#)
 
     /// The request has two Content-Type fields, or one field with two values.
@@ -43,7 +43,7 @@ extension FormProblem.Code {
         cause: "A header was added where it should have been set: URLRequest's addValue appends to a JSON type that "
             + "was set before. Servers use the first, which is not multipart, or neither.",
         example: "Content-Type: application/json, multipart/form-data; boundary=XX",
-        fix: "Set Content-Type once, to multipart/form-data with the body's boundary.",
+        advice: "Set Content-Type once, to multipart/form-data with the body's boundary.",
         swift: #"request.setValue("multipart/form-data; boundary=\(boundary)", "#
             + #"forHTTPHeaderField: "Content-Type")"#)
 
@@ -53,7 +53,7 @@ extension FormProblem.Code {
         cause: "If a server uses one and its proxy the other, requests can be smuggled, so both refuse (RFC 9112 "
             + "§6.3).",
         example: #"Content-Length: 812\r\nTransfer-Encoding: chunked"#,
-        fix: "Send the Content-Length or the Transfer-Encoding, and let the library that sends decide which.")
+        advice: "Send the Content-Length or the Transfer-Encoding, and let the library that sends decide which.")
 
     /// The boundary of the body's delimiters is not the boundary of the Content-Type.
     public static let boundaryMismatch = Self(
@@ -62,7 +62,7 @@ extension FormProblem.Code {
             + "property that returns a new UUID. The server looks for delimiters that are not there, and finds no "
             + "part.",
         example: #"Content-Type: multipart/form-data; boundary=A1\r\n\r\n--B2\r\n…"#,
-        fix: "Make the boundary once, keep it, and use it for both.",
+        advice: "Make the boundary once, keep it, and use it for both.",
         swift: "let boundary = UUID().uuidString  // stored, not var boundary: String { UUID().uuidString }")
 
     /// The boundary in the Content-Type begins with the dashes of the delimiter.
@@ -71,7 +71,7 @@ extension FormProblem.Code {
         cause: "A delimiter is two dashes and the boundary. If the boundary parameter already has them, or the body "
             + "has too few, the server looks for two dashes that are not there.",
         example: #"Content-Type: multipart/form-data; boundary=--XX\r\n\r\n--XX\r\n…"#,
-        fix: "Leave the two dashes out of the Content-Type, and write them before the boundary in the body only.",
+        advice: "Leave the two dashes out of the Content-Type, and write them before the boundary in the body only.",
         swift: #""multipart/form-data; boundary=\(boundary)"  // and "--\(boundary)\r\n" in the body"#)
 
     /// The boundaries of the Content-Type and of the body differ in quotes.
@@ -80,7 +80,7 @@ extension FormProblem.Code {
         cause: "Quotes around the parameter are not part of its value; single quotes are, and so is every "
             + "quote in the body. The server looks for the boundary without them, or with them.",
         example: #"boundary="XX" in the head, and --"XX" in the body"#,
-        fix: "Write the boundary without quotes in both places.")
+        advice: "Write the boundary without quotes in both places.")
 
     /// The boundaries of the Content-Type and of the body differ in spaces.
     public static let boundarySpaces = Self(
@@ -88,14 +88,14 @@ extension FormProblem.Code {
         cause: "A space at either end of a quoted boundary is part of it, and it may not end in one (RFC 2046 "
             + "§5.1.1). Servers differ in what they then look for.",
         example: #"boundary="XX " in the head, and --XX in the body"#,
-        fix: "Write the boundary without spaces.")
+        advice: "Write the boundary without spaces.")
 
     /// The boundaries of the Content-Type and of the body differ in upper and lower case.
     public static let boundaryCase = Self(
         "boundary-case", .head, "The boundary changed its case",
         cause: "A boundary is compared byte by byte; something has lowercased the header.",
         example: "boundary=formboundary7ma in the head, and --FormBoundary7MA in the body",
-        fix: "Write the same boundary in both places.")
+        advice: "Write the same boundary in both places.")
 
     /// The boundary has characters that need quotes, but is not quoted.
     public static let boundaryWithoutQuotes = Self(
@@ -103,14 +103,14 @@ extension FormProblem.Code {
         cause: "Characters such as : / ? = , and space end a token (RFC 9110 §5.6.2). Strict servers read the "
             + "boundary only up to there.",
         example: "Content-Type: multipart/form-data; boundary=form:1/2",
-        fix: "Use only letters and digits, or put the boundary into double quotes.")
+        advice: "Use only letters and digits, or put the boundary into double quotes.")
 
     /// The boundary has characters that RFC 2046 does not allow.
     public static let boundaryCharacters = Self(
         "boundary-characters", severity: .warning, .head, "The boundary has forbidden characters",
         cause: "RFC 2046 §5.1.1 allows letters, digits and '()+_,-./:=? in a boundary; some servers insist on it.",
         example: "Content-Type: multipart/form-data; boundary=photo@home",
-        fix: "Make the boundary of letters and digits.")
+        advice: "Make the boundary of letters and digits.")
 
     /// The body is JSON.
     public static let jsonBody = Self(
@@ -118,7 +118,7 @@ extension FormProblem.Code {
         cause: "A generic endpoint passed the form, or the fields, through JSONEncoder. The Content-Type "
             + "announces parts, and the server finds none.",
         example: #"{"title":"Jeju","image":"/9j/4AAQ…"}"#,
-        fix: "Send the form's own bytes as the body, or announce application/json if the server accepts it.",
+        advice: "Send the form's own bytes as the body, or announce application/json if the server accepts it.",
         swift: "request.httpBody = try form.body()  // not try JSONEncoder().encode(form)")
 
     /// The body is `application/x-www-form-urlencoded`.
@@ -127,7 +127,7 @@ extension FormProblem.Code {
         cause:
             "The body is name=value&name=value, and the Content-Type announces parts. The server finds none.",
         example: "title=Jeju&message=hello",
-        fix: "Send application/x-www-form-urlencoded with this body, or build a multipart one.")
+        advice: "Send application/x-www-form-urlencoded with this body, or build a multipart one.")
 
     /// The whole body was encoded in base64.
     public static let base64Body = Self(
@@ -135,7 +135,7 @@ extension FormProblem.Code {
         cause: "The form was encoded for a place that accepts only text, and never decoded. HTTP carries bytes as "
             + "they are, and no server decodes base64.",
         example: "LS1YWA0KQ29udGVudC1EaXNwb3NpdGlvbjog…",
-        fix: "Send the bytes of the body as they are.",
+        advice: "Send the bytes of the body as they are.",
         swift: "request.httpBody = body  // not Data(body.base64EncodedString().utf8)")
 
     /// The whole body was percent-encoded.
@@ -144,7 +144,7 @@ extension FormProblem.Code {
         cause: "The form went through URL escaping, so its line breaks are %0D%0A. No server decodes that for "
             + "multipart.",
         example: "--XX%0D%0AContent-Disposition:%20form-data;%20name=%22a%22%0D%0A…",
-        fix: "Send the bytes of the body as they are.")
+        advice: "Send the bytes of the body as they are.")
 
     /// The body has no line breaks.
     public static let withoutLineBreaks = Self(
@@ -153,7 +153,7 @@ extension FormProblem.Code {
             "curl's -d removes the line breaks of a file, and so do tools that join its lines. Delimiters and headers "
             + "are lines, so the server finds no part.",
         example: "--XXContent-Disposition: form-data; name=\"a\"hello--XX--",
-        fix: "Send the file as it is: curl --data-binary @file, or let curl build the form with -F.",
+        advice: "Send the file as it is: curl --data-binary @file, or let curl build the form with -F.",
         swift: #"lines.joined(separator: "\r\n")"#)
 
     /// The line breaks of the body are written as escapes.
@@ -163,7 +163,7 @@ extension FormProblem.Code {
             "The body was copied from a program's text or from JSON, where a line break is written as \\r\\n. Sent like "
             + "that they are four letters and no line break, so the server finds no part.",
         example: #"--XX\\r\\nContent-Disposition: form-data; name="a"\\r\\n\\r\\nhello…"#,
-        fix: "Write CRLF, the bytes 13 and 10. In a shell, $'…' and printf write them for \\r\\n.",
+        advice: "Write CRLF, the bytes 13 and 10. In a shell, $'…' and printf write them for \\r\\n.",
         swift: #""--\(boundary)\r\n"  // not a raw string, and not "\\r\\n""#)
 
     /// The whole body was compressed.
@@ -173,7 +173,7 @@ extension FormProblem.Code {
             "Content-Encoding is for responses: few servers decompress a request, and the others look for "
             + "delimiters in compressed bytes. It does not make pictures smaller.",
         example: #"Content-Encoding: gzip\r\n\r\n\x1F\x8B\x08…"#,
-        fix: "Send the body as it is, without a Content-Encoding.")
+        advice: "Send the body as it is, without a Content-Encoding.")
 
     /// The recording of the request contains nothing of its body.
     public static let bodyNotRecorded = Self(
@@ -182,7 +182,7 @@ extension FormProblem.Code {
             "Browsers leave the content of a form's files out of a HAR file, and some leave out the whole body. "
             + "Without its bytes the form cannot be checked.",
         example: #""postData": {"mimeType": "multipart/form-data; boundary=XX", "text": ""}"#,
-        fix: "Record the request with curl --trace FILE or with a proxy that keeps bodies, or send it to "
+        advice: "Record the request with curl --trace FILE or with a proxy that keeps bodies, or send it to "
             + "postcard explain --listen PORT.")
 }
 
@@ -195,7 +195,7 @@ extension FormProblem.Code {
         cause: "The body was written as a text file with a byte order mark. It counts as text before the first "
             + "delimiter, and strict servers refuse the form.",
         example: #"\u{FEFF}--XX\r\n"#,
-        fix: "Begin the body with two dashes and the boundary.")
+        advice: "Begin the body with two dashes and the boundary.")
 
     /// The body begins with a line break.
     public static let leadingLineBreak = Self(
@@ -203,7 +203,7 @@ extension FormProblem.Code {
         cause: "The first delimiter was written like the others, with CRLF before it. RFC 2046 §5.1.1 allows it, "
             + "but some servers refuse it.",
         example: #"\r\n--XX\r\nContent-Disposition: form-data; name=\"a\"…"#,
-        fix: "Begin the body with two dashes and the boundary; write CRLF only before the later delimiters.")
+        advice: "Begin the body with two dashes and the boundary; write CRLF only before the later delimiters.")
 
     /// Text comes before the first delimiter.
     public static let preamble = Self(
@@ -211,7 +211,7 @@ extension FormProblem.Code {
         cause: "Servers ignore what comes before the first delimiter (RFC 2046 §5.1.1), or refuse it. It is lost in "
             + "either case. If it contains a part's header, that part is lost, which is an error.",
         example: #"This is a form.\r\n--XX\r\n…"#,
-        fix: "Begin the body with two dashes and the boundary.")
+        advice: "Begin the body with two dashes and the boundary.")
 
     /// The delimiters lack the two dashes at their start.
     public static let delimiterWithoutDashes = Self(
@@ -219,7 +219,7 @@ extension FormProblem.Code {
         cause: "Only the boundary is before each part. A delimiter is two dashes and the boundary (RFC 2046 "
             + "§5.1.1), so the server finds none.",
         example: #"XX\r\nContent-Disposition: form-data; name=\"a\"…"#,
-        fix: "Write two dashes before the boundary, and two more after the last one.",
+        advice: "Write two dashes before the boundary, and two more after the last one.",
         swift: #"body.append(Data("--\(boundary)\r\n".utf8))"#)
 
     /// The first delimiter has too many dashes, or blanks, before its boundary.
@@ -228,7 +228,7 @@ extension FormProblem.Code {
         cause: "A delimiter is two dashes and the boundary (RFC 2046 §5.1.1), and nothing is before them on the line. "
             + "The server finds its first delimiter later, and the first part is lost.",
         example: "---XX for the first delimiter, and --XX for the others",
-        fix: "Write all delimiters with the same code: two dashes and the boundary.",
+        advice: "Write all delimiters with the same code: two dashes and the boundary.",
         swift: #"body.append(Data("--\(boundary)\r\n".utf8))"#)
 
     /// A delimiter does not begin a line.
@@ -237,7 +237,7 @@ extension FormProblem.Code {
         cause: "The CRLF before a delimiter belongs to the delimiter. Without it the content continues: the "
             + "delimiter and everything after it become part of the value.",
         example: #"hello--XX--\r\n"#,
-        fix: "Write CRLF between a part's content and the next delimiter.",
+        advice: "Write CRLF between a part's content and the next delimiter.",
         swift: #"body.append(content); body.append(Data("\r\n--\(boundary)\r\n".utf8))"#)
 
     /// A part's header begins on the delimiter's line.
@@ -246,7 +246,7 @@ extension FormProblem.Code {
         cause: "A delimiter is a whole line. With text after the boundary it is another boundary, or part of the "
             + "content.",
         example: "--XXContent-Disposition: form-data; name=\"a\"",
-        fix: "Write CRLF after the boundary.", swift: #"body.append(Data("--\(boundary)\r\n".utf8))"#)
+        advice: "Write CRLF after the boundary.", swift: #"body.append(Data("--\(boundary)\r\n".utf8))"#)
 
     /// A part ends in a line break that belongs to the next delimiter.
     public static let extraLineBreakBeforeDelimiter = Self(
@@ -255,7 +255,7 @@ extension FormProblem.Code {
             + "bytes. Digests differ, and strict picture readers complain. If only texts end this way it may be "
             + "intended, and is a warning.",
         example: #"…\xFF\xD9\r\n\r\n--XX\r\n"#,
-        fix: "Write one CRLF between a part's content and the next delimiter.",
+        advice: "Write one CRLF between a part's content and the next delimiter.",
         swift: #"body.append(photo); body.append(Data("\r\n--\(boundary)\r\n".utf8))  // not twice "\r\n""#)
 
     /// Blanks follow the boundary of a delimiter.
@@ -265,14 +265,14 @@ extension FormProblem.Code {
             "RFC 2046 §5.1.1 lets blanks follow a boundary, and browsers accept them, but many servers then refuse the "
             + "form or find no part.",
         example: #"--XX  \r\n"#,
-        fix: "Write CRLF directly after the boundary.")
+        advice: "Write CRLF directly after the boundary.")
 
     /// There is no blank line between a part's header and its content.
     public static let missingBlankLine = Self(
         "missing-blank-line", .delimiters, "No blank line follows a part's header",
         cause: "The blank line ends the header. Without it, the content is read as header fields and refused.",
         example: #"Content-Disposition: form-data; name=\"a\"\r\nhello\r\n--XX--"#,
-        fix: "Write a blank line, which is CRLF twice, between a part's header and its content.",
+        advice: "Write a blank line, which is CRLF twice, between a part's header and its content.",
         swift: #"body.append(Data("Content-Disposition: form-data; name=\"a\"\r\n\r\n".utf8))"#)
 
     /// There is a blank line between a delimiter and the part's header.
@@ -281,7 +281,7 @@ extension FormProblem.Code {
         cause: "A part's header follows directly after its delimiter. After a blank line it is content, and the "
             + "part has no name.",
         example: #"--XX\r\n\r\nContent-Disposition: form-data; name=\"a\""#,
-        fix: "Write the header directly after the delimiter's CRLF.")
+        advice: "Write the header directly after the delimiter's CRLF.")
 
     /// A line of the content looks like a delimiter.
     public static let delimiterInContent = Self(
@@ -289,7 +289,7 @@ extension FormProblem.Code {
         cause: "The content contains the boundary. A server ends the part at such a line and reads what follows as "
             + "a header. If a line only begins like a delimiter, servers disagree.",
         example: #"…text\r\n--XX\r\nmore text…"#,
-        fix: "Choose a boundary that the content does not contain, such as a random one.",
+        advice: "Choose a boundary that the content does not contain, such as a random one.",
         swift: "let boundary = Boundary()")
 
     /// The content has a line that resembles a delimiter, or that begins a part's header.
@@ -299,7 +299,7 @@ extension FormProblem.Code {
             "A delimiter with a mistake is content, and so is the part after it. If the content is a form itself, such "
             + "as a recorded request, it is meant so. If anything else is wrong with the form, it is an error.",
         example: #"…hello\r\n---XX\r\nContent-Disposition: form-data; name=\"b\"\r\n…"#,
-        fix: "Write two dashes, exactly the boundary and CRLF before each part.",
+        advice: "Write two dashes, exactly the boundary and CRLF before each part.",
         swift: #"body.append(Data("--\(boundary)\r\n".utf8))"#)
 
     /// The last delimiter does not end in two dashes.
@@ -308,7 +308,7 @@ extension FormProblem.Code {
         cause: "The close delimiter is two hyphens, the form's boundary and two more hyphens. With fewer, with a "
             + "typographic dash or with another boundary it does not close the form, and servers wait for the rest.",
         example: #"--XX—\r\n"#,
-        fix: "Write two hyphens before the last boundary, and two after it.",
+        advice: "Write two hyphens before the last boundary, and two after it.",
         swift: #"body.append(Data("\r\n--\(boundary)--\r\n".utf8))"#)
 
     /// No line break follows the close delimiter.
@@ -317,7 +317,7 @@ extension FormProblem.Code {
         cause: "RFC 2046 does not require one, but ASP.NET's older readers wait for it and report an unexpected end "
             + "of the stream.",
         example: "…hello\\r\\n--XX--",
-        fix: "Write CRLF after the close delimiter.",
+        advice: "Write CRLF after the close delimiter.",
         swift: #"body.append(Data("\r\n--\(boundary)--\r\n".utf8))"#)
 
     /// Bytes follow the close delimiter's line.
@@ -327,7 +327,7 @@ extension FormProblem.Code {
             + "closes the form again, the first close delimiter may be content whose rest is lost, which is an "
             + "error.",
         example: #"--XX--\r\nThat was the form."#,
-        fix: "End the body with the close delimiter and CRLF.")
+        advice: "End the body with the close delimiter and CRLF.")
 
     /// Parts follow the close delimiter.
     public static let partsAfterCloseDelimiter = Self(
@@ -335,7 +335,7 @@ extension FormProblem.Code {
         cause: "Each part was closed as if it were the last. The server reads up to the first close delimiter and "
             + "silently loses the rest.",
         example: #"--XX--\r\n--XX\r\nContent-Disposition: …"#,
-        fix: "Write two dashes after the last boundary only.")
+        advice: "Write two dashes after the last boundary only.")
 
     /// The rest of the body is not examined, because there are so many delimiters and headers before it.
     public static let notExamined = Self(
@@ -343,5 +343,5 @@ extension FormProblem.Code {
         cause: "The body has more delimiters and headers than any server accepts. What follows is checked only as a "
             + "server does it: its problems are not listed, and nothing can be fixed.",
         example: "30,000 lines of delimiters and headers",
-        fix: "Look for a loop that appends parts without end, or explain the first megabyte alone.")
+        advice: "Look for a loop that appends parts without end, or explain the first megabyte alone.")
 }

@@ -1,10 +1,10 @@
 import PostcardForm
-public import PostcardFoundation
+import PostcardFoundation
 
 /// Why no request can be read from an input.
-public struct InputError: Error, Sendable, CustomStringConvertible {
+public struct InputError: PostcardError {
     /// The kind of an error; stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         public let rawValue: String
 
         public init(rawValue: String) {
@@ -19,8 +19,6 @@ public struct InputError: Error, Sendable, CustomStringConvertible {
         public static let severalUploads = Code(rawValue: "several-uploads")
         /// The input has no request with a body.
         public static let noUpload = Code(rawValue: "no-upload")
-
-        public var description: String { rawValue }
     }
 
     /// The kind of the error.
@@ -30,7 +28,7 @@ public struct InputError: Error, Sendable, CustomStringConvertible {
     public let message: String
 
     /// The advice on what to do, in a sentence or two.
-    public let advice: String
+    public let advice: String?
 
     /// The uploads to choose from, each as a line that begins with its number.
     public let uploads: [String]
@@ -47,13 +45,6 @@ public struct InputError: Error, Sendable, CustomStringConvertible {
         self.uploads = uploads
         self.underlyingError = underlyingError
     }
-
-    public var description: String { "\(message) \(advice)" }
-}
-
-extension InputError: LocalizedError {
-    public var errorDescription: String? { message }
-    public var recoverySuggestion: String? { advice }
 }
 
 extension InputError {
@@ -205,7 +196,7 @@ extension ForeignInput {
     }
 
     /// The advice on what to pass instead, in a sentence.
-    var fix: String {
+    var advice: String {
         switch self {
         case .body(let boundary):
             "Add the Content-Type it was sent with: --content-type 'multipart/form-data; boundary=\(boundary)'."

@@ -94,7 +94,7 @@ extension Explanation {
 
     /// The explanation for an input that is not a request.
     fileprivate init(_ foreign: ForeignInput, beginning: [UInt8]) {
-        var finding = Finding(.malformedRequest, in: .head, at: 0, foreign.message, fix: foreign.fix)
+        var finding = Finding(.malformedRequest, in: .head, at: 0, foreign.message, advice: foreign.advice)
         if !beginning.isEmpty { finding.excerpt = Excerpt(offset: 0, bytes: Array(beginning.prefix(Excerpt.reach))) }
         self.init(boundary: nil, parts: [], findings: [finding])
     }

@@ -141,7 +141,7 @@ struct HeaderLines {
             Finding(
                 .missingBlankLine, at: offset, length: end - index, part: partIndex,
                 "The line between the part's header and its content is not blank: it holds \(end - index) blanks.",
-                fix: "Write CRLF twice, with nothing in between.",
+                advice: "Write CRLF twice, with nothing in between.",
                 edits: isCertain ? [Edit(at: offset, length: Int64(end - index), [])] : nil))
         note(lineBreak, at: end, buffer, partIndex)
         return next

@@ -269,7 +269,7 @@ struct HeaderFixer {
                 findings.append(
                     Finding(
                         .malformedHeaderField, at: text.offset(of: blank), part: partIndex,
-                        "The header field \(text.text(start..<blank)) has no colon.", fix: problem.advice,
+                        "The header field \(text.text(start..<blank)) has no colon.", advice: problem.advice,
                         edits: [text.edit(blank..<blank, with: [.colon])]))
                 text.replace(blank..<blank, with: [.colon])
                 return true
@@ -316,7 +316,7 @@ struct HeaderFixer {
             problem.code == .malformedParameter || (problem.code == .dispositionNotFormData && lacksSemicolon)
         if isAboutParameters, let faulty, let fault = faulty.fault {
             let names = reading.parameters.filter { $0.fault == fault }.map { $0.name }
-            let (code, message, fix): (FormProblem.Code, String, String?) =
+            let (code, message, advice): (FormProblem.Code, String, String?) =
                 switch fault {
                 case .unescapedQuote:
                     (.unescapedQuote, "The value of \(faulty.name) holds a quote that ends it too early.", nil)
@@ -352,10 +352,10 @@ struct HeaderFixer {
                 }
             return Finding(
                 code, at: text.offset(of: faulty.mark.lowerBound), length: faulty.mark.count, part: partIndex, message,
-                fix: fix, edits: edits)
+                advice: advice, edits: edits)
         }
         return Finding(
             problem.code, at: text.offset(of: Int(clamping: problem.offset)), part: partIndex, problem.message,
-            fix: problem.advice, edits: edits)
+            advice: problem.advice, edits: edits)
     }
 }

@@ -117,7 +117,7 @@ struct RequestHead: Sendable {
         findings.append(
             Finding(
                 fault.code, in: .head, at: Int64(start + place.0), length: place.1, fault.message(of: field),
-                fix: fault.advice))
+                advice: fault.advice))
     }
 
     /// The finding for a request with a body whose method has none; `nil` for other methods.
@@ -137,7 +137,7 @@ struct RequestHead: Sendable {
                     line.starts(with: "--".utf8)
                         ? "The input begins with a delimiter, not with a request line: it is a body alone."
                         : "The input does not begin with a request line.",
-                    fix: "Pass the request as it was sent, or only the body, with its Content-Type in "
+                    advice: "Pass the request as it was sent, or only the body, with its Content-Type in "
                         + "--content-type.")
             )
         }
@@ -166,7 +166,7 @@ struct RequestHead: Sendable {
             findings.append(
                 .malformedRequest(
                     at: Int64(nameEnd), length: colon - nameEnd, "There is a blank between \(name) and its colon.",
-                    fix: "Write Name: value, with no blank before the colon.",
+                    advice: "Write Name: value, with no blank before the colon.",
                     edits: [Edit(in: .head, at: Int64(nameEnd), length: Int64(colon - nameEnd), [])]))
         }
         var value = colon + 1
@@ -194,7 +194,7 @@ struct RequestHead: Sendable {
                 at: Int64(start), length: next - start,
                 "The value of \(name) is folded: its line continues on the next, which HTTP does not allow any more "
                     + "(RFC 9112 §5.2).",
-                fix: "Write the field on one line.",
+                advice: "Write the field on one line.",
                 edits: [Edit(in: .head, at: Int64(folded.lowerBound), length: Int64(folded.count), [.space])]))
         let text = String(streamSafe: bytes[next..<last])
         fields[fields.count - 1] = Field(
@@ -208,7 +208,7 @@ struct RequestHead: Sendable {
             .malformedRequest(
                 at: Int64(line.lowerBound), length: min(line.count, 80),
                 "The line \(text.quoted) of the head is not a header field.",
-                fix: "Write Name: value, with no blank before the colon."))
+                advice: "Write Name: value, with no blank before the colon."))
     }
 
     // MARK: - Lengths
@@ -245,7 +245,7 @@ struct RequestHead: Sendable {
             .malformedRequest(
                 at: Int64(coding.valueStart), length: coding.valueLength,
                 "The Transfer-Encoding is \(coding.value.quoted), not chunked.",
-                fix: "Send Transfer-Encoding: chunked, or a Content-Length in its place."))
+                advice: "Send Transfer-Encoding: chunked, or a Content-Length in its place."))
     }
 
     private func later(_ one: Field, _ other: Field) -> Field {
@@ -262,7 +262,7 @@ struct RequestHead: Sendable {
             .malformedRequest(
                 at: Int64(field.valueStart), length: field.valueLength,
                 "The Content-Length \(field.value.quoted) is not a number of bytes.",
-                fix: "Write the number of the body's bytes in decimal digits.", edits: []))
+                advice: "Write the number of the body's bytes in decimal digits.", edits: []))
         return nil
     }
 
@@ -301,9 +301,9 @@ extension Finding {
     }
 
     static func malformedRequest(
-        at offset: Int64, length: Int = 0, _ message: String, fix: String, edits: [Edit]? = nil
+        at offset: Int64, length: Int = 0, _ message: String, advice: String, edits: [Edit]? = nil
     ) -> Finding {
         Finding(
-            .malformedRequest, in: .head, at: offset, length: length, message, fix: fix, edits: edits)
+            .malformedRequest, in: .head, at: offset, length: length, message, advice: advice, edits: edits)
     }
 }

@@ -1,4 +1,4 @@
-public import PostcardFoundation
+import PostcardFoundation
 
 /// Decodes a value from a received form, like `JSONDecoder` from JSON.
 ///
@@ -84,9 +84,9 @@ public struct FormDecoder: Sendable {
 ///
 /// The text that was sent is in ``value`` and in the debug description. ``description`` leaves the text out, so that it
 /// can be logged.
-public struct FormDecodingError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
     /// The kind of an error; stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         public let rawValue: String
 
         public init(rawValue: String) {
@@ -114,8 +114,6 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
         public static let tooManyKeys = Code(rawValue: "too-many-keys")
         /// A file that the receiver wrote to disk cannot be read back.
         public static let fileUnreadable = Code(rawValue: "file-unreadable")
-
-        public var description: String { rawValue }
     }
 
     /// The kind of the error.
@@ -137,7 +135,7 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
     public let message: String
 
     /// The advice on what to send instead, in a sentence.
-    public let advice: String
+    public let advice: String?
 
     /// The underlying error, from the value's own decoding or the operating system; `nil` if there is none.
     public let underlyingError: (any Error)?
@@ -150,8 +148,6 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
         default: 422
         }
     }
-
-    public var description: String { "\(message) \(advice)" }
 
     public var debugDescription: String {
         FieldDescription.debugDescription(description, value: value, underlyingError: underlyingError)
@@ -191,11 +187,6 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
             code, at: path, part: nil, value: nil, message: "\(FieldDescription.of(path)) \(wrong)", advice: advice,
             underlyingError: underlyingError)
     }
-}
-
-extension FormDecodingError: LocalizedError {
-    public var errorDescription: String? { message }
-    public var recoverySuggestion: String? { advice }
 }
 
 extension FormDecodingError {

@@ -1,4 +1,4 @@
-public import PostcardFoundation
+import PostcardFoundation
 
 /// Encodes a value as a form, like `JSONEncoder` as JSON. Properties become fields, and files become file parts.
 ///
@@ -131,9 +131,9 @@ extension MultipartForm {
 ///
 /// The value is in ``value`` and in the debug description. ``description`` leaves the value out, so that it can be
 /// logged.
-public struct FormEncodingError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
+public struct FormEncodingError: PostcardError, CustomDebugStringConvertible {
     /// The kind of an error; stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         public let rawValue: String
 
         public init(rawValue: String) {
@@ -154,8 +154,6 @@ public struct FormEncodingError: Error, Sendable, CustomStringConvertible, Custo
         public static let contradictoryShapes = Code(rawValue: "contradictory-shapes")
         /// The value is nested more deeply than ``FormEncoder/maximumDepth``.
         public static let tooDeep = Code(rawValue: "too-deep")
-
-        public var description: String { rawValue }
     }
 
     /// The kind of the error.
@@ -171,7 +169,7 @@ public struct FormEncodingError: Error, Sendable, CustomStringConvertible, Custo
     public let message: String
 
     /// The advice on what to do, in a sentence.
-    public let advice: String
+    public let advice: String?
 
     /// The underlying error from the value's own encoding; `nil` if there is none.
     public let underlyingError: (any Error)?
@@ -191,16 +189,9 @@ public struct FormEncodingError: Error, Sendable, CustomStringConvertible, Custo
         self.underlyingError = underlyingError
     }
 
-    public var description: String { "\(message) \(advice)" }
-
     public var debugDescription: String {
         FieldDescription.debugDescription(description, value: value, underlyingError: underlyingError)
     }
-}
-
-extension FormEncodingError: LocalizedError {
-    public var errorDescription: String? { message }
-    public var recoverySuggestion: String? { advice }
 }
 
 extension FormEncodingError {

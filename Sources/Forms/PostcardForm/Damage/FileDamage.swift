@@ -75,7 +75,7 @@ extension FormProblem.Code {
         cause: "An iPhone's photo is HEIC, whatever its name. Servers that check the bytes refuse it, and the "
             + "others store a picture that cannot be opened.",
         example: "Content-Type: image/jpeg, and the content begins with ftypheic",
-        fix: "Announce the type that the bytes have, or convert them.",
+        advice: "Announce the type that the bytes have, or convert them.",
         swift: #"photo.jpegData(compressionQuality: 0.9)  // or announce image/heic"#)
 
     /// A file ends before its format says that it ends.
@@ -85,7 +85,7 @@ extension FormProblem.Code {
             + "ZIP archive cannot be opened, and a PDF has to be repaired. If the length was counted in characters, it "
             + "is too small.",
         example: "A JPEG without FF D9 at its end",
-        fix: "Send the whole file, and count bytes: data.count in Swift, blob.size in JavaScript, len(data) of bytes "
+        advice: "Send the whole file, and count bytes: data.count in Swift, blob.size in JavaScript, len(data) of bytes "
             + "in Python.",
         swift: "data.count  // not text.count")
 
@@ -95,7 +95,7 @@ extension FormProblem.Code {
         cause: "A multipart body carries bytes as they are. No server decodes base64 here, so it stores text as a "
             + "picture.",
         example: #"Content-Type: image/jpeg\r\n\r\n/9j/4AAQSkZJRg…"#,
-        fix:
+        advice:
             "Send the bytes themselves: body.append(photo) in Swift, await (await fetch(dataURL)).blob() in JavaScript, "
             + "base64.b64decode(text) in Python.",
         swift: "body.append(photo)  // not photo.base64EncodedString()")
@@ -107,7 +107,7 @@ extension FormProblem.Code {
             "A multipart body carries bytes as they are. No server decodes hexadecimal digits here, so it stores text "
             + "as a file.",
         example: #"Content-Type: image/png\r\n\r\n89504e470d0a1a0a…"#,
-        fix: "Send the bytes themselves: body.append(photo) in Swift, form.append(\"image\", new Blob([bytes])) in "
+        advice: "Send the bytes themselves: body.append(photo) in Swift, form.append(\"image\", new Blob([bytes])) in "
             + "JavaScript, bytes.fromhex(text) in Python.",
         swift: "body.append(photo)  // not a description of its bytes")
 
@@ -117,7 +117,7 @@ extension FormProblem.Code {
         cause: "The file was written as JSON or as source code: as a string with escapes, or as the numbers of its "
             + "bytes. No server undoes that here, so it stores text as a file.",
         example: #""\u0089PNG\r\n\u001a\n…""#,
-        fix:
+        advice:
             "Send the bytes themselves: body.append(photo) in Swift, form.append(\"image\", blob) in JavaScript and not "
             + "JSON.stringify, files={\"image\": data} in Python and not str(data).",
         swift: "body.append(photo)  // not JSONEncoder().encode(photo)")
@@ -129,7 +129,7 @@ extension FormProblem.Code {
             + "U+FFFD; in Latin-1, each high byte becomes two; in ASCII it becomes a question mark. The file cannot be "
             + "opened.",
         example: #"\xEF\xBF\xBDPNG\r\n\x1A\n, and not \x89PNG\r\n\x1A\n"#,
-        fix: "Keep the file in bytes: body.append(data) in Swift, form.append(\"image\", blob) in JavaScript, "
+        advice: "Keep the file in bytes: body.append(data) in Swift, form.append(\"image\", blob) in JavaScript, "
             + "open(path, \"rb\") in Python.",
         swift: "body.append(data)  // not a String made of data")
 
@@ -140,7 +140,7 @@ extension FormProblem.Code {
             "LF became CRLF, or CRLF became LF, in a file that is no text: it was read or written in text mode, or a "
             + "program such as git or FTP converted it. The file cannot be opened.",
         example: #"\x89PNG\n\x1A\n, and not \x89PNG\r\n\x1A\n"#,
-        fix: "Keep the file in bytes: try Data(contentsOf: url) in Swift, await file.arrayBuffer() in JavaScript, "
+        advice: "Keep the file in bytes: try Data(contentsOf: url) in Swift, await file.arrayBuffer() in JavaScript, "
             + "open(path, \"rb\") in Python.",
         swift: "try Data(contentsOf: url)  // not text.replacing(\"\\n\", with: \"\\r\\n\")")
 
@@ -150,7 +150,7 @@ extension FormProblem.Code {
         cause: "One blank line ends a part's header. A further line break is part of the file, which then does not "
             + "begin as its format does.",
         example: #"Content-Type: image/jpeg\r\n\r\n\r\n\xFF\xD8\xFF…"#,
-        fix:
+        advice:
             "Write CRLF twice after the header, and no more: Data(\"\\r\\n\\r\\n\".utf8) in Swift, \"\\r\\n\\r\\n\" in "
             + "JavaScript, b\"\\r\\n\\r\\n\" in Python.",
         swift: #"body.append(Data("\r\n\r\n".utf8)); body.append(photo)"#)

@@ -192,9 +192,9 @@ public struct FileEdits: Sendable, Hashable {
 }
 
 /// Why metadata could not be removed from a file.
-public struct MetadataError: Error, Sendable, CustomStringConvertible {
+public struct MetadataError: PostcardError {
     /// The kind of an error; stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         public let rawValue: String
 
         public init(rawValue: String) {
@@ -205,8 +205,6 @@ public struct MetadataError: Error, Sendable, CustomStringConvertible {
         public static let notUnderstood = Code(rawValue: "not-understood")
         /// The file cannot be read.
         public static let fileUnreadable = Code(rawValue: "file-unreadable")
-
-        public var description: String { rawValue }
     }
 
     /// The kind of the error.
@@ -232,17 +230,10 @@ public struct MetadataError: Error, Sendable, CustomStringConvertible {
     public var message: String { "The metadata cannot be removed: \(reason)." }
 
     /// The advice on what to do, in a sentence.
-    public var advice: String {
+    public var advice: String? {
         "Save the picture again with another program, or send it with all its metadata: `metadata: .asIs`, or "
             + "--metadata as-is in a command."
     }
-
-    public var description: String { "\(message) \(advice)" }
-}
-
-extension MetadataError: LocalizedError {
-    public var errorDescription: String? { message }
-    public var recoverySuggestion: String? { advice }
 }
 
 extension FormError {

@@ -261,7 +261,7 @@ extension FormPolicy.Violation {
     }
 
     /// The advice on what to do, in a sentence.
-    package var fix: String {
+    package var advice: String {
         switch self {
         case .expired: "Get a new form from the server that signed this one."
         case .missingField(.equals(let field, let value)):

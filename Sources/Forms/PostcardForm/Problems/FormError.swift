@@ -1,12 +1,12 @@
-public import PostcardFoundation
+import PostcardFoundation
 
 /// Why a form cannot be made, sent or read: a mistake or a failure on this side.
 ///
 /// The error is thrown before a receiver could mistake the body for a complete one. A problem of a received form is a
 /// ``FormProblem``.
-public struct FormError: Error, Sendable, CustomStringConvertible {
+public struct FormError: PostcardError {
     /// The kind of an error; stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         public let rawValue: String
 
         public init(rawValue: String) {
@@ -49,8 +49,6 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
         public static let preparationFailed = Code(rawValue: "preparation-failed")
         /// A received part was read after the loop over the parts had moved on.
         public static let partPassed = Code(rawValue: "part-passed")
-
-        public var description: String { rawValue }
     }
 
     /// The kind of the error.
@@ -60,7 +58,7 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
     public let message: String
 
     /// The advice on what to do, in a sentence or two.
-    public let advice: String
+    public let advice: String?
 
     /// The path of the file, if the error is about a file.
     public let path: String?
@@ -72,7 +70,7 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
     public let underlyingError: (any Error)?
 
     init(
-        _ code: Code, _ message: String, advice: String, path: String? = nil, partIndex: Int? = nil,
+        _ code: Code, _ message: String, advice: String?, path: String? = nil, partIndex: Int? = nil,
         underlyingError: (any Error)? = nil
     ) {
         self.code = code
@@ -82,18 +80,11 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
         self.partIndex = partIndex
         self.underlyingError = underlyingError
     }
-
-    public var description: String { message.hasSuffix(".") ? "\(message) \(advice)" : "\(message). \(advice)" }
 }
 
 extension FormError: PassingError {
     /// Whether the same call may succeed later: the file may become readable, or there may be room for prepared files.
     package var mayPass: Bool { code == .fileUnreadable || code == .preparationFailed && path != nil }
-}
-
-extension FormError: LocalizedError {
-    public var errorDescription: String? { message }
-    public var recoverySuggestion: String? { advice }
 }
 
 extension FormError {

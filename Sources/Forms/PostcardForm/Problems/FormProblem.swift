@@ -1,9 +1,9 @@
-public import PostcardFoundation
+import PostcardFoundation
 
 /// A problem of a received form: which byte is wrong, why, and what to write instead.
 ///
 /// The parser throws problems, `explain` lists them, and a receiver responds with them.
-public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
+public struct FormProblem: PostcardError, Hashable {
     /// The severity of a problem.
     public enum Severity: String, Sendable, Hashable {
         /// The form is refused.
@@ -33,7 +33,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     public let message: String
 
     /// The advice on what to write instead, in a sentence.
-    public let advice: String
+    public let advice: String?
 
     /// The limit that the form exceeded; `nil` if the problem is not about a limit.
     public let limit: Limit?
@@ -47,7 +47,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
         self.offset = offset
         self.partIndex = partIndex
         self.message = message
-        self.advice = advice ?? code.fix
+        self.advice = advice ?? code.advice
         self.limit = limit
     }
 
@@ -59,7 +59,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
 
     public var description: String {
         let place = partIndex.map { "part \($0), " } ?? ""
-        return "\(message) (\(code), \(place)byte \(offset)) \(advice)"
+        return advised("\(message) (\(code), \(place)byte \(offset))")
     }
 }
 
@@ -89,11 +89,6 @@ extension FormProblem {
     static func invalidBoundary(_ fault: String) -> FormProblem {
         FormProblem(.invalidBoundary, at: 0, "The boundary is not allowed: \(fault).")
     }
-}
-
-extension FormProblem: LocalizedError {
-    public var errorDescription: String? { message }
-    public var recoverySuggestion: String? { advice }
 }
 
 extension FormProblem {
@@ -145,14 +140,14 @@ extension FormProblem {
         public let example: String
 
         /// The advice on what to write instead, in a sentence.
-        public let fix: String
+        public let advice: String
 
         /// The Swift code that avoids the problem, if that helps.
         public let swift: String?
 
         package init(
             _ rawValue: String, severity: Severity = .error, status: Int = 200, _ topic: Topic, _ title: String,
-            cause: String, example: String, fix: String, swift: String? = nil
+            cause: String, example: String, advice: String, swift: String? = nil
         ) {
             self.rawValue = rawValue
             self.severity = severity
@@ -161,16 +156,18 @@ extension FormProblem {
             self.title = title
             self.cause = cause
             self.example = example
-            self.fix = fix
+            self.advice = advice
             self.swift = swift
         }
 
         /// Makes the code of a limit or rule of one receiver, with its status.
-        private init(_ rawValue: String, ofReceiver status: Int, fix: String) {
+        private init(_ rawValue: String, ofReceiver status: Int, advice: String) {
             self.init(
                 rawValue, status: status, .receiver, rawValue, cause: "A limit or a rule of this receiver.",
-                example: "", fix: fix)
+                example: "", advice: advice)
         }
+
+        public var description: String { rawValue }
 
         /// The code of the parser or of a receiver with a raw value; `nil` for any other text.
         package init?(rawValue: String) {
@@ -179,8 +176,6 @@ extension FormProblem {
             }
             self = code
         }
-
-        public var description: String { rawValue }
 
         public static func == (left: Code, right: Code) -> Bool { left.rawValue == right.rawValue }
 
@@ -201,89 +196,89 @@ extension FormProblem.Code {
 
     /// The body has more bytes than allowed.
     public static let bodyTooLarge = Self(
-        "body-too-large", ofReceiver: 413, fix: "Send less, or ask for a higher limit.")
+        "body-too-large", ofReceiver: 413, advice: "Send less, or ask for a higher limit.")
 
     /// A file has more bytes than allowed.
     public static let fileTooLarge = Self(
-        "file-too-large", ofReceiver: 413, fix: "Send less, or ask for a higher limit.")
+        "file-too-large", ofReceiver: 413, advice: "Send less, or ask for a higher limit.")
 
     /// The value of a text field has more bytes than allowed.
     public static let fieldTooLarge = Self(
-        "field-too-large", ofReceiver: 413, fix: "Shorten it, or send it as a file, with a filename.")
+        "field-too-large", ofReceiver: 413, advice: "Shorten it, or send it as a file, with a filename.")
 
     /// More bytes than allowed come before the first delimiter. The usual cause is a body with another boundary.
     public static let preambleTooLarge = Self(
-        "preamble-too-large", ofReceiver: 400, fix: "Begin the body with two dashes and exactly that boundary.")
+        "preamble-too-large", ofReceiver: 400, advice: "Begin the body with two dashes and exactly that boundary.")
 
     /// More bytes than allowed follow the close delimiter.
     public static let epilogueTooLarge = Self(
-        "epilogue-too-large", ofReceiver: 413, fix: "End the body with the close delimiter.")
+        "epilogue-too-large", ofReceiver: 413, advice: "End the body with the close delimiter.")
 
     /// A text field's name is not in the rules.
     public static let unexpectedField = Self(
         "unexpected-field", ofReceiver: 422,
-        fix: "Leave it out, spell its name as in the rules, or set otherParts there.")
+        advice: "Leave it out, spell its name as in the rules, or set otherParts there.")
 
     /// A part contains files in a nested `multipart/mixed`, which rules do not allow.
     public static let nestedFiles = Self(
-        "nested-files", ofReceiver: 422, fix: "Send each file as a part of that name (RFC 7578 §4.3).")
+        "nested-files", ofReceiver: 422, advice: "Send each file as a part of that name (RFC 7578 §4.3).")
 
     /// A file's name is not in the rules.
     public static let unexpectedFile = Self(
         "unexpected-file", ofReceiver: 422,
-        fix: "Leave it out, spell its name as in the rules, or set otherParts there.")
+        advice: "Leave it out, spell its name as in the rules, or set otherParts there.")
 
     /// A text field was sent for a file in the rules: its Content-Disposition has no filename.
     public static let fieldInsteadOfFile = Self(
-        "field-instead-of-file", ofReceiver: 422, fix: "Add filename=\"…\" to its Content-Disposition.")
+        "field-instead-of-file", ofReceiver: 422, advice: "Add filename=\"…\" to its Content-Disposition.")
 
     /// A file was sent for a text field in the rules.
     public static let fileInsteadOfField = Self(
-        "file-instead-of-field", ofReceiver: 422, fix: "Leave filename out of its Content-Disposition.")
+        "file-instead-of-field", ofReceiver: 422, advice: "Leave filename out of its Content-Disposition.")
 
     /// A text field was sent more often than the rules allow.
-    public static let tooManyFields = Self("too-many-fields", ofReceiver: 422, fix: "Send fewer of them.")
+    public static let tooManyFields = Self("too-many-fields", ofReceiver: 422, advice: "Send fewer of them.")
 
     /// More files with the same name were sent than the rules allow.
-    public static let tooManyFiles = Self("too-many-files", ofReceiver: 422, fix: "Send fewer of them.")
+    public static let tooManyFiles = Self("too-many-files", ofReceiver: 422, advice: "Send fewer of them.")
 
     /// A text field is missing, or was not sent often enough.
-    public static let missingField = Self("missing-field", ofReceiver: 422, fix: "Send the field.")
+    public static let missingField = Self("missing-field", ofReceiver: 422, advice: "Send the field.")
 
     /// A file is missing, or too few were sent.
     public static let missingFile = Self(
-        "missing-file", ofReceiver: 422, fix: "Send the file, with filename in the Content-Disposition.")
+        "missing-file", ofReceiver: 422, advice: "Send the file, with filename in the Content-Disposition.")
 
     /// A text field has fewer characters than the rules allow.
-    public static let fieldTooShort = Self("field-too-short", ofReceiver: 422, fix: "Send a longer value.")
+    public static let fieldTooShort = Self("field-too-short", ofReceiver: 422, advice: "Send a longer value.")
 
     /// A text field has more characters than the rules allow.
-    public static let fieldTooLong = Self("field-too-long", ofReceiver: 422, fix: "Shorten it.")
+    public static let fieldTooLong = Self("field-too-long", ofReceiver: 422, advice: "Shorten it.")
 
     /// A text field is not in UTF-8, as its rules require.
     public static let fieldNotUTF8 = Self(
-        "field-not-utf-8", ofReceiver: 422, fix: "Send text in UTF-8 (RFC 7578 §5.1).")
+        "field-not-utf-8", ofReceiver: 422, advice: "Send text in UTF-8 (RFC 7578 §5.1).")
 
     /// A text field does not match the pattern of the rules.
     public static let patternMismatch = Self(
-        "pattern-mismatch", ofReceiver: 422, fix: "Send a value that matches the whole pattern.")
+        "pattern-mismatch", ofReceiver: 422, advice: "Send a value that matches the whole pattern.")
 
     /// A text field has a value that the rules do not allow.
     public static let valueNotAllowed = Self(
-        "value-not-allowed", ofReceiver: 422, fix: "Send one of the allowed values.")
+        "value-not-allowed", ofReceiver: 422, advice: "Send one of the allowed values.")
 
     /// A file has fewer bytes than the rules allow.
-    public static let fileTooSmall = Self("file-too-small", ofReceiver: 422, fix: "Send the whole file.")
+    public static let fileTooSmall = Self("file-too-small", ofReceiver: 422, advice: "Send the whole file.")
 
     /// All files together have more bytes than the rules allow.
-    public static let filesTooLarge = Self("files-too-large", ofReceiver: 413, fix: "Send fewer or smaller files.")
+    public static let filesTooLarge = Self("files-too-large", ofReceiver: 413, advice: "Send fewer or smaller files.")
 
     /// The Content-Type of a file is not an accepted type.
     public static let fileTypeNotAccepted = Self(
-        "file-type-not-accepted", ofReceiver: 415, fix: "Send an accepted type, and name it in the part's Content-Type."
+        "file-type-not-accepted", ofReceiver: 415, advice: "Send an accepted type, and name it in the part's Content-Type."
     )
 
     /// The first bytes of a file do not show an accepted type.
     public static let fileContentNotAccepted = Self(
-        "file-content-not-accepted", ofReceiver: 415, fix: "Send the file's own bytes, in an accepted format.")
+        "file-content-not-accepted", ofReceiver: 415, advice: "Send the file's own bytes, in an accepted format.")
 }

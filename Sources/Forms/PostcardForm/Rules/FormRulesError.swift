@@ -1,11 +1,11 @@
-public import PostcardFoundation
+import PostcardFoundation
 
 /// Why rules cannot be used: an unknown key, a value of another type, a rule that no form can meet.
 ///
 /// The error is about the rules themselves. A form that breaks a rule has a ``FormProblem``.
-public struct FormRulesError: Error, Sendable, CustomStringConvertible {
+public struct FormRulesError: PostcardError {
     /// The kind of an error; stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         public let rawValue: String
 
         public init(rawValue: String) {
@@ -20,8 +20,6 @@ public struct FormRulesError: Error, Sendable, CustomStringConvertible {
         public static let invalidValue = Code(rawValue: "invalid-value")
         /// No form can meet the rules: two rules contradict each other, or a list of allowed values is empty.
         public static let contradiction = Code(rawValue: "contradiction")
-
-        public var description: String { rawValue }
     }
 
     /// The kind of the error.
@@ -34,13 +32,13 @@ public struct FormRulesError: Error, Sendable, CustomStringConvertible {
     public let message: String
 
     /// The advice on what to write instead, in a sentence.
-    public let advice: String
+    public let advice: String?
 
     /// The decoder's error, if the rules are not JSON.
     public let underlyingError: (any Error)?
 
     init(
-        _ code: Code, _ message: String, at path: [String] = [], advice: String, underlyingError: (any Error)? = nil
+        _ code: Code, _ message: String, at path: [String] = [], advice: String?, underlyingError: (any Error)? = nil
     ) {
         self.code = code
         self.path = path
@@ -56,11 +54,6 @@ public struct FormRulesError: Error, Sendable, CustomStringConvertible {
 
     public var description: String {
         let place = path.isEmpty ? "" : path.joined(separator: ".") + ": "
-        return "\(place)\(message) \(advice)"
+        return advised(place + message)
     }
-}
-
-extension FormRulesError: LocalizedError {
-    public var errorDescription: String? { message }
-    public var recoverySuggestion: String? { advice }
 }

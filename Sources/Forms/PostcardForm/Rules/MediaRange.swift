@@ -30,7 +30,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
         do {
             self = try MediaRange(value)
         } catch {
-            fatalError("\(error.message) \(error.advice)")
+            fatalError("\(error)")
         }
     }
 

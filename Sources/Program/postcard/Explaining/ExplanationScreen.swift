@@ -182,7 +182,7 @@ struct FindingLines {
         if finding.place == .body || finding.offset > 0 { lines.append("  at \(Self.place(finding))\(partName)") }
         lines += excerpt
         lines += labelled("why", finding.reason, .heading)
-        lines += labelled("fix", finding.fix, .fix)
+        lines += labelled("fix", finding.advice, .fix)
         if let swift = finding.swift { lines += code(swift) }
         lines += folded
         return lines

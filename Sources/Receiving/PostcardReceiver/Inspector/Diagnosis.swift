@@ -87,7 +87,7 @@ extension Finding {
 
 extension UploadProblem {
     fileprivate init(_ cause: Finding) {
-        self.init(status: .badRequest, code: cause.code.rawValue, detail: cause.message, advice: cause.fix)
+        self.init(status: .badRequest, code: cause.code.rawValue, detail: cause.message, advice: cause.advice)
         offset = cause.place == .body ? cause.offset : nil
         partIndex = cause.partIndex
     }
@@ -99,7 +99,7 @@ extension RequestDescription.Problem {
         self.init(
             code: finding.code.rawValue, severity: finding.severity.rawValue, place: finding.place.rawValue,
             offset: finding.offset, length: finding.length, part: finding.partIndex, message: finding.message,
-            fix: finding.fix, reason: finding.reason, swift: finding.swift,
+            fix: finding.advice, reason: finding.reason, swift: finding.swift,
             count: 1 + group.repetitions.count, also: Self.places(group.repetitions),
             consequences: group.consequences.map { first, places in
                 RequestDescription.Consequence(

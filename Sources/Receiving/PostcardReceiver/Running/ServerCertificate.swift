@@ -1,4 +1,5 @@
-public import PostcardFoundation
+public import PostcardForm
+import PostcardFoundation
 public import SystemPackage
 
 #if TLS || CommandLine
@@ -56,13 +57,9 @@ public struct ServerCertificate: Sendable, Hashable {
 }
 
 /// Why a certificate or its key cannot be used.
-public struct ServerCertificateError: Error, Sendable, CustomStringConvertible {
+public struct ServerCertificateError: PostcardError {
     /// The fault of the file and the advice on what to do.
     public let message: String
 
     public var description: String { message }
-}
-
-extension ServerCertificateError: LocalizedError {
-    public var errorDescription: String? { message }
 }

@@ -1,5 +1,5 @@
 #if os(macOS) || os(Linux)
-public import Foundation
+import Foundation
 import NIOCore
 import PostcardFiles
 import PostcardFoundation
@@ -105,7 +105,7 @@ public struct CommandScreening: Sendable, Hashable {
 }
 
 /// Why a screening has no verdict.
-public struct ScreeningError: Error, Sendable, CustomStringConvertible {
+public struct ScreeningError: PostcardError {
     /// The error, in a sentence.
     public let message: String
 
@@ -115,9 +115,5 @@ public struct ScreeningError: Error, Sendable, CustomStringConvertible {
     }
 
     public var description: String { message }
-}
-
-extension ScreeningError: LocalizedError {
-    public var errorDescription: String? { message }
 }
 #endif

@@ -1,12 +1,12 @@
 public import HTTPTypes
 package import NIOCore
 public import PostcardForm
-public import PostcardFoundation
+package import PostcardFoundation
 import PostcardStore
 import PostcardWire
 
 /// Why a request is refused. Its JSON is the body of the response (RFC 9457).
-public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {
+public struct UploadProblem: PostcardError, Hashable {
     /// The HTTP status of the response.
     public var status: HTTPResponse.Status { facts.status }
     /// The kind of problem: a `FormProblem.Code` or a code of the server's own. Codes are stable, so scripts can match
@@ -14,6 +14,8 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
     public var code: String { facts.code }
     /// The problem of this request, in a sentence.
     public var detail: String { facts.detail }
+    /// The same as ``detail``.
+    public var message: String { facts.detail }
     /// The advice on what to do instead, in a sentence.
     public var advice: String? {
         get { facts.advice }
@@ -137,11 +139,6 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         let problem = "\(detail) (\(status.code) \(code))"
         return advice.map { "\(problem) \($0)" } ?? problem
     }
-}
-
-extension UploadProblem: LocalizedError {
-    public var errorDescription: String? { detail }
-    public var recoverySuggestion: String? { advice }
 }
 
 extension UploadProblem: Encodable {

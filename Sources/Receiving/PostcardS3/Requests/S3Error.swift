@@ -1,4 +1,4 @@
-public import PostcardFoundation
+import PostcardFoundation
 
 /// Why a request to an object store failed.
 ///
@@ -9,9 +9,9 @@ public import PostcardFoundation
 ///     // Make the bucket first.
 /// }
 /// ```
-public struct S3Error: Error, Sendable, CustomStringConvertible {
+public struct S3Error: PostcardError {
     /// The kind of error; stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         /// The name of the code, such as `unreachable`.
         public let rawValue: String
 
@@ -38,8 +38,6 @@ public struct S3Error: Error, Sendable, CustomStringConvertible {
         public static let clockSkew = Code(rawValue: "clock-skew")
         /// A file is larger than any store accepts.
         public static let fileTooLarge = Code(rawValue: "file-too-large")
-
-        public var description: String { rawValue }
     }
 
     /// The kind of error.
@@ -60,16 +58,6 @@ public struct S3Error: Error, Sendable, CustomStringConvertible {
         self.storeCode = storeCode
         self.status = status
     }
-
-    public var description: String {
-        guard let advice else { return message }
-        return message.hasSuffix(".") ? "\(message) \(advice)" : "\(message). \(advice)"
-    }
-}
-
-extension S3Error: LocalizedError {
-    public var errorDescription: String? { message }
-    public var recoverySuggestion: String? { advice }
 }
 
 extension S3Error {

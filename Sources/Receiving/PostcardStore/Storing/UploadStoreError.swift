@@ -1,11 +1,11 @@
 import PostcardFiles
-public import PostcardFoundation
+import PostcardFoundation
 import SystemPackage
 
 /// Why an operation of a store failed.
-public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
+public struct UploadStoreError: PostcardError {
     /// The kind of error; stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         /// The name of the code, such as `in-use`.
         public let rawValue: String
 
@@ -28,8 +28,6 @@ public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
         public static let inUse = Code(rawValue: "in-use")
         /// The directory cannot be created or written to.
         public static let unusableDirectory = Code(rawValue: "unusable-directory")
-
-        public var description: String { rawValue }
     }
 
     /// The kind of the error.
@@ -57,16 +55,6 @@ public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
         self.advice = advice
         self.underlyingError = underlyingError
     }
-
-    public var description: String {
-        guard let advice else { return message }
-        return message.hasSuffix(".") ? "\(message) \(advice)" : "\(message). \(advice)"
-    }
-}
-
-extension UploadStoreError: LocalizedError {
-    public var errorDescription: String? { message }
-    public var recoverySuggestion: String? { advice }
 }
 
 extension UploadStoreError {

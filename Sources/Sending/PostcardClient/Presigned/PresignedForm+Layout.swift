@@ -29,7 +29,7 @@ extension PresignedForm {
             do throws(FormPolicyError) {
                 return try FormPolicy(base64: text)
             } catch {
-                throw .brokenPolicy(url, "\(error)", fix: "Check what the server signs.")
+                throw .brokenPolicy(url, "\(error)", advice: "Check what the server signs.")
             }
         }
     }
@@ -57,12 +57,12 @@ extension PresignedForm {
         guard let index = files.first, files.count == 1 else {
             throw .brokenPolicy(
                 url, "An object store accepts one file at a time, and the form has \(files.count).",
-                fix: "Send each file in a form of its own.")
+                advice: "Send each file in a form of its own.")
         }
         guard let bytes = layout.parts[index].contentLength else {
             throw .brokenPolicy(
                 url, "The file is a stream of unknown length, which object stores do not accept.",
-                fix: "Give the stream a length.")
+                advice: "Give the stream a length.")
         }
         if let now, let expires, now >= expires { throw .formExpired(url, at: expires) }
         var file = form.parts[index]
@@ -112,7 +112,7 @@ extension PresignedForm {
     package func layout(replacing old: FormLayout, texts: [String]) async throws -> FormLayout {
         guard let last = old.parts.last, let ranges = old.contentRanges, let bytes = last.contentLength else {
             throw UploadError.brokenPolicy(
-                url, "The form in place of which this one was signed has no file.", fix: "Send the file again.")
+                url, "The form in place of which this one was signed has no file.", advice: "Send the file again.")
         }
         var file = FormPart(
             name: "file", filename: last.filename, contentType: last.contentType, content: .bytes(Data()))
@@ -162,8 +162,8 @@ extension PresignedForm {
             draft.fill(policy, contentType: file.contentType)
             let violations = policy.violations(by: draft, at: nil)
             if let first = violations.first {
-                let others = violations.dropFirst().prefix(2).map { " \($0.message) \($0.fix)" }.joined()
-                throw .brokenPolicy(url, first.message, fix: first.fix + others)
+                let others = violations.dropFirst().prefix(2).map { " \($0.message) \($0.advice)" }.joined()
+                throw .brokenPolicy(url, first.message, advice: first.advice + others)
             }
         }
         var filled = MultipartForm(boundary: form.boundary)
@@ -218,7 +218,7 @@ extension PresignedForm {
         if let field = form.parts.first(where: \.isField) {
             throw .brokenPolicy(
                 url, "A presigned PUT sends the file alone, and the form has a field \(field.name.debugDescription).",
-                fix: "Leave the field out, or have the server sign a POST.")
+                advice: "Leave the field out, or have the server sign a POST.")
         }
         var fields: [String: String] = [:]
         for (name, value) in given { fields[name.lowercased()] = value }
@@ -228,12 +228,12 @@ extension PresignedForm {
         if let missing {
             throw .brokenPolicy(
                 url, "The signature covers the header field \(missing), whose value is missing.",
-                fix: "Have the server hand out the header fields that it signs.")
+                advice: "Have the server hand out the header fields that it signs.")
         }
         if let length = fields["content-length"], length != "\(bytes)" {
             throw .brokenPolicy(
                 url, "The file has \(bytes) bytes, and the server signed a Content-Length of \(length).",
-                fix: "Get a new form for this file.")
+                advice: "Get a new form for this file.")
         }
         guard let type = fields["content-type"] else { return }
         do throws(FormError) {

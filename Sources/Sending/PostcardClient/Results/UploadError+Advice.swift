@@ -22,7 +22,7 @@ extension UploadError {
         case .interceptorFailed:
             delivery == .responseLost
                 ? asking : "See why the interceptor fails. It may return .giveUp to have no other attempt made."
-        case .form: formError?.advice
+        case .form, .brokenRule: (underlyingError as? any PostcardError)?.advice
         case .formExpired:
             "Get a new form from the server that signed it, by the closure that refreshes it, or correct the clock. "
                 + "Without a closure, send the file with another form; for a background session, with one that lasts for "

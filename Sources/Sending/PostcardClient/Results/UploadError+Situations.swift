@@ -136,16 +136,16 @@ extension UploadError {
     }
 
     package static func brokenRule(_ problem: FormProblem) -> UploadError {
-        UploadError(.brokenRule, "\(problem.message) \(problem.advice)", underlyingError: problem)
+        UploadError(.brokenRule, problem.message, underlyingError: problem)
     }
 
     /// The object store would refuse the form.
     ///
     /// - Parameters:
     ///   - reason: Which condition of the policy the form breaks, in a sentence.
-    ///   - fix: What to do, in a sentence.
-    static func brokenPolicy(_ url: URL, _ reason: String, fix: String) -> UploadError {
-        UploadError(.brokenPolicy, "\(url.address) would refuse the form, so nothing was sent. \(reason) \(fix)")
+    ///   - advice: What to do, in a sentence.
+    static func brokenPolicy(_ url: URL, _ reason: String, advice: String) -> UploadError {
+        UploadError(.brokenPolicy, "\(url.address) would refuse the form, so nothing was sent. \(reason) \(advice)")
     }
 
     /// The presigned form has expired.

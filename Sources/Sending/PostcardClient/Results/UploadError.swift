@@ -1,6 +1,6 @@
 import HTTPTypes
 public import PostcardForm
-public import PostcardFoundation
+import PostcardFoundation
 import PostcardWire
 
 /// Why an upload failed.
@@ -12,9 +12,9 @@ import PostcardWire
 ///     print(error.message, error.response?.status.code ?? 0)
 /// }
 /// ```
-public struct UploadError: Error, Sendable, CustomStringConvertible {
+public struct UploadError: PostcardError {
     /// The kind of failure; stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         /// The code as a word, such as `connection-lost`, for logs and for programs that read them.
         public let rawValue: String
 
@@ -67,8 +67,6 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         public static let interceptorFailed = Code(rawValue: "interceptor-failed")
         /// The response is not the expected JSON; ``UploadError/response`` is the response.
         public static let decoding = Code(rawValue: "decoding")
-
-        public var description: String { rawValue }
     }
 
     /// What the upload was waiting for when it timed out.
@@ -159,8 +157,6 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// The object store's description of the problem, if the server uses the protocol of Amazon S3.
     public var objectStoreProblem: ObjectStoreProblem? { response?.objectStoreProblem }
 
-    public var description: String { message }
-
     /// This error with another sentence in its message.
     package func adding(_ sentence: String) -> UploadError {
         var error = self
@@ -178,7 +174,7 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     }
 }
 
-extension UploadError: LocalizedError {
+extension UploadError {
     /// What happened, for the user of the app: in English or Korean on Apple platforms, without addresses and technical
     /// details; the same as ``message`` elsewhere. This is what `localizedDescription` returns.
     public var errorDescription: String? { localizedMessage.localized ?? message }

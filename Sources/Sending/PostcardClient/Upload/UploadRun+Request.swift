@@ -52,7 +52,7 @@ extension UploadRun {
         if job.isForObjectStore, let length = layout.contentLength, !client.transport.sendsContentLength(of: length) {
             throw UploadError.brokenPolicy(
                 job.url, "A store needs the length of \(length) bytes first, and the transport does not send it.",
-                fix: "Use AsyncHTTPTransport, or raise URLSessionTransport's maximumBytesInMemory.")
+                advice: "Use AsyncHTTPTransport, or raise URLSessionTransport's maximumBytesInMemory.")
         }
         job.noteLayout?(layout)
         var fields = headerFields

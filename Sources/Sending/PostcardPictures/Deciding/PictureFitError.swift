@@ -1,5 +1,5 @@
 import PostcardForm
-public import PostcardFoundation
+import PostcardFoundation
 
 /// Why a picture could not be made to fit its limit.
 ///
@@ -10,9 +10,9 @@ public import PostcardFoundation
 ///     print(error.message, error.advice)
 /// }
 /// ```
-public struct PictureFitError: Error, Sendable, CustomStringConvertible {
+public struct PictureFitError: PostcardError {
     /// The kind of failure; stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         /// The code as a word, such as `cannot-fit`, for logs and for programs that read them.
         public let rawValue: String
 
@@ -44,8 +44,6 @@ public struct PictureFitError: Error, Sendable, CustomStringConvertible {
         public static let builtWithoutPictures = Code(rawValue: "built-without-pictures")
         /// This machine does not have the library that decodes or encodes pictures of this type.
         public static let missingLibrary = Code(rawValue: "missing-library")
-
-        public var description: String { rawValue }
     }
 
     /// The kind of failure.
@@ -55,14 +53,12 @@ public struct PictureFitError: Error, Sendable, CustomStringConvertible {
     public let message: String
 
     /// What to do about the failure.
-    public let advice: String
+    public let advice: String?
 
     /// The system's error, if there is one.
     public let underlyingError: (any Error)?
 
-    public var description: String { "\(message) \(advice)" }
-
-    init(_ code: Code, _ message: String, advice: String, underlyingError: (any Error)? = nil) {
+    init(_ code: Code, _ message: String, advice: String?, underlyingError: (any Error)? = nil) {
         self.code = code
         self.message = message
         self.advice = advice
@@ -158,7 +154,7 @@ extension PictureFitError {
     }
 }
 
-extension PictureFitError: LocalizedError {
+extension PictureFitError {
     /// What happened, in the user's language on Apple platforms; the same as ``message`` elsewhere.
     public var errorDescription: String? { PictureTexts.text("PictureFitError.\(code)", else: message) }
 
@@ -173,7 +169,7 @@ enum PictureTexts {
     /// - Parameters:
     ///   - key: The key of the sentence in `Resources/Localizable.xcstrings`.
     ///   - text: The sentence in English, which is returned if the catalog does not have the key, and on Linux.
-    static func text(_ key: String, else text: String) -> String {
+    static func text(_ key: String, else text: String?) -> String? {
         #if canImport(Darwin)
         let found = Bundle.module.localizedString(forKey: key, value: nil, table: nil)
         // Foundation returns a key that is not found unchanged.

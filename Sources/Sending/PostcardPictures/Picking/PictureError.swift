@@ -1,10 +1,10 @@
 import PostcardForm
-public import PostcardFoundation
+import PostcardFoundation
 
 /// Why a picture or a file could not be made into a part of a form.
-public struct PictureError: Error, Sendable, CustomStringConvertible {
+public struct PictureError: PostcardError {
     /// The kind of failure; stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         /// The code as a word, such as `not-loadable`, for logs and for programs that read them.
         public let rawValue: String
 
@@ -27,8 +27,6 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
         public static let full = Code(rawValue: "full")
         /// The system suspended the app before the item was loaded.
         public static let suspended = Code(rawValue: "suspended")
-
-        public var description: String { rawValue }
     }
 
     /// The kind of failure.
@@ -38,7 +36,7 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
     public let message: String
 
     /// What to do.
-    public let advice: String
+    public let advice: String?
 
     /// The system's error, if there is one.
     public let underlyingError: (any Error)?
@@ -48,8 +46,6 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
 
     /// The number of free bytes, if there was not enough space.
     public private(set) var freeBytes: Int64?
-
-    public var description: String { "\(message) \(advice)" }
 
     private init(_ code: Code, _ message: String, advice: String, underlyingError: (any Error)? = nil) {
         self.code = code
@@ -103,7 +99,7 @@ extension PictureError: PassingError {
     package var mayPass: Bool { [.notLoadable, .full, .suspended].contains(code) }
 }
 
-extension PictureError: LocalizedError {
+extension PictureError {
     /// What happened, in the user's language on Apple platforms; the same as ``message`` elsewhere.
     public var errorDescription: String? { PictureTexts.text("PictureError.\(code)", else: message) }
 

@@ -1,6 +1,6 @@
 import HTTPTypes
 public import PostcardClient
-public import PostcardFoundation
+import PostcardFoundation
 
 extension QueuedUpload {
     /// Why an attempt to send an upload failed.
@@ -11,7 +11,7 @@ extension QueuedUpload {
     ///     if failure.response?.status == 401 { signIn() }
     /// }
     /// ```
-    public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
+    public struct Failure: PostcardError, Hashable {
         /// The kind of failure: a code of the client, or one of the codes that this module adds.
         public let code: UploadError.Code
 
@@ -27,8 +27,6 @@ extension QueuedUpload {
         /// Whether this attempt or an earlier one may have delivered the form. If so, sending the form again may store
         /// it twice, unless the server honors the `Idempotency-Key`.
         public let mayHaveArrived: Bool
-
-        public var description: String { message }
 
         /// Makes a failure, for previews and tests.
         public init(
@@ -130,7 +128,7 @@ extension UploadError.Code {
     ]
 }
 
-extension QueuedUpload.Failure: LocalizedError {
+extension QueuedUpload.Failure {
     /// What happened, for the user of the app: in English or Korean on Apple platforms, and ``message`` elsewhere. This
     /// is what `localizedDescription` returns.
     public var errorDescription: String? {
@@ -170,9 +168,9 @@ extension QueuedUpload.Failure: LocalizedError {
 ///     guard answer.isStored else { throw ResponseRejection(answer.reason) }
 /// }
 /// ```
-public struct ResponseRejection: Error, Sendable, Hashable, CustomStringConvertible {
+public struct ResponseRejection: PostcardError, Hashable {
     /// What is wrong with the response, for logs.
-    public let reason: String
+    public let message: String
 
     /// Whether another attempt may succeed. If so, the upload is retried as after a failed connection.
     public let mayPass: Bool
@@ -180,14 +178,12 @@ public struct ResponseRejection: Error, Sendable, Hashable, CustomStringConverti
     /// Makes a rejection.
     ///
     /// - Parameters:
-    ///   - reason: What is wrong with the response.
+    ///   - message: What is wrong with the response.
     ///   - mayPass: Whether another attempt may succeed. Defaults to `false`: the upload has failed.
-    public init(_ reason: String, mayPass: Bool = false) {
-        self.reason = reason
+    public init(_ message: String, mayPass: Bool = false) {
+        self.message = message
         self.mayPass = mayPass
     }
-
-    public var description: String { reason }
 }
 
 /// Why the system does not accept uploads for a background session.

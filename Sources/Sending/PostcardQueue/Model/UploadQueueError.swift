@@ -1,6 +1,6 @@
 import PostcardClient
 import PostcardFiles
-public import PostcardFoundation
+import PostcardFoundation
 import PostcardWire
 import SystemPackage
 
@@ -13,9 +13,9 @@ import SystemPackage
 ///     // Nothing of the form was kept. Ask for some space, and enqueue it again.
 /// }
 /// ```
-public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
+public struct UploadQueueError: PostcardError {
     /// The kind of error. Its raw values are stable across versions.
-    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    public struct Code: PostcardErrorCode {
         /// The code as a word, such as `in-use`.
         public let rawValue: String
 
@@ -59,8 +59,6 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
         public static let sessionInUse = Code(rawValue: "session-in-use")
         /// The database failed for another reason.
         public static let failed = Code(rawValue: "failed")
-
-        public var description: String { rawValue }
     }
 
     /// The kind of error.
@@ -87,8 +85,6 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
         self.advice = advice
         self.underlyingError = underlyingError
     }
-
-    public var description: String { advice.map { "\(message) \($0)" } ?? message }
 }
 
 extension UploadQueueError: PassingError {
@@ -97,7 +93,7 @@ extension UploadQueueError: PassingError {
     package var mayPass: Bool { [.full, .locked, .suspended, .failed].contains(code) }
 }
 
-extension UploadQueueError: LocalizedError {
+extension UploadQueueError {
     /// What happened, for the user of the app: in English or Korean on Apple platforms, and ``message`` elsewhere. This
     /// is what `localizedDescription` returns.
     public var errorDescription: String? { localizedMessage.localized ?? message }

@@ -98,7 +98,7 @@ struct ServerProfileTests {
         #expect(!fits.findings.contains { $0.code == .refusedByServer }, "\(fits)")
         let judged = Self.explanation(row.over).judged(against: [server])
         let found = judged.findings.filter { $0.code == .refusedByServer }
-        #expect(found.contains { $0.fix.contains(row.setting) }, "\(judged)")
+        #expect(found.contains { $0.advice.contains(row.setting) }, "\(judged)")
         #expect(found.allSatisfy { $0.severity == .error })
         #expect(!judged.isValid)
     }

@@ -61,7 +61,7 @@ struct RequestFixerTests {
         #expect(
             finding.message
                 == #"The part has two Content-Types: "Content-Type: image/jpeg" and "Content-Type: text/html"."#)
-        #expect(finding.fix.hasPrefix("Write one"))
+        #expect(finding.advice.hasPrefix("Write one"))
         #expect(explanation.fixable.isEmpty)
         #expect(Self.fixed(request.bytes) == request.bytes)
     }

@@ -64,7 +64,7 @@ struct RequestInputTests {
         let body = Array("--a1\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n--a1--\r\n".utf8)
         try examination.read(body.span.bytes)
         let finding = try #require(try examination.finish().findings.first)
-        #expect(finding.fix.contains("--content-type 'multipart/form-data; boundary=a1'"))
+        #expect(finding.advice.contains("--content-type 'multipart/form-data; boundary=a1'"))
     }
 
     @Test(

@@ -36,7 +36,7 @@ struct ReferencePage {
         var lines = ["### \(code): \(code.title)", ""]
         lines += ["**\(code.severity == .error ? "Error" : "Warning").** \(prose(code.cause))", ""]
         if !code.example.isEmpty { lines += ["```", code.example, "```", ""] }
-        lines += ["Fix: \(prose(code.fix))", ""]
+        lines += ["Fix: \(prose(code.advice))", ""]
         if let swift = code.swift { lines += ["```swift", swift, "```", ""] }
         return lines
     }

@@ -21,8 +21,8 @@ struct ReferencePageTests {
 
     @Test("has a title, a cause, an example and a fix for every code", arguments: FormProblem.Code.explained)
     func entry(code: FormProblem.Code) {
-        for text in [code.title, code.cause, code.example, code.fix] { #expect(!text.isEmpty) }
-        #expect(code.cause.hasSuffix(".") && code.fix.hasSuffix("."))
+        for text in [code.title, code.cause, code.example, code.advice] { #expect(!text.isEmpty) }
+        #expect(code.cause.hasSuffix(".") && code.advice.hasSuffix("."))
     }
 
     @Test("has each code once")

@@ -122,7 +122,8 @@ import Testing
         for form in try forms(bytes, named: "choco.jpg") {
             let error = try #require(throws: FormError.self) { try form.layout() }
             #expect(error.code == .metadataUnreadable)
-            #expect(error.advice.contains("`metadata: .asIs`") && error.advice.contains("--metadata as-is"))
+            let advice = try #require(error.advice)
+            #expect(advice.contains("`metadata: .asIs`") && advice.contains("--metadata as-is"))
         }
         let url = try folder.file("choco.jpg", bytes)
         var form = MultipartForm()

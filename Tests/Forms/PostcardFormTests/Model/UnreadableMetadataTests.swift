@@ -131,7 +131,7 @@ import Testing
         let error = #expect(throws: FormError.self) { try form.layout() }
         #expect(error?.code == .metadataUnreadable)
         #expect(error?.path == file.path && error?.partIndex == 1)
-        #expect(error?.advice.contains("`metadata: .asIs`") == true)
+        #expect(error?.advice?.contains("`metadata: .asIs`") == true)
 
         var other = MultipartForm()
         other.append(fileAt: file, named: "b", metadata: .withoutLocation.ifUnreadable(.sendAsIs))

@@ -1,0 +1,2 @@
+// `import PostcardStore` also imports the forms that are stored.
+@_exported public import PostcardForm
