@@ -1,3 +1,2 @@
-// `import PostcardForm` also imports the types of header fields that its declarations use. With MemberImportVisibility,
-// an app would otherwise have to import their module to set a single field.
+// With MemberImportVisibility, an app would otherwise have to import HTTPTypes to set a single header field.
 @_exported public import HTTPTypes

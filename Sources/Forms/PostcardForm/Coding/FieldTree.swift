@@ -1,6 +1,6 @@
 /// The fields of a form, nested by their names: `pet[name]` is inside `pet`.
 ///
-/// Contradictions are kept and become an error only when they are read: an unused field does no harm.
+/// Contradictory fields become an error only when they are read, so unused fields do no harm.
 struct FieldTree {
     /// A node of the tree, for one key of a name.
     private struct Node {
@@ -13,25 +13,25 @@ struct FieldTree {
 
     /// A place in the tree, which may be empty.
     enum Place: Hashable {
-        /// No field was sent for the place.
+        /// A place without a field.
         case absent
-        /// The node with this index.
+        /// The place of the node with this index.
         case node(Int)
-        /// The part with this index, one of several with the same name.
+        /// The place of the part with this index, one of several with the same name.
         case part(Int)
     }
 
     /// The content of a place.
     enum Shape {
         case absent
-        /// Parts with the same name, or one part.
+        /// One part, or several with the same name.
         case parts([Int])
         /// The keys of nested fields.
         case keys([String])
         case contradiction
     }
 
-    /// An element of a list, and the key that its name has in the form.
+    /// An element of a list, and its key in the form's names.
     struct Element {
         let place: Place
         let key: String?
@@ -70,7 +70,6 @@ struct FieldTree {
 
     func part(_ index: Int) -> ReceivedForm.Part { form.parts[index] }
 
-    /// The content of a place.
     func shape(at place: Place) -> Shape {
         switch place {
         case .absent: return .absent
@@ -88,7 +87,7 @@ struct FieldTree {
         return .node(child)
     }
 
-    /// The parts whose name leads exactly to a place, and not below it.
+    /// The parts at a place, without those of nested fields.
     func parts(at place: Place) -> [ReceivedForm.Part] {
         switch place {
         case .absent: []
@@ -111,14 +110,14 @@ struct FieldTree {
     /// The contents of a place, read as a list.
     enum List {
         case elements([Element])
-        /// The place has a key that is not an index.
+        /// The place has nested fields whose key is not an index.
         case key(String)
-        /// The place has fields such as `pets[][name]`, which do not say to which element they belong.
+        /// The place has fields such as `pets[][name]`, whose element is unknown.
         case unassignable
         case contradiction
     }
 
-    /// Reads a place as a list, in any of the styles in which lists are written.
+    /// Reads a place as a list in any style.
     func list(at place: Place) -> List {
         switch shape(at: place) {
         case .absent:
@@ -137,7 +136,7 @@ struct FieldTree {
         }
     }
 
-    /// The elements of a list that is written with indices, in the order of the indices.
+    /// The elements of a list with indices, sorted by index.
     private func indexed(_ keys: [String], in place: Place) -> List {
         if keys.contains("") { return .contradiction }
         var elements: [(index: Int, key: String)] = []
@@ -146,7 +145,7 @@ struct FieldTree {
             guard let index = FieldName.index(key) else { return .key(key) }
             elements.append((index, key))
         }
-        // Most senders write the indices in order, so that there is nothing to sort.
+        // Most senders write the indices in ascending order.
         if zip(elements, elements.dropFirst()).contains(where: { $0.index > $1.index }) {
             elements.sort { $0.index < $1.index }
         }
@@ -155,8 +154,7 @@ struct FieldTree {
 }
 
 extension ReceivedForm.Part {
-    /// Whether the part is an empty file without a name, which browsers send for a file input in which no file was
-    /// chosen.
+    /// Whether the part is an empty file without a name, which browsers send for a file input without a file.
     fileprivate var isUnchosenFile: Bool {
         guard header.filename == "", case .bytes(let bytes) = content else { return false }
         return bytes.isEmpty

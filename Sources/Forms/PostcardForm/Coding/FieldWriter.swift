@@ -1,4 +1,4 @@
-/// Writes an encoded value as the parts of a form. It gives a name to every text and file.
+/// Writes an encoded value as named parts of a form.
 struct FieldWriter {
     let options: FormEncoder
     private(set) var form: MultipartForm
@@ -71,7 +71,7 @@ extension EncodedValue {
         }
     }
 
-    /// Whether the value results in no fields. In a list, the next element would then get its index.
+    /// Whether the value results in no fields, which would give its index in a list to the next element.
     fileprivate var isMissing: Bool {
         switch content {
         case .nothing: true
