@@ -4,19 +4,19 @@ package import HTTPTypes
 ///
 /// All versions but the last have a number in `Upload-Draft-Interop-Version`. ``ResumptionRule`` lists the differences.
 package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
-    /// Revision 01, which iOS 17 sends.
+    /// Revision 01 of the draft, which iOS 17 sends.
     case interop3
-    /// Revision 02.
+    /// Revision 02 of the draft.
     case interop4
-    /// Revision 03, which iOS 18.0 sends.
+    /// Revision 03 of the draft, which iOS 18.0 sends.
     case interop5
-    /// Revisions 04 and 05, which iOS 18.1 sends.
+    /// Revisions 04 and 05 of the draft, which iOS 18.1 sends.
     case interop6
-    /// Revisions 06 to 08.
+    /// Revisions 06 to 08 of the draft.
     case interop7
-    /// Revisions 09 to 11, which iOS 26.2 sends.
+    /// Revisions 09 to 11 of the draft, which iOS 26.2 sends.
     case interop8
-    /// Revision 12 and later.
+    /// Revision 12 of the draft and later ones.
     case interop9
     /// The newest version, which has no number, like the future standard.
     case newest

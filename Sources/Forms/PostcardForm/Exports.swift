@@ -1,2 +1,2 @@
-// With MemberImportVisibility, an app would otherwise have to import HTTPTypes to set a single header field.
+// Lets an app set a header field without importing HTTPTypes, which MemberImportVisibility would require.
 @_exported public import HTTPTypes

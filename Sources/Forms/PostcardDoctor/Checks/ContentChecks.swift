@@ -131,7 +131,7 @@ extension ContentChecks {
             return finding(
                 .contentContradictsType, at: field.offset, length: field.bytes.count,
                 "The Content-Type is \(announced ?? "") and the bytes are \(detected).",
-                // Text that is neither a media type nor matches the bytes may stand for any type.
+                // Without a slash, the text is no media type and may stand for any type.
                 edits: field.essence.contains(.slash)
                     ? [Edit(at: field.offset, length: Int64(field.essence.count), detected.value.utf8)] : nil)
         }

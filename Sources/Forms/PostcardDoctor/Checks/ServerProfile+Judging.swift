@@ -173,7 +173,7 @@ struct FormMeasures {
         }
     }
 
-    /// The form's amount of the limited quantity, in words.
+    /// The form's size or count that the limit restricts, in words.
     func phrase(_ limit: ServerProfile.Limit) -> String {
         let amount = amount(limit.measure)
         // An amount is shown exactly if it would otherwise look equal to the limit.

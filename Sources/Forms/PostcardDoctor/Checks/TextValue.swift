@@ -37,7 +37,7 @@ enum TextValue {
         let folders = ["/Users/", "/home/", "/tmp/", "/var/", "/data/user/", "/storage/", "/sdcard/", "~/"]
         // Paths of network shares begin with two backslashes.
         if text.hasPrefix("\\\\") { return true }
-        // `--form-string` of curl and other programs send the @ of a filename as text.
+        // curl's `--form-string` and other programs send the @ before a filename as text.
         return isDrive || folders.contains(where: text.hasPrefix) || (text.hasPrefix("@") && !text.contains(" "))
     }
 
@@ -201,7 +201,7 @@ enum Mojibake {
         return meant
     }
 
-    /// The byte of each character that Windows-1252 has at 0x80 or above and Latin-1 does not.
+    /// The byte, from 0x80 on, of each character that Windows-1252 and Latin-1 encode differently.
     private static let windows1252: [Unicode.Scalar: UInt8] = {
         let upper: [Unicode.Scalar?] = [
             "€", nil, "‚", "ƒ", "„", "…", "†", "‡", "ˆ", "‰", "Š", "‹", "Œ", nil, "Ž", nil,

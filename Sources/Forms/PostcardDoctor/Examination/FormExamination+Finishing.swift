@@ -18,7 +18,7 @@ extension FormExamination {
         case .epilogue(_, let start, let content):
             noteEpilogue(from: start, holding: content)
         case .header:
-            // If the only problem is the missing end, the parser's problem is reported later, and may be more serious.
+            // Without other errors, the parser's own problem is reported later, and may be more serious.
             if findings.holdsError { noteTruncated() }
         case .opening, .lost, .ended:
             break

@@ -276,8 +276,8 @@ struct FrameEvidence: Sendable {
     /// Whether the line break before a delimiter is of a kind that other lines do not use.
     private var holdsOtherBreak = false
 
-    /// The number of parts without a blank line, the number of parts with a blank line and content, and how many of the
-    /// latter have a blank line that may be content.
+    /// The numbers of parts without a blank line, with a blank line and content, and with a blank line that may be
+    /// content.
     private var parts = (unparted: 0, parted: 0, doubtful: 0)
     /// Whether the last part has a blank line, and whether that line may belong to its content.
     private var last: (isParted: Bool, isDoubtful: Bool) = (false, false)

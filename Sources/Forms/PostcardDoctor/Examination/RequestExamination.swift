@@ -8,10 +8,9 @@ import PostcardForm
 /// let explanation = examination.finish()
 /// ```
 ///
-/// All bytes after the head belong to the body, even beyond its Content-Length; only bytes after the last chunk of a
-/// chunked body do not. Use ``InputExamination`` if several requests may follow each other. Offsets in the head count
-/// from the start of the request. Offsets in the body count from its start, without the lines between chunks (RFC 9112
-/// §7.1).
+/// All bytes after the head belong to the body, even beyond its Content-Length. A chunked body ends with its last
+/// chunk. Use ``InputExamination`` if several requests may follow each other. Offsets in the head count from the start
+/// of the request. Offsets in the body count from its start, without the lines between chunks (RFC 9112 §7.1).
 public struct RequestExamination: Sendable {
     private var state = State.head
     /// The bytes of the head. They are not part of the state, where every read would copy them.
@@ -259,8 +258,8 @@ extension Explanation {
     /// ```
     ///
     /// - Parameters:
-    ///   - headerFields: The request's header fields, as in `URLRequest.allHTTPHeaderFields`. A missing length is that
-    ///     of the body, as in HTTP libraries.
+    ///   - headerFields: The request's header fields, as in `URLRequest.allHTTPHeaderFields`. A missing length defaults
+    ///     to that of the body, as in HTTP libraries.
     ///   - body: The request's body.
     public init(headerFields: [String: String]?, body: some Sequence<UInt8>) {
         let bytes = Array(body)

@@ -4,7 +4,7 @@ public import PostcardForm
 ///
 /// A finding is a root cause. Its ``consequences`` follow from it, or repeat it elsewhere.
 public struct Finding: Sendable, Hashable {
-    /// The part of the request in which an offset counts.
+    /// The part of the request from whose start an offset counts.
     public enum Place: String, Sendable, Hashable {
         /// The head. Offsets count from the start of the request line, or of the Content-Type's value without a
         /// request.
@@ -16,7 +16,7 @@ public struct Finding: Sendable, Hashable {
     /// The kind of problem.
     public let code: FormProblem.Code
 
-    /// The part of the request in which ``offset`` counts.
+    /// The part of the request from whose start ``offset`` counts.
     public let place: Place
 
     /// The offset of the first wrong byte, from the start of ``place``.
@@ -128,7 +128,7 @@ extension Finding: CustomStringConvertible {
 
 /// A change that fixes a request by replacing bytes.
 public struct Edit: Sendable, Hashable {
-    /// The part of the request in which ``offset`` counts.
+    /// The part of the request from whose start ``offset`` counts.
     public let place: Finding.Place
 
     /// The offset of the first replaced byte, from the start of ``place``.

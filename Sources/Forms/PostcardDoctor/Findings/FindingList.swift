@@ -145,8 +145,8 @@ extension Finding {
     /// Whether edits fix the finding, directly or through its cause.
     private var isFixed: Bool { edits != nil }
 
-    /// The finding and its consequences, limited to those that are fixed or not fixed. If the finding itself is
-    /// excluded, the first consequence of each code becomes a root cause.
+    /// The findings that are fixed, or not fixed, among the finding and its consequences. If the finding is not among
+    /// them, the first consequence of each code becomes a root cause.
     func findings(thatAreFixed areFixed: Bool) -> [Finding] {
         var found: [Finding] = []
         for finding in flattened where finding.isFixed == areFixed {

@@ -32,7 +32,7 @@ extension HTTPArchive.Entry {
             headers: options?["headers"]?.stringMembers ?? [], body: options?["body"]?.string)
     }
 
-    /// Makes an entry for a request with an exact body.
+    /// Makes an entry for a request whose body has exactly these bytes.
     init(method: [UInt8], url: [UInt8], headers: [HTTPArchive.Header], body: [UInt8]?) {
         request = HTTPArchive.Request(
             method: method, url: url, headers: headers, bodySize: nil,

@@ -260,8 +260,8 @@ extension HTTPArchive.Request {
 
     private static func endsAuthority(_ byte: UInt8) -> Bool { "/?#".utf8.contains(byte) }
 
-    /// The scheme and host of the URL. If the URL has neither, HTTP/2 pseudo-header fields may; they are not in the
-    /// head.
+    /// The scheme and host of the URL. If the URL has neither, they come from HTTP/2 pseudo-header fields, which are
+    /// not in the head.
     fileprivate var origin: HTTPArchive.Origin {
         if let url, let (scheme, rest) = parts(of: url) {
             // A name and password before the host are left out, because people may share the curl command.

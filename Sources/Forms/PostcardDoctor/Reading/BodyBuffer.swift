@@ -181,7 +181,7 @@ extension BodyBuffer {
             || holds("content-transfer-encoding", at: index) || holds("content-length", at: index)
     }
 
-    /// Whether a part's header begins on the next line after the line that ends at an index, or after a blank line.
+    /// Whether a line ends at an index and a part's header follows, perhaps after a blank line.
     func beginsPart(behind index: Int) -> Bool { header(behind: index) != nil }
 
     /// Whether more dashes precede an index on its line than a delimiter has.
@@ -204,8 +204,8 @@ extension BodyBuffer {
         return bytes[start..<index].allSatisfy { $0 == .dash || $0.isBlank }
     }
 
-    /// Whether the byte before an index may be a damaged line break, or was moved behind one. It follows a lone CR, or
-    /// is alone on its line and neither letter nor digit.
+    /// Whether the byte before an index may be a damaged line break, or was moved behind one. Such a byte follows a
+    /// lone CR, or is the only byte of its line and no letter or digit.
     func endsInStrayByte(_ index: Int) -> Bool {
         guard let byte = self[index - 1], byte != .lineFeed, let before = lineBreak(before: index - 1) else {
             return false

@@ -193,7 +193,7 @@ struct DelimiterReader {
         }
         if format.dashes + dashes < 2 {
             var finding = missingDashes(at: start, format.dashes + dashes)
-            // A content may consist of the boundary itself, because a delimiter needs a line break before it.
+            // Without a line break before it, the boundary may be the content of a part.
             if isAtStart, partIndex != nil { finding.edits = nil }
             findings.append(finding)
         }
@@ -306,7 +306,7 @@ struct DelimiterReader {
             ])
     }
 
-    /// The length of the bytes that replace the close delimiter's dashes; `nil` if more than a line break follows.
+    /// The length of wrong dashes in a close delimiter before the final line break; `nil` for any other bytes.
     private func wrongDashes(_ behind: Int) -> Int? {
         let rest = buffer.bytes[min(behind, buffer.count)...]
         guard rest.count <= 8 else { return nil }

@@ -139,7 +139,7 @@ struct DispositionReading {
     private static func valueEnd(in bytes: [UInt8], from start: Int, end: Int) -> Int {
         let isQuoted = start < end && bytes[start] == .quote
         var index = isQuoted ? start + 1 : start
-        // Set if only blanks are between a quote and the index.
+        // Whether only blanks are between the last quote and the index.
         var isBehindQuote = false
         while index < end {
             let isSeparator =

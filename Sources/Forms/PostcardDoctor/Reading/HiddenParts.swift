@@ -141,9 +141,9 @@ struct HiddenParts: Sendable {
         }
     }
 
-    /// The line around the core of the boundary at an index; `nil` if the line does not resemble a delimiter, apart
-    /// from its dashes, its blanks, and text before it. `next` is the index of the next line that is not blank.
-    /// `isFollowed` says whether a part seems to begin there.
+    /// The line around the core of the boundary at an index, if it differs from a delimiter only in dashes and blanks,
+    /// or ends with a delimiter. `next` is the index of the following line, or of the line after a blank one.
+    /// `isFollowed` says whether a part seems to begin at `next`.
     private func nearDelimiter(at index: Int, in buffer: BodyBuffer) -> (start: Int, next: Int, isFollowed: Bool)? {
         let coreEnd = index + core.count
         var end = coreEnd

@@ -47,8 +47,8 @@ enum FieldName {
         !key.isEmpty && !key.utf8.contains { $0 == .openBracket || $0 == .closeBracket }
     }
 
-    /// The index that a key stands for; `nil` for other keys. A leading zero is no index, so that each index has one
-    /// key.
+    /// The index that a key stands for; `nil` for other keys. A key with a leading zero is no index, so each index has
+    /// only one key.
     static func index(_ key: String) -> Int? {
         guard key.utf8.allSatisfy(\.isDigit), key == "0" || key.utf8.first != UInt8(ascii: "0") else { return nil }
         return Int(key)

@@ -87,7 +87,7 @@ struct FieldTree {
         return .node(child)
     }
 
-    /// The parts at a place, without those of nested fields.
+    /// The parts at a place in the tree, without those of nested fields.
     func parts(at place: Place) -> [ReceivedForm.Part] {
         switch place {
         case .absent: []
@@ -117,7 +117,7 @@ struct FieldTree {
         case contradiction
     }
 
-    /// Reads a place as a list in any style.
+    /// Reads a place in the tree as a list, in any style.
     func list(at place: Place) -> List {
         switch shape(at: place) {
         case .absent:

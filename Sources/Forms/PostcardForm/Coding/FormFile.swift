@@ -24,8 +24,8 @@ public struct FormFile: Sendable, Hashable {
     /// The file's bytes, in memory or on disk.
     public var content: Content
 
-    /// The metadata to remove from a picture or video while it is sent: by default where it was taken and whose it is.
-    /// Other files are sent unchanged. Received files do not use this property.
+    /// The metadata to remove from a picture or video while it is sent: by default its location and owner. Other files
+    /// are sent unchanged. Received files do not use this property.
     ///
     /// ```swift
     /// var file = FormFile(at: map)

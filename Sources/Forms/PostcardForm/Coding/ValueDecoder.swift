@@ -113,7 +113,7 @@ extension ValueDecoder {
         return FormDecodingError(.wrongShape, at: path, wrong, advice: advice)
     }
 
-    /// The only part at this place. Throws if there is no part or more than one.
+    /// The only part of the field. Throws if there is no part or more than one.
     func part(for type: any Any.Type) throws -> ReceivedForm.Part {
         switch fields.shape(at: place) {
         case .absent: throw failure(.missing(path), type: type)

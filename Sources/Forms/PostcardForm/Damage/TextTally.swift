@@ -63,7 +63,7 @@ struct LineBreakTally: Sendable {
     /// The number of pairs of LF and CR in compressed data, where both orders are equally frequent.
     private(set) var otherPairs = 0
 
-    /// The number of bytes in compressed data that are ``controls``. `kinds` has a bit for each that occurred.
+    /// The number of ``controls`` in compressed data. `kinds` has a bit for each value that occurred.
     private var controlCount = 0
     private var kinds: UInt16 = 0
 

@@ -3,7 +3,7 @@ import PostcardCLibrary
 import PostcardFoundation
 import SystemPackage
 
-/// The bytes of a file to send, and the state of the file when the layout was made, which later shows changes.
+/// The bytes of a file to send, and the state of the file when the layout was made, which reveals later changes.
 struct FileSource: Sendable {
     let path: String
     private(set) var partIndex: Int

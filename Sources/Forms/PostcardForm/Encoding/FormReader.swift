@@ -23,8 +23,8 @@ public final class FormReader {
         start == 0 ? ranges : ranges.map { $0.lowerBound - start..<$0.upperBound - start }
     }
 
-    /// The value of ``position``, counted from the start of the whole body even if the layout is a slice. `ranges` has
-    /// those of ``contentRanges``.
+    /// The position in the whole body, even if the layout is a slice. `ranges` are the content ranges in the whole
+    /// body.
     private var place: Int64
     private var ranges: [Range<Int64>] = []
 
@@ -142,7 +142,7 @@ public final class FormReader {
     /// - Parameter buffer: The buffer that receives the bytes.
     /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
     /// - Throws: ``FormError`` if a file is missing, unreadable or changed since the layout was made. Later calls throw
-    ///   it again.
+    ///   the same error.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         do throws(FormError) {
             return try fill(buffer)

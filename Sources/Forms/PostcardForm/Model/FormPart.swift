@@ -66,8 +66,8 @@ public struct FormPart: Sendable {
     ///   - contentType: The media type. Defaults to the detected type.
     ///   - headerFields: Further header fields.
     ///   - content: The bytes, or the file or stream from which they are read.
-    ///   - metadata: The metadata to remove from a picture or video while it is sent. Defaults to where it was taken
-    ///     and whose it is.
+    ///   - metadata: The metadata to remove from a picture or video while it is sent. Defaults to its location and
+    ///     owner.
     ///   - preparation: The change to the part before the form is sent. Defaults to none.
     public init(
         name: String, filename: String? = nil, contentType: MediaType? = nil, headerFields: HTTPFields = HTTPFields(),

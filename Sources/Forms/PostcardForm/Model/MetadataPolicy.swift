@@ -1,7 +1,7 @@
 public import PostcardFoundation
 import PostcardPictureFormats
 
-/// The metadata to remove from a picture or video while it is sent: where it was taken and whose it is, or everything.
+/// The metadata to remove from a picture or video while it is sent: its location and owner, or everything.
 ///
 /// Forms send pictures and videos without their location by default: ``picturesWithoutLocation``.
 ///
@@ -17,8 +17,8 @@ import PostcardPictureFormats
 /// recognized by their bytes. Any other or damaged file, such as a PDF, a BigTIFF or a raw picture in a camera maker's
 /// own format, is an error unless ``ifUnreadable(_:)`` allows it.
 ///
-/// In a TIFF or DNG, the values of removed entries are overwritten, and unused sequences of at most 64 KiB. A longer
-/// unused sequence is sent, because it contains pixels in a private format.
+/// In a TIFF or DNG, the values of removed entries are overwritten, and so are unused bytes, at most 64 KiB in a row. A
+/// longer row of unused bytes is sent, because it has pixels in a private format.
 ///
 /// A JPEG is read completely, because only its pixels show where it ends and whether other bytes follow. The pixels of
 /// other files are not read.

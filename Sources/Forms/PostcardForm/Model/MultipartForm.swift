@@ -66,7 +66,7 @@ public struct MultipartForm: Sendable {
     ///   - name: The name of the field.
     ///   - filename: The name of the file. Most receivers read a part without a filename as a text field.
     ///   - contentType: The media type. Defaults to the type of the filename extension or the first bytes.
-    ///   - metadata: The metadata to remove from a picture or video. Defaults to where it was taken and whose it is.
+    ///   - metadata: The metadata to remove from a picture or video. Defaults to its location and owner.
     public mutating func append(
         _ bytes: Data, named name: String, filename: String?, contentType: MediaType? = nil,
         metadata: MetadataPolicy = .picturesWithoutLocation
@@ -83,7 +83,7 @@ public struct MultipartForm: Sendable {
     ///   - name: The name of the field.
     ///   - filename: The filename to send. Defaults to the last component of the path.
     ///   - contentType: The media type. Defaults to the type of the extension or the first bytes.
-    ///   - metadata: The metadata to remove from a picture or video. Defaults to where it was taken and whose it is.
+    ///   - metadata: The metadata to remove from a picture or video. Defaults to its location and owner.
     public mutating func append(
         fileAt url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil,
         metadata: MetadataPolicy = .picturesWithoutLocation
@@ -97,8 +97,7 @@ public struct MultipartForm: Sendable {
     /// - Parameters:
     ///   - urls: The URLs of the files.
     ///   - name: The name of the field, the same for every file.
-    ///   - metadata: The metadata to remove from pictures and videos. Defaults to where they were taken and whose they
-    ///     are.
+    ///   - metadata: The metadata to remove from pictures and videos. Defaults to their locations and owners.
     public mutating func append(
         filesAt urls: [URL], named name: String, metadata: MetadataPolicy = .picturesWithoutLocation
     ) {

@@ -68,7 +68,7 @@ extension FormPart {
     ///   - name: The name of the form's field.
     ///   - filename: The name of the file. Defaults to the filename of the item.
     ///   - contentType: The media type. Defaults to the type of the item, or else to the detected type.
-    ///   - metadata: The metadata to remove from a picture or video. Defaults to where it was taken and whose it is.
+    ///   - metadata: The metadata to remove from a picture or video. Defaults to its location and owner.
     ///   - preparation: The change to the part before the form is sent. Defaults to none.
     public init(
         picked item: any PickedItem, named name: String, filename: String? = nil, contentType: MediaType? = nil,

@@ -46,7 +46,7 @@ package struct PreparationFolder: Sendable {
     #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
     private static let ownedPrefix = "owned-"
 
-    /// Removes the folders for files that parts of earlier processes owned. Only this app has the temporary folder, so
+    /// Removes the folders for files that parts of earlier processes owned. Only this app uses the temporary folder, so
     /// these folders are abandoned.
     private static func removeOwnedFolders(but own: PreparationFolder?) {
         for url in folders(named: ownedPrefix) where url.lastPathComponent != own?.url.lastPathComponent {
@@ -120,8 +120,8 @@ package struct PreparationFolder: Sendable {
 private final class FolderLock: Sendable {
     private let descriptor: FileDescriptor
 
-    /// Locks a folder. `nil` if the folder is already locked. Throws if there is no such folder or no locks on its file
-    /// system.
+    /// Locks a folder. `nil` if the folder is already locked. Throws if the folder is missing or its file system has no
+    /// locks.
     init?(_ folder: URL) throws {
         descriptor = try FileDescriptor.open(
             FilePath(folder.path), .readOnly, options: [.directory, .noFollow, .closeOnExec])
@@ -131,7 +131,8 @@ private final class FolderLock: Sendable {
         return nil
     }
 
-    /// Releases the lock, which a child process would keep if it were just being started with a copy of the descriptor.
+    /// Releases the lock explicitly. A child process that is just being started has a copy of the descriptor, and would
+    /// keep the lock.
     func release() {
         _ = flock(descriptor.rawValue, LOCK_UN)
     }

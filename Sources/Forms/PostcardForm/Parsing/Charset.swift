@@ -54,8 +54,8 @@ package struct CharsetDecoder: ~Copyable {
 
     package init() {}
 
-    /// The text of a field. Bytes in UTF-8 are read as UTF-8, because senders name wrong charsets, except for charsets
-    /// that may look like UTF-8. Other bytes are read in the named charset.
+    /// The text of a field. UTF-8 is tried first, because senders name wrong charsets, unless texts in the named
+    /// charset may look like UTF-8. Other bytes are read in the named charset.
     ///
     /// - Parameters:
     ///   - charset: The charset that the part names, or else the form; `nil` if it is unknown.

@@ -217,7 +217,7 @@ private struct NameDecoder {
                 "A file is named by filename*, which some receivers ignore."))
         guard let plain, let plainName else { return extendedName }
         if Self.lastComponent(of: plainName) == extendedName { return extendedName }
-        // .NET sends one filename twice, the first time as an encoded word (RFC 2047).
+        // .NET sends the same filename twice, once as an encoded word (RFC 2047).
         if EncodedWord.decode(plain.bytes(in: header)).map({ $0.streamSafe }).map(Self.lastComponent(of:))
             == extendedName
         {

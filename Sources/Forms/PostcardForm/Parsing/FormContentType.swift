@@ -54,8 +54,7 @@ struct FormContentType {
         self.boundary = String(decoding: boundary, as: UTF8.self)
     }
 
-    /// The text in place of the semicolon before the boundary; `nil` if the semicolon or the boundary is not the
-    /// problem.
+    /// The text in place of the semicolon before the boundary; `nil` if there is a semicolon, or no boundary.
     private static func separator(in bytes: ContiguousArray<UInt8>) -> String? {
         let name = Array("boundary".utf8)
         let found = bytes.indices.first { index in

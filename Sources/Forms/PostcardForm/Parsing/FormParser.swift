@@ -22,8 +22,8 @@
 /// A form is complete once ``finish()`` returns without an error. Until then, a part may belong to a broken form. After
 /// an error, every further call throws the same error.
 ///
-/// **Delimiters.** CRLF, two dashes and the boundary are a delimiter before two dashes, a space, a tab, CR or LF. Only
-/// spaces and tabs may then precede the next CRLF. Before any other byte, they are content.
+/// **Delimiters.** CRLF, two dashes and the boundary are a delimiter if two dashes, a space, a tab, CR or LF follow.
+/// Only spaces and tabs may then come before the next CRLF. If any other byte follows, they are content.
 public struct FormParser: Sendable {
     /// The number of bytes of the body read so far, which is the offset of the next byte.
     public private(set) var offset: Int64
@@ -56,8 +56,8 @@ public struct FormParser: Sendable {
     /// The section of the body that is read next.
     enum State {
         /// The bytes before the first delimiter, or a part's content. The first `matched` bytes of a delimiter were
-        /// read. Of these, the first `imagined` are a line break that is not in the content, but precedes the body or
-        /// the part.
+        /// read. Of these, the first `imagined` are the line break at the body's start or after a header, which is not
+        /// content.
         case content(matched: Int, imagined: Int)
         /// The bytes after CRLF, two dashes and the boundary.
         case delimiterEnd(DelimiterEnd, imagined: Int)
@@ -157,7 +157,7 @@ public struct FormParser: Sendable {
         }
     }
 
-    /// Not inlined, so that the closure above is, which makes reading a chunk of 1 KiB a tenth faster.
+    /// Not inlined, so that the closure above is inlined: reading a chunk of 1 KiB is then a tenth faster.
     @inline(never)
     mutating func failTooLarge() -> FormProblem {
         let index = if case .header = state { Int?(partCount) } else { part?.index }

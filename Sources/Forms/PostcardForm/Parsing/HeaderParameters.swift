@@ -1,5 +1,5 @@
-/// A header field's value such as `value; name=value; name="value"` (RFC 9110 §5.6.6), as in Content-Type and
-/// Content-Disposition: the positions of its parameters in the header.
+/// The positions of the parameters in a header field's value such as `value; name=value; name="value"` (RFC 9110
+/// §5.6.6), as in Content-Type and Content-Disposition.
 struct HeaderParameters {
     /// The range of the text before the first semicolon.
     let value: Range<Int>
@@ -87,7 +87,7 @@ struct HeaderParameters {
         return nil
     }
 
-    /// - Parameter backslashesAreRaw: Whether backslashes are unescaped, see ``asBrowsersWrite(_:in:)``.
+    /// - Parameter backslashesAreRaw: Whether backslashes escape nothing: see ``asBrowsersWrite(_:in:)``.
     init(_ header: Span<UInt8>, in range: Range<Int>, backslashesAreRaw: Bool = false) throws(Fault) {
         var scanner = Scanner(index: range.lowerBound, end: range.upperBound, backslashesAreRaw: backslashesAreRaw)
         value = scanner.text(upTo: .semicolon, in: header)
@@ -128,7 +128,7 @@ extension HeaderParameters {
     private struct Scanner {
         var index: Int
         let end: Int
-        /// Whether backslashes are unescaped, as browsers write them.
+        /// Whether backslashes escape nothing, as browsers write them.
         let backslashesAreRaw: Bool
 
         /// The text before a byte, without blanks at its end.

@@ -189,7 +189,8 @@ extension MediaType {
         return beginning != otherBeginning
     }
 
-    /// The group of each type whose files begin in the same way. Texts and types without a signature have no group.
+    /// The number of each type's group, whose files begin in the same way. Texts and types without a signature have
+    /// none.
     private static let beginnings: [MediaType: Int] = {
         let kinds: [[MediaType]] = [
             [.jpeg], [.png], [.gif], [.webP], [.tiff, .dng], [.heic, .heif, .avif], [.mp4, .quickTime, .m4a],

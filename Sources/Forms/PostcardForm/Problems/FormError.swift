@@ -33,7 +33,8 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
         public static let streamLength = Code(rawValue: "stream-length")
         /// A stream that can be read only once was read again.
         public static let streamConsumed = Code(rawValue: "stream-consumed")
-        /// The body cannot be read from the offset: it is shorter, or has a stream of unknown length before the offset.
+        /// The body cannot be read from the offset: the body is shorter, or has a stream of unknown length before the
+        /// offset.
         public static let offsetUnreachable = Code(rawValue: "offset-unreachable")
         /// The boundary breaks the rules of RFC 2046 §5.1.1.
         public static let invalidBoundary = Code(rawValue: "invalid-boundary")

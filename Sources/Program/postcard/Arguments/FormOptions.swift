@@ -202,7 +202,7 @@ struct FormOptions: ParsableArguments {
         }
     }
 
-    /// The form of the options.
+    /// The form that the options describe.
     ///
     /// - Throws: ``CommandFailure`` if a file cannot be read.
     func multipartForm() throws -> MultipartForm {
@@ -215,7 +215,7 @@ struct FormOptions: ParsableArguments {
         return fieldsFirst ? form.fieldsFirst() : form
     }
 
-    /// The parts of the options, in their order.
+    /// The parts that the options describe, in their order.
     func arguments() throws -> [FormArgument] {
         // For options that come from the process's arguments, `form` already has the values of --form-string.
         let values = form + formString.map { RawValue($0.text.bytes, isLiteral: true) }
@@ -237,7 +237,7 @@ struct FormOptions: ParsableArguments {
         }
     }
 
-    /// The header fields of the options.
+    /// The header fields that the options set.
     ///
     /// - Throws: ``CommandFailure`` if a file with header fields cannot be read.
     func headerFields() throws -> HTTPFields {
@@ -253,7 +253,7 @@ struct FormOptions: ParsableArguments {
         return fields
     }
 
-    /// The method of the options.
+    /// The method that the options set.
     func method() throws -> HTTPRequest.Method {
         guard let method = Self.method(named: request) else {
             throw ValidationError("A form is sent with POST, PUT or PATCH, not with '\(request)'.")

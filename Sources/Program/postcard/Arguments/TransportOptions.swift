@@ -132,7 +132,7 @@ struct TransportOptions: ParsableArguments {
         return given.filter(\.1).map(\.0)
     }
 
-    /// Makes the transport of the options.
+    /// Makes the transport that the options describe.
     ///
     /// - Parameter url: The server's URL, which determines the proxy from the environment.
     /// - Throws: ``CommandFailure`` if this machine lacks what the client needs, or certificates cannot be read.
