@@ -10,7 +10,7 @@ package func within<Value: Sendable>(
     try await until({ try await Task.sleep(for: limit) }, or: error(), work)
 }
 
-/// Does some work, and cancels it when another task ends first.
+/// Does some work, and cancels it if `end` returns first.
 ///
 /// - Parameters:
 ///   - end: Returns when the work must end.

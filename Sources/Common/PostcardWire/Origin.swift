@@ -3,7 +3,7 @@ package import PostcardFoundation
 
 /// The port of an address.
 package enum Port {
-    /// The ports that a server can have. Port 0 lets the system choose one.
+    /// The ports that a server can have. Port 0, which lets the system choose, is not among them.
     package static let valid = 1...65535
 
     /// The default port of a scheme (RFC 9110 §4.2.1 and §4.2.2).

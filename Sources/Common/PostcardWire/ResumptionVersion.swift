@@ -37,7 +37,7 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
     /// client gets no 104, which would have to contain the client's own number (appendix "Draft Version
     /// Identification").
     ///
-    /// - Returns: `nil` for a number below the first, and for anything else.
+    /// - Returns: `nil` for a number below the first, and for a value that is not a number.
     package init?(of fields: HTTPFields) {
         guard fields.contains(.uploadDraftInteropVersion) else {
             self = .newest

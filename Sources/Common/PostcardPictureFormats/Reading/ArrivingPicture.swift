@@ -36,8 +36,7 @@ package struct ArrivingPicture: Sendable {
     /// The last bytes before the current piece.
     private var lead: [UInt8] = []
     private var isHeaderInLead = false
-    /// `isBehindMedia`: whether a box with pictures or films was read. `isTrailer`: whether the box after it has an
-    /// unknown type.
+    /// `isBehindMedia` says whether a box with pictures or films was read, `isTrailer` whether the next box is unknown.
     private var isBehindMedia = false, isTrailer = false
     /// The end of a WebP's last chunk, without the byte that pads the chunk to an even size.
     private var unpaddedEnd: Int64?

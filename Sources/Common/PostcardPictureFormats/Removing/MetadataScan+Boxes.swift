@@ -254,7 +254,7 @@ extension MetadataScan {
         }
     }
 
-    /// Removes an item if its type is sensitive, or the key with its number.
+    /// Removes an item if its type, or the key with its number, is sensitive.
     private mutating func scanItem(_ item: Box, sensitiveKeys: [Int64: RemovedContent]?) throws(PictureFault) {
         guard let sensitiveKeys else {
             if item.type != "free", !Self.harmlessUserData.contains(item.type) {

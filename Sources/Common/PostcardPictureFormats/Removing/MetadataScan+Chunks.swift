@@ -115,7 +115,7 @@ extension MetadataScan {
     private mutating func wipePNGChunk(_ content: Range<Int64>, _ kind: RemovedContent) {
         let type = Array("fiLl".utf8)
         write(type, at: content.lowerBound - 4, kind)
-        // Zeros do not change a checksum of zero, which the first bytes therefore produce.
+        // Zeros leave a checksum of zero unchanged, so only the first bytes must produce it.
         var checksum = CRC32()
         checksum.read(type)
         let count = Int(clamping: min(content.upperBound - content.lowerBound, 4))

@@ -90,7 +90,7 @@ extension MetadataScan {
         return extents
     }
 
-    /// Some of the bytes in several ranges. A length of 0 stands for all bytes after the offset.
+    /// A section of the bytes in several ranges. A length of 0 stands for all bytes after the offset.
     private static func slice(
         _ extents: [Range<Int64>], _ offset: Int64, _ length: Int64, _ fault: PictureFault
     ) throws(PictureFault) -> [Range<Int64>] {

@@ -134,7 +134,7 @@ enum SensitiveName {
     /// The kinds of properties by their full name, with or without a prefix. The set is empty for harmless properties.
     private static let exact: [[UInt8]: RemovedContent] = {
         let names: [(RemovedContent, [String])] = [
-            // "alt" alone is missing, because it is a list of alternatives in RDF.
+            // "alt" alone is left out, because it is a list of alternatives in RDF.
             (.position, ["lat", "lon", "long", "geo:alt", "geo:point"]),
             (.places, ["city", "state", "coverage"]), (.names, ["source", "credit"]),
             // A picture in base64 inside the picture, with its own metadata.

@@ -95,8 +95,8 @@ struct TIFFScan {
 
     /// The ranges to clear, in ascending order: values of removed entries, and bytes that no entry uses.
     ///
-    /// A long sequence that no entry uses is not an editor's old content in a picture. It has pixels whose offset is in
-    /// a private entry, as in the files of microscopes.
+    /// In a picture, a long row of unused bytes is not an editor's old content. It has pixels whose offset is in a
+    /// private entry, as in the files of microscopes.
     func unnamedRanges(
         of length: Int64
     ) throws(PictureFault) -> (removed: [Range<Int64>], remains: [Range<Int64>]) {
@@ -136,7 +136,7 @@ struct TIFFScan {
         return united
     }
 
-    /// The ranges of one list without those of another. Both lists are in ascending order.
+    /// The parts of one list's ranges that are not in another list. Both lists are in ascending order.
     private static func difference(_ one: [Range<Int64>], _ other: [Range<Int64>]) -> [Range<Int64>] {
         var difference: [Range<Int64>] = []
         var first = 0
@@ -152,7 +152,7 @@ struct TIFFScan {
         return difference
     }
 
-    /// The ranges that are in both lists, which are in ascending order.
+    /// The parts of ranges that two lists have in common. Both lists are in ascending order.
     private static func common(_ one: [Range<Int64>], _ other: [Range<Int64>]) -> [Range<Int64>] {
         var common: [Range<Int64>] = []
         var (first, second) = (0, 0)
@@ -193,7 +193,7 @@ enum TIFFTags {
         0xA480: .unknown, 0xC69C: .unknown,
     ]
 
-    /// Whether the pixels cannot be decoded, or look different, without the entry with a tag.
+    /// Whether pixels need the entry with this tag to be decoded or to look the same.
     private static func isNeeded(_ tag: Int64) -> Bool {
         switch tag {
         case 0x00FE...0x010A,  // size, samples, compression, colors

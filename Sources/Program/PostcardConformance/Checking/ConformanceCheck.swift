@@ -67,8 +67,7 @@ package struct ConformanceCheck: Sendable {
         ConformanceCheck(number, section, level, sentence) { session in try await session.repeating(run) }
     }
 
-    /// Makes a check that a server ignores invalid values of a field: the request must have the same effect without the
-    /// field.
+    /// Makes a check that a server ignores invalid values of a field: the effect must be the same as without the field.
     ///
     /// - Parameters:
     ///   - setUp: The requests before the request with the field.

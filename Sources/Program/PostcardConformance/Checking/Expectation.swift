@@ -135,7 +135,7 @@ struct Expectation: Sendable {
         }
     }
 
-    /// Makes an expectation of a field that HEAD and GET may omit since revision 13, but must not have wrong.
+    /// Makes an expectation of a field that HEAD and GET may omit since revision 13. Only a wrong value is a violation.
     private static func stated(
         _ name: HTTPField.Name, _ expected: String, _ isMet: @escaping @Sendable (RawResponse, Evidence) -> Bool
     ) -> Expectation {

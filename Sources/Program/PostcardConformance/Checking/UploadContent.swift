@@ -69,7 +69,7 @@ struct UploadContent: Sendable {
         UploadContent(contentType: contentType, bytes: bytes.dropLast(12))
     }
 
-    /// The content with another byte in place of its first colon, which belongs to a header.
+    /// The content with a space in place of its first colon, which belongs to a header.
     var malformed: UploadContent {
         var content = self
         if let colon = bytes.firstIndex(of: UInt8(ascii: ":")) { content.bytes[colon] = UInt8(ascii: " ") }

@@ -179,7 +179,7 @@ final class ResponseInbox: Sendable {
         }
     }
 
-    /// Records the end of the connection, because of a failure or not.
+    /// Records the end of the connection. The failure defaults to a regular end.
     func end(_ failure: ConnectionFailure = .closed) {
         change { state in
             guard state.failure == nil else { return }

@@ -56,7 +56,7 @@ package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
         return changed
     }
 
-    /// Whether a connection to this address can be used for another.
+    /// Whether a connection to this address can be used for another address.
     func isOnServer(of other: ServerAddress) -> Bool {
         isSecure == other.isSecure && host == other.host && port == other.port
     }

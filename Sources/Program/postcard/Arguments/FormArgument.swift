@@ -6,7 +6,7 @@ import PostcardForm
 /// The syntax differs where curl would lose data. A text keeps surrounding blanks, and everything after a semicolon
 /// except `type=`, `filename=`, `headers=` and `encoder=`. After a file, a final semicolon is ignored.
 struct FormArgument {
-    /// The field's name; `nil` if there is none before the equals sign.
+    /// The field's name; `nil` if the text before the equals sign is empty.
     let name: ArgumentText?
     let content: Content
     /// The whole argument as it was given.
@@ -222,8 +222,8 @@ struct FormArgumentScanner {
         return (attribute, word(before: end), isFile)
     }
 
-    /// The attribute at an index, after blanks, and the index of its value. The attribute is `nil` for an empty one;
-    /// the result is `nil` without a semicolon.
+    /// The attribute at an index, after blanks, and the index of its value. The attribute is `nil` if none follows the
+    /// semicolon; the result is `nil` if there is no semicolon.
     private func attribute(at index: Int) -> (Attribute?, end: Int)? {
         let start = rest[index...].drop(while: \.isBlank)
         guard start.first == UInt8(ascii: ";") else { return nil }
@@ -238,8 +238,7 @@ struct FormArgumentScanner {
         return skipsEmptyAttributes && isEmpty ? (nil, name.startIndex) : nil
     }
 
-    /// A word in quotes with `\"` and `\\` unescaped; `nil` unless an attribute or the end follows, as in `"yes" he
-    /// said`.
+    /// A word in quotes with `\"` and `\\` unescaped; `nil` if other text follows the quotes, as in `"yes" he said`.
     private mutating func quotedWord(before end: UInt8?) -> ArgumentText? {
         guard rest.first == UInt8(ascii: "\"") else { return nil }
         var word: [UInt8] = []

@@ -168,7 +168,7 @@ struct FormBuilder {
     private func content(_ file: TextFile) throws -> FormPart.Content {
         let examined = ExaminedContent(file.bytes)
         let isText = String(validating: file.bytes, as: UTF8.self) != nil
-        // In a picture, nothing may change, not even line breaks.
+        // The line breaks in a picture must not be converted.
         guard examined.isPictureOrVideo || !isText && isTreated(examined) else { return content(file.bytes) }
         return .bytes(try treated(file))
     }

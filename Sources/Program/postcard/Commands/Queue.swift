@@ -19,7 +19,8 @@ struct QueueLocation: ParsableArguments {
             "The queue's directory.", discussion: "Defaults to \(Self.platformDirectoryName).", valueName: "directory"))
     var queue: String?
 
-    /// Opens the queue, which lists finished uploads until they are cleared. Reports the places of older queues.
+    /// Opens the queue, which lists finished uploads until they are cleared. Reports the locations of queues of older
+    /// versions.
     func open() async throws -> UploadQueue {
         let queue = UploadQueue(directory: queue.map { URL(filePath: $0) } ?? Self.platformDirectory, done: .all)
         for folder in try await queue.setAside {
@@ -32,7 +33,7 @@ struct QueueLocation: ParsableArguments {
         return queue
     }
 
-    /// The platform's directory, for the help.
+    /// The platform's directory as the help shows it.
     private static var platformDirectoryName: String {
         #if canImport(Darwin)
         "~/Library/Application Support/postcard/queue"

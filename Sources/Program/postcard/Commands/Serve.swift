@@ -144,7 +144,7 @@ enum FreedMemory {
     private static let interval = Duration.seconds(2)
     /// The size of a process, in bytes, that has little memory to return.
     private static let usualBytes = 24 << 20
-    /// The processor time since the last call below which a process has freed little memory.
+    /// A process that has used less processor time than this since the last call has freed little memory.
     private static let idleTime = Duration.milliseconds(5)
 
     /// Returns smaller blocks to the system at intervals, until the task is cancelled.

@@ -15,10 +15,10 @@ struct EditableForm {
 
     static let name = "form.txt"
 
-    /// A part of the form, with its notation.
+    /// A part of the form, and how it is written.
     private struct Part {
         let content: Explanation.Part
-        /// The name of the file with the part's bytes; `nil` if its line has the bytes.
+        /// The name of the file with the part's bytes; `nil` if the part's line has the bytes.
         let file: String?
 
         init(_ content: Explanation.Part, number: Int) {

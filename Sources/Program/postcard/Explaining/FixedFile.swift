@@ -13,9 +13,9 @@ struct FixedFile {
 
     /// The kind of the input.
     enum Source {
-        /// A recording, and the extractor of the request.
+        /// A recording. The value extracts the request from it.
         case request(RequestInput)
-        /// A body without a request, and its Content-Type.
+        /// A body without a request. The value is the Content-Type of the body.
         case body(contentType: String)
     }
 

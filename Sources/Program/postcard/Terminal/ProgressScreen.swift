@@ -22,7 +22,7 @@ final class ProgressScreen: Sendable {
         case retrying = "waiting for the next attempt"
     }
 
-    /// The minimum time between two redraws, shorter than the eye can see.
+    /// The minimum time between two redraws. More frequent changes would not be visible.
     private static let interval = Duration.milliseconds(80)
 
     /// Shows the progress.

@@ -67,8 +67,8 @@ enum Terminal {
         _ = try? FileDescriptor.standardError.writeAll(text.utf8)
     }
 
-    /// The untrusted text without characters that control the terminal or change the reading direction. Joiners are
-    /// kept, because emoji use them.
+    /// Untrusted text without characters that control the terminal or change the reading direction. Joiners are kept,
+    /// because emoji use them.
     static func printable(_ text: String) -> String {
         DisplayText.replacingSteering(in: text, with: "\u{FFFD}", keepsLines: true)
     }
