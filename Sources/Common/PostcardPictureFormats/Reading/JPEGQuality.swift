@@ -75,7 +75,7 @@ package enum JPEGQuality {
         return (sum, sample)
     }
 
-    /// The sums for libjpeg's tables at each quality from 1 to 100, for gray and color pictures.
+    /// The sums of the values in libjpeg's tables at each quality from 1 to 100, for gray and color pictures.
     private static let scale = (1...100).map {
         quality -> (grey: (sum: Int, sample: Int), color: (sum: Int, sample: Int)) in
         let (luminance, chrominance) = tables(quality: quality)

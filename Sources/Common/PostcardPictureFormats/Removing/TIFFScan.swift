@@ -257,7 +257,6 @@ enum EXIFBlock {
 }
 
 extension TIFFByteOrder {
-    /// An entry with the orientation of a picture.
     func orientationEntry(_ value: Int64) -> [UInt8] {
         encoded(0x0112, bytes: 2) + encoded(3, bytes: 2) + encoded(1, bytes: 4) + encoded(value, bytes: 2) + [0, 0]
     }

@@ -132,7 +132,6 @@ extension Explanation {
         return kept
     }
 
-    /// The size of the fixed body, in bytes.
     fileprivate var fixedBodySize: Int64 {
         orderedEdits(.body).reduce(bodySize) { $0 - $1.length + Int64($1.replacement.count) }
     }

@@ -60,7 +60,6 @@ struct BodyBuffer: Sendable {
         index >= 0 && index + wanted.count <= count && bytes[index..<(index + wanted.count)].elementsEqual(wanted)
     }
 
-    /// The line break at an index.
     func lineBreak(at index: Int) -> LineBreak? {
         switch self[index] {
         case .carriageReturn?: self[index + 1] == .lineFeed ? .crlf : .cr

@@ -118,7 +118,6 @@ struct HeaderText {
         return name.isEqualIgnoringCase(lowercase)
     }
 
-    /// The end of the line at an index.
     func lineEnd(from index: Int) -> Int {
         var end = index
         while end + 1 < bytes.count, bytes[end] != .carriageReturn || bytes[end + 1] != .lineFeed { end += 1 }

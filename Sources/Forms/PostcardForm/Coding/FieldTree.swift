@@ -96,7 +96,6 @@ struct FieldTree {
         }
     }
 
-    /// The place that a coding path leads to.
     func place(at codingPath: [any CodingKey]) -> Place {
         codingPath.reduce(.node(FieldTree.root)) { place, key in
             let child = self.place(of: key.stringValue, in: place)

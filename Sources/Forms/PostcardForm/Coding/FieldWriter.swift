@@ -11,7 +11,6 @@ struct FieldWriter {
         self.form = form
     }
 
-    /// Writes the whole value.
     mutating func write(_ root: EncodedValue) throws(FormEncodingError) {
         switch root.content {
         case .nothing: return

@@ -294,7 +294,6 @@ final class EncodedObject {
     }
 }
 
-/// The elements of an encoded list.
 final class EncodedList {
     private(set) var elements: [EncodedValue] = []
 

@@ -116,7 +116,6 @@ package struct PreparationFolder: Sendable {
     }
 }
 
-/// The exclusive lock of a folder.
 private final class FolderLock: Sendable {
     private let descriptor: FileDescriptor
 

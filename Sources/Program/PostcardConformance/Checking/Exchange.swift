@@ -4,7 +4,6 @@ import PostcardWire
 /// A request and the responses to it.
 struct Exchange: Sendable {
     let method: String
-    /// The interim responses, in order.
     var interim: [RawResponse] = []
     /// The final response; `nil` if there was none.
     var final: RawResponse?

@@ -121,7 +121,6 @@ struct OpenRequest: Sendable {
     let connection: ConformanceConnection
     let rest: [UInt8]
 
-    /// Sends the rest of the content.
     func finish() { connection.send(rest) }
 
     /// Waits until the server ends the request, with a final response or by closing the connection.

@@ -108,7 +108,7 @@ struct FormArgument {
         }
     }
 
-    /// Adds the following attributes to a part.
+    /// Adds the attributes after a word to its part.
     private static func part(
         _ part: Part, _ scanner: inout FormArgumentScanner, before end: UInt8? = nil, in argument: ArgumentText
     ) throws -> Part {

@@ -126,7 +126,6 @@ struct Explain: AsyncParsableCommand {
         }
     }
 
-    /// The servers in `--against`.
     private func servers() throws -> [ServerProfile] {
         guard let against else { return [] }
         let known = ServerProfile.all.map(\.name).joined(separator: ", ")

@@ -10,7 +10,6 @@ import SystemPackage
 /// Every option has a variable, such as `POSTCARD_MAX_BODY` for `--max-body`, and a key in the file, such as
 /// `max-body`. The command line has priority over the environment, and the environment over the file.
 struct ServeSettings {
-    /// An option of `serve`.
     private struct Option {
         let name: String
         let isFlag: Bool
@@ -18,8 +17,8 @@ struct ServeSettings {
         /// The flag with the opposite meaning.
         let opposite: String?
 
-        /// The options that sources of lower priority can no longer set: this option, and options that exclude or
-        /// replace it.
+        /// The options that sources of lower priority can no longer set, because they exclude this option or set the
+        /// same thing.
         ///
         /// - Parameter arguments: The arguments that set this option.
         func overridden(setBy arguments: [String]) -> [String] {

@@ -13,7 +13,6 @@ struct ExplanationReport: Encodable {
     /// The path of the folder that `--edit` wrote; `nil` without the option.
     var editable: String?
 
-    /// The result of `--fix`.
     enum Fix {
         case written(FixedFile.Outcome)
         /// Nothing was written, because only the sender can fix the problems.
@@ -278,7 +277,6 @@ struct PartTable {
     private let columns: Int
     private let style: TextStyle
 
-    /// The maximum number of rows.
     private static let maximumRows = 12
     private static let digestDigits = 12
 

@@ -25,7 +25,6 @@ final class ProgressScreen: Sendable {
     /// The minimum time between two redraws. More frequent changes would not be visible.
     private static let interval = Duration.milliseconds(80)
 
-    /// Shows the progress.
     func show(_ progress: UploadProgress) {
         state.withLock { state in
             let now = ContinuousClock.now
