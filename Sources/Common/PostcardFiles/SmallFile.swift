@@ -3,7 +3,7 @@ package import SystemPackage
 
 /// Reads whole files into memory, such as files of options, rules, tokens or certificates.
 package enum SmallFile {
-    /// The reason why a file is not read, to complete a sentence that begins with the file's name.
+    /// The reason why a file is not read, as the end of a sentence that begins with the file's name.
     package struct Fault: Error, CustomStringConvertible {
         package let description: String
     }

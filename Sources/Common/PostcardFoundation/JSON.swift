@@ -66,7 +66,7 @@ extension JSON {
         return Int64(String(decoding: digits, as: UTF8.self)) ?? double.flatMap { Int64(exactly: $0) }
     }
 
-    /// The number; `nil` for other values.
+    /// The number as a `Double`; `nil` for other values.
     package var double: Double? {
         if case .number(let digits) = self { Double(String(decoding: digits, as: UTF8.self)) } else { nil }
     }

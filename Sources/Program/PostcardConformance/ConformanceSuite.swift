@@ -89,7 +89,7 @@ private struct ServerProbe {
         self.suite = suite
     }
 
-    /// Makes the requests.
+    /// Makes the requests before all checks.
     ///
     /// - Throws: `ConnectionFailure` if the server does not respond.
     mutating func run() async throws {

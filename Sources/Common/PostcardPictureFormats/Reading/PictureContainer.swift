@@ -3,13 +3,13 @@
 /// All readers of pictures use this type, so that they agree on malformed files. A reader passes the header of a piece,
 /// and learns the kind of the piece and where the next begins.
 package enum PictureContainer: Sendable {
-    /// JPEG: ITU-T T.81 Annex B.
+    /// JPEG (ITU-T T.81 Annex B).
     case jpeg
-    /// PNG: W3C PNG 3rd edition §5.
+    /// PNG (W3C PNG 3rd edition §5).
     case png
-    /// WebP: RFC 9649 §2.
+    /// WebP (RFC 9649 §2).
     case webP
-    /// GIF: GIF89a Specification.
+    /// GIF (GIF89a Specification).
     case gif
     /// HEIC, AVIF, MP4 and QuickTime: ISO/IEC 14496-12 §4.2, QuickTime File Format Specification.
     case boxes
@@ -107,7 +107,7 @@ extension PictureContainer {
         case unit(PictureUnit)
         /// The header needs more bytes: at least this many in all.
         case needs(Int)
-        /// The bytes are no piece, or the piece exceeds the file. The text is the reason, to complete a sentence.
+        /// The bytes are no piece, or the piece exceeds the file. The text is the reason, as the end of a sentence.
         case malformed(String)
     }
 
@@ -271,7 +271,7 @@ package struct PictureFault: Error {
     /// The offset of the fault, in bytes from the start of the file.
     package let offset: Int64
 
-    /// The fault, to complete a sentence.
+    /// The fault, as the end of a sentence.
     let finding: String
 
     /// The error of reading the file; `nil` if reading succeeded.
@@ -283,7 +283,7 @@ package struct PictureFault: Error {
         self.underlyingError = underlyingError
     }
 
-    /// The fault and its offset, to complete a sentence.
+    /// The fault and its offset, as the end of a sentence.
     package var reason: String { "\(finding), at byte \(offset)" }
 }
 

@@ -18,7 +18,7 @@ extension MetadataScan {
         var hasFragments = false
         /// The directories of the items of pictures.
         var itemDirectories: [Box] = []
-        /// The data of tracks to remove.
+        /// The ranges of track data to remove.
         var chunks: [(range: Range<Int64>, removed: RemovedContent)] = []
         var hasTracksToClear = false
     }

@@ -266,7 +266,7 @@ enum PhotoshopResources {
         switch identifier {
         case 0x0404: return try IPTCRecords.withoutLocation(data, &removed)
         case 0x0424: return try XMPPacket.withoutLocation(data, &removed)
-        // Two versions of EXIF.
+        // These two resources contain EXIF.
         case 0x0422, 0x0423:
             if data.contains(where: { $0 != 0 }) { removed.insert(.other) }
             return [UInt8](repeating: 0, count: data.count)

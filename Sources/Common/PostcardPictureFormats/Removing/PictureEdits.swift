@@ -105,7 +105,7 @@ package struct RemovedContent: OptionSet, Sendable, Hashable {
         (.pictures, "further pictures"), (.video, "its video"), (.trailer, "the data after its end"),
     ]
 
-    /// The kinds, each to complete a sentence that begins with "It is sent without".
+    /// The kinds, each as the end of a sentence that begins with "It is sent without".
     package var phrases: [String] { Self.phrases.filter { contains($0.0) }.map(\.1) }
 }
 

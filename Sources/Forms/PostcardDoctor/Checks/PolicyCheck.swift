@@ -4,7 +4,7 @@ import PostcardFoundation
 /// Checks a form that is posted to an object store against the policy in the form.
 struct PolicyCheck {
     private let parts: [Explanation.Part]
-    /// The index of the file; `nil` if there is none.
+    /// The index of the part with the file; `nil` if there is none.
     private let file: Int?
     /// The indices of the parts before the file. The store ignores all parts after the file.
     private let fields: Range<Int>

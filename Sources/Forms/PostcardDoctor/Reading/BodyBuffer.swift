@@ -68,7 +68,7 @@ struct BodyBuffer: Sendable {
         }
     }
 
-    /// The line break that ends before an index.
+    /// The line break directly before an index.
     func lineBreak(before index: Int) -> LineBreak? {
         switch self[index - 1] {
         case .lineFeed?: self[index - 2] == .carriageReturn ? .crlf : .lf

@@ -47,7 +47,7 @@ struct HiddenParts: Sendable {
     /// The dashes that word processors make of two hyphens.
     static let typographicDashes = ["–", "—", "−"].map { Array($0.utf8) }
 
-    /// The line without the dashes and blanks around it.
+    /// A line without the dashes and blanks at its ends.
     static func core(of line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var core = line.drop { $0 == .dash || $0.isBlank }
         while let last = core.last {

@@ -13,7 +13,7 @@ struct FieldTree {
 
     /// A place in the tree, which may be empty.
     enum Place: Hashable {
-        /// A place without a field.
+        /// A place in the tree without a field.
         case absent
         /// The place of the node with this index.
         case node(Int)
@@ -21,7 +21,7 @@ struct FieldTree {
         case part(Int)
     }
 
-    /// The content of a place.
+    /// The content of a place in the tree.
     enum Shape {
         case absent
         /// One part, or several with the same name.
@@ -81,7 +81,7 @@ struct FieldTree {
         }
     }
 
-    /// The place of a key inside another place.
+    /// The place in the tree of a key below another place.
     func place(of key: String, in place: Place) -> Place {
         guard case .node(let index) = place, let child = nodes[index].children[key] else { return .absent }
         return .node(child)
@@ -106,12 +106,12 @@ struct FieldTree {
         }
     }
 
-    /// The contents of a place, read as a list.
+    /// The contents of a place in the tree, read as a list.
     enum List {
         case elements([Element])
-        /// The place has nested fields whose key is not an index.
+        /// A nested field has a key that is not an index.
         case key(String)
-        /// The place has fields such as `pets[][name]`, whose element is unknown.
+        /// There are fields such as `pets[][name]`, whose element is unknown.
         case unassignable
         case contradiction
     }

@@ -70,7 +70,7 @@ extension EncodedValue {
         }
     }
 
-    /// Whether the value results in no fields, which would give its index in a list to the next element.
+    /// Whether the value results in no fields. In a list, the next element would then get its index.
     fileprivate var isMissing: Bool {
         switch content {
         case .nothing: true

@@ -255,7 +255,7 @@ final class EncodedValue {
         }
     }
 
-    /// The value as an object, which replaces missing content.
+    /// The value as an object. A value without content becomes an object.
     func object() -> EncodedObject {
         if case .object(let object) = content { return object }
         let object = EncodedObject()
@@ -263,7 +263,7 @@ final class EncodedValue {
         return object
     }
 
-    /// The value as a list, which replaces missing content.
+    /// The value as a list. A value without content becomes a list.
     func list() -> EncodedList {
         if case .list(let list) = content { return list }
         let list = EncodedList()

@@ -88,7 +88,7 @@ package struct FileDamageDetector: Sendable {
 extension FileDamageDetector {
     /// The result of comparing the lengths in a file with the size of the file.
     private enum Container: Equatable {
-        /// The lengths contradict the size.
+        /// The lengths in the file contradict the size of the file.
         case broken
         case cut
         /// The file has this many more bytes than its lengths add up to, or fewer if the number is negative.
@@ -128,7 +128,7 @@ extension FileDamageDetector {
                 ? breaks.mayLack(-count, before: breaks.loneLineFeeds - lineFeeds)
                 : format == .zip || count == Int64(breaks.pairs - lineFeeds)
             if isExplained { return .shifted(count) }
-            // A linearized PDF has its last table elsewhere.
+            // In a linearized PDF, the last cross-reference table is not at the end.
             return format == .zip ? .broken : .unknown
         }
     }
@@ -165,7 +165,7 @@ extension FileDamageDetector {
             text.controls >= (format == .pdf && isKnown ? 0 : enough) && (isKnown || text.controls * 64 >= size)
         guard holdsData else { return nil }
         if characters > 0 {
-            // Only these formats may contain texts.
+            // Only ZIP, PDF, and files with few characters outside of ASCII may contain text.
             let mayHoldText = format == .zip || format == .pdf || characters < 16
             guard container != .intact || !mayHoldText, characters >= enough else { return nil }
             let place = text.firstCharacter ?? 0

@@ -32,10 +32,10 @@ extension FormPreparation {
 
 /// The facts that a preparation needs: the size of the rest of the form, and the server's limits.
 public struct FormPreparationContext: Sendable {
-    /// The number of bytes in the body other than the contents of these parts: delimiters, headers and all other parts.
-    /// `nil` if there is a stream of unknown length.
+    /// The number of bytes in the body without the contents of the parts to prepare: delimiters, headers and all other
+    /// parts. `nil` if there is a stream of unknown length.
     ///
-    /// It includes 128 bytes for each of these parts, because their filenames and types may get longer.
+    /// The number includes 128 bytes for each part to prepare, because its filename and type may get longer.
     public let otherBytes: Int64?
 
     /// The maximum number of bytes in the contents of all parts to prepare, by the server's limits on the body and on

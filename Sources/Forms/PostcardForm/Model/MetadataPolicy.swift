@@ -165,7 +165,7 @@ public struct FileEdits: Sendable, Hashable {
     /// The ranges of bytes to overwrite, counted from the start of the file.
     public var ranges: [Range<Int64>] { edits.ranges }
 
-    /// The kinds of removed content, each to complete a sentence that begins with "It is sent without".
+    /// The kinds of removed content, each as the end of a sentence that begins with "It is sent without".
     package var removed: [String] { edits.removed.phrases }
 
     /// The phrases in ``removed`` other than metadata: pictures, a video, and data after the end.
@@ -214,7 +214,7 @@ public struct MetadataError: Error, Sendable, CustomStringConvertible {
     /// The error of reading the file; `nil` if reading did not fail.
     public let underlyingError: (any Error)?
 
-    /// The reason, to complete a sentence.
+    /// The reason, as the end of a sentence.
     let reason: String
 
     init(_ fault: PictureFault) {

@@ -17,7 +17,7 @@ public enum FormBytes: Sendable, Hashable {
     /// A range of ``FormParser/heldBytes``: bytes of earlier chunks that turned out not to begin a delimiter.
     case held(Range<Int>)
 
-    /// The number of bytes.
+    /// The number of bytes in the range.
     public var count: Int {
         switch self {
         case .chunk(let range), .held(let range): range.count

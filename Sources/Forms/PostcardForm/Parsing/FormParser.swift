@@ -41,7 +41,7 @@ public struct FormParser: Sendable {
     var block = HeaderBlock(offset: 0, padding: 0)
     var problem: FormProblem?
 
-    /// The number of parts so far.
+    /// The number of parts found so far.
     var partCount = 0
 
     /// The part whose content is being read.

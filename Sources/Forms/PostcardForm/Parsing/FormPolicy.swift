@@ -10,11 +10,11 @@ package struct FormPolicy: Sendable, Hashable {
 
     /// A condition of the policy. Field names are without the dollar sign.
     package enum Condition: Sendable, Hashable {
-        /// The field has exactly this value.
+        /// A field must have exactly this value.
         case equals(field: String, value: String)
-        /// The field begins with this text, which may be empty.
+        /// A field must begin with this text, which may be empty.
         case begins(field: String, text: String)
-        /// The size of the file is in this range, in bytes.
+        /// The size of the file must be in this range, in bytes.
         case contentLength(minimum: Int64, maximum: Int64)
         /// A condition of an unknown kind, perhaps for a field.
         case other(field: String?)
@@ -79,7 +79,7 @@ package struct FormPolicy: Sendable, Hashable {
 
 /// The reason why a text is not a policy.
 package struct FormPolicyError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The reason, to complete a sentence.
+    /// The reason, as the end of a sentence.
     package let reason: String
 
     init(_ reason: String) {

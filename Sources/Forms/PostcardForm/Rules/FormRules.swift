@@ -57,7 +57,7 @@ public struct FormRules: Sendable, Hashable {
 
     /// The rule for parts with names outside of the rules.
     public enum OtherParts: String, Sendable, Hashable, Codable, CaseIterable {
-        /// Other parts break the rules. This is the default.
+        /// Other parts are refused, which is the default.
         case refused
         /// Other parts are allowed, and only the limit for all files applies to them. A text field with the name of a
         /// file in the rules is still refused, and so is a file with the name of a text field.
@@ -82,11 +82,11 @@ public struct FormRules: Sendable, Hashable {
 extension FormRules {
     /// The rule for a text field.
     public struct Field: Sendable, Hashable {
-        /// The minimum number of fields with the name.
+        /// The minimum number of fields with the rule's name.
         public var atLeast: Int
 
-        /// The maximum number of fields with the name. Defaults to 1, because a repeated field is usually a mistake, or
-        /// to `atLeast` if that is more.
+        /// The maximum number of fields with the rule's name. Defaults to 1, because a repeated field is usually a
+        /// mistake, or to `atLeast` if that is more.
         public var atMost: Int
 
         /// The minimum number of characters in the value. As in JSON Schema, a character is a Unicode scalar, so a
@@ -123,10 +123,10 @@ extension FormRules {
 
     /// The rule for a file.
     public struct File: Sendable, Hashable {
-        /// The minimum number of files with the name.
+        /// The minimum number of files with the rule's name.
         public var atLeast: Int
 
-        /// The maximum number of files with the name. Defaults to 1, or to `atLeast` if that is more.
+        /// The maximum number of files with the rule's name. Defaults to 1, or to `atLeast` if that is more.
         public var atMost: Int
 
         /// The minimum size of each file, in bytes.

@@ -14,7 +14,7 @@ public struct FormRulesError: Error, Sendable, CustomStringConvertible {
 
         /// The text is not JSON, or a value has the wrong type.
         public static let malformed = Code(rawValue: "malformed")
-        /// There is no rule with the name.
+        /// The name of a rule is unknown.
         public static let unknownRule = Code(rawValue: "unknown-rule")
         /// A value has the right type but is not allowed, such as a negative length or an invalid pattern.
         public static let invalidValue = Code(rawValue: "invalid-value")

@@ -24,7 +24,7 @@ struct RuleCheck: Sendable {
 
     mutating func partBegan(_ header: PartHeader, contentOffset: Int64) throws(FormProblem) {
         part = .passed
-        // The files in a nested part would not be checked.
+        // Rules do not check the files in a nested part.
         if header.holdsFiles { throw .nestedFiles(header) }
         if header.isFile {
             let rule = rules.files[header.name]

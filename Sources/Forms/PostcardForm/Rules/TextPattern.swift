@@ -79,7 +79,7 @@ struct PatternProgram: Sendable {
     enum Instruction: Sendable {
         /// Matches one character of the set and continues with the next instruction.
         case take(ScalarSet)
-        /// Continues with both instructions.
+        /// Continues at both of the given instructions.
         case split(Int, Int)
         case jump(Int)
         case accept

@@ -12,7 +12,7 @@ import SystemPackage
 /// form = "photo=@1.jpg;type=image/jpeg"
 /// ```
 struct ArgumentsFile {
-    /// The arguments for which the lines stand.
+    /// The arguments that the lines of the file stand for.
     let arguments: [[UInt8]]
 
     /// The reason why a line is invalid.

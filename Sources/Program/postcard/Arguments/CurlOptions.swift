@@ -6,7 +6,7 @@ enum CurlOptions {
     enum Meaning: Equatable {
         /// The option is ignored, because its effect is the default or does not concern forms.
         case ignored(hasValue: Bool)
-        /// The option is refused. The advice says what to write instead, to complete a sentence.
+        /// The option is refused. The advice says what to write instead, as the end of a sentence.
         case refused(advice: String)
     }
 

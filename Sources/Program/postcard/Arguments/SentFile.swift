@@ -46,7 +46,7 @@ struct SentFile {
         case .fifo, .socket: return .stream
         case .characterSpecial, .blockSpecial: return .device
         case .regular where status.size == 0: return examined()?.firstBytes.isEmpty == false ? .stream : .regular
-        // The form's own error names a directory.
+        // For a directory, the form's layout throws a more specific error.
         default: return .regular
         }
     }
@@ -225,7 +225,7 @@ struct MissingFile {
         case .textOfFile(let path) where path != "-": (self.path, isText) = (path, true)
         default: return nil
         }
-        // All other errors are reported when the file is opened.
+        // Any error other than a missing file is reported when the file is opened.
         guard !Self.exists(path.bytes[...]) else { return nil }
         self.argument = argument.text
     }
