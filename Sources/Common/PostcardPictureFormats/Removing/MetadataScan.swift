@@ -168,7 +168,7 @@ package struct MetadataScan {
         case []:
             break
         case _ where start.starts(with: "BM".utf8) && start.dropFirst(6).starts(with: [0, 0, 0, 0]):
-            // The format cannot contain metadata.
+            // BMP cannot contain metadata.
             break
         case _ where TIFFByteOrder(header: start) != nil:
             try scanTIFF(as: .picture)

@@ -280,7 +280,7 @@ struct PartContent: Sendable {
     /// The whole content as text, if it is short and in UTF-8.
     var text: String? { isWhole && size <= Int64(sample) ? String(validating: start, as: UTF8.self)?.streamSafe : nil }
 
-    /// The whole content as text, or its first words if it is longer; `nil` if it is not in UTF-8.
+    /// The whole content as text, or the first words of a long content; `nil` if the content is not in UTF-8.
     var words: String? {
         if isWhole { return String(validating: start, as: UTF8.self)?.streamSafe }
         let beginning = (0...3).lazy.compactMap { String(validating: start.dropLast($0), as: UTF8.self)?.streamSafe }

@@ -30,7 +30,7 @@ struct PolicyCheck {
         self.places = places
     }
 
-    /// - Parameter now: The time to compare the policy's expiration with.
+    /// - Parameter now: The time with which to compare the policy's expiration.
     func findings(at now: Date) -> [Finding] {
         // The text of a policy that is too long was not kept.
         guard let text = parts[policy].text else { return [] }

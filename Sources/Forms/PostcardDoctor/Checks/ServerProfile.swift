@@ -14,9 +14,9 @@ public struct ServerProfile: Sendable, Hashable {
     public let limits: [Limit]
     /// Whether the server ignores fields after a file.
     public var readsNoFieldsAfterFile = false
-    /// The name of the only file field that the server accepts; `nil` if there is no such rule.
+    /// The name of the only file field that the server accepts; `nil` if it accepts any file field.
     public var onlyFileName: String?
-    /// The name of a field that the server requires in every form; `nil` if there is no such rule.
+    /// The name of a field that the server requires in every form; `nil` if it requires none.
     public var neededField: String?
     /// Whether the server changes field names so that they have neither dots nor spaces, as PHP does.
     public var renamesFields = false

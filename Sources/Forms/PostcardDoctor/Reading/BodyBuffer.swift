@@ -132,7 +132,7 @@ struct ByteSearch: Sendable {
         self.needle = Array(needle)
     }
 
-    /// The first index of the whole needle in a range of bytes; `nil` if there is none.
+    /// The first index of the whole sequence in a range of bytes; `nil` if there is none.
     func firstIndex(in bytes: [UInt8], from start: Int, end: Int) -> Int? {
         let end = min(end, bytes.count)
         guard let first = needle.first, let last = needle.last, end - start >= needle.count else { return nil }

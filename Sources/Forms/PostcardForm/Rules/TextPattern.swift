@@ -28,7 +28,8 @@ public struct TextPattern: Sendable {
 
     /// Compiles a pattern.
     ///
-    /// - Throws: ``FormRulesError`` if the pattern breaks the grammar above, or has more states than ``maximumStates``.
+    /// - Throws: ``FormRulesError`` if the pattern breaks the grammar of ``TextPattern``, or has more states than
+    ///   ``maximumStates``.
     public init(_ source: String) throws(FormRulesError) {
         self.source = source
         do {
