@@ -10,7 +10,7 @@ struct RequestSequence: Sendable {
     private let entry: Int?
     private var state = State.head([])
     private var choice = Choice.searching
-    /// The head of the current request, kept until the request is known to have a body or not.
+    /// The head of the current request, kept until it is known whether the request has a body.
     private var heldHead: [UInt8] = []
     /// The number of the current request, from 1.
     private(set) var requestCount = 0
