@@ -23,8 +23,8 @@ public final class FormReader {
         start == 0 ? ranges : ranges.map { $0.lowerBound - start..<$0.upperBound - start }
     }
 
-    /// The position in the whole body, even if the layout is a slice. `ranges` are the content ranges in the whole
-    /// body.
+    /// The ``position`` in the whole body, even if the layout is a slice. `ranges` are the ``contentRanges`` in the
+    /// whole body.
     private var place: Int64
     private var ranges: [Range<Int64>] = []
 
