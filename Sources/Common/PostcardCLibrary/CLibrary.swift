@@ -1,5 +1,4 @@
-// The C library of each platform, so that other files need a single import. This file is imported only within the
-// package.
+// Imports the platform's C library for the other files of the package.
 #if canImport(Darwin)
 @_exported public import Darwin
 #elseif canImport(Glibc)

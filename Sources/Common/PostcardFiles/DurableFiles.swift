@@ -1,13 +1,13 @@
 import PostcardCLibrary
 package import SystemPackage
 
-/// A file system call that failed: what was tried, on which path, and what the system said.
+/// A failed file system call: the action, the path and the system's error.
 package struct FileError: Error, Sendable, CustomStringConvertible {
     /// The action that failed, as a verb: "open", "write to".
     package let action: String
     package let path: FilePath
     package let errno: Errno
-    /// The meaning of the error, if the system's own text does not explain it.
+    /// The meaning of the error; `nil` if the system's text explains the error.
     package let reason: String?
 
     package init(_ action: String, _ path: FilePath, _ error: any Error, reason: String? = nil) {
@@ -20,7 +20,7 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
     /// Whether the disk is full.
     package var isFull: Bool { errno == .noSpace || errno == .diskQuotaExceeded }
 
-    /// Whether the path names something other than a regular file: a link, a directory or a named pipe.
+    /// Whether the path is not that of a regular file, but of a link, a directory or a named pipe.
     package var isReplaced: Bool {
         errno == .tooManySymbolicLinkLevels || errno == .notDirectory || errno == .invalidArgument && reason != nil
     }
@@ -30,7 +30,7 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
 
 /// Blocking file system calls needed for durability that swift-system lacks.
 package enum DurableFiles {
-    /// Makes a directory that only its owner may look into.
+    /// Makes a directory that only its owner can read.
     package static func makeDirectory(_ path: FilePath) throws(FileError) {
         guard path.withPlatformString({ mkdir($0, 0o700) }) == 0 else { throw FileError("make", path, lastError) }
     }
@@ -49,26 +49,26 @@ package enum DurableFiles {
         try synchronizeDirectory(containing.isEmpty ? "." : containing)
     }
 
-    /// Renames a file or directory. An existing file or directory with the new name is replaced.
+    /// Renames a file or directory, and replaces an existing one.
     package static func move(_ path: FilePath, to other: FilePath) throws(FileError) {
         let result = path.withPlatformString { old in other.withPlatformString { new in rename(old, new) } }
         guard result == 0 else { throw FileError("rename", path, lastError) }
     }
 
-    /// Asks the disk to begin writing a file's bytes, without waiting. The call is a hint: a failure is ignored.
+    /// Asks the disk to begin writing a file's bytes, without waiting. A failure is ignored.
     package static func beginSynchronizing(_ descriptor: FileDescriptor) {
         #if os(Linux) || os(Android)
-        // The system must write pages before it can drop them, but this call does not wait for that.
+        // The hint makes the system write the pages soon, so that it can drop them.
         _ = posix_fadvise(descriptor.rawValue, 0, 0, POSIX_FADV_DONTNEED)
         #endif
     }
 
-    /// Waits until the bytes of a file, or the names in a directory, are on the disk.
+    /// Waits until a file's bytes, or a directory's names, are on the disk.
     ///
-    /// - Parameter path: The file, for the error's message.
+    /// - Parameter path: The path of the file, for the error's message.
     package static func synchronize(_ descriptor: FileDescriptor, _ path: FilePath) throws(FileError) {
         #if canImport(Darwin)
-        // On Darwin fsync leaves the bytes in the drive's own cache. Not every file system knows the stronger call.
+        // On Darwin, fsync leaves the bytes in the drive's cache. Some file systems lack F_FULLFSYNC.
         while fcntl(descriptor.rawValue, F_FULLFSYNC) != 0 {
             if lastError != .interrupted { break }
         }
@@ -90,14 +90,14 @@ package enum DurableFiles {
         try synchronize(descriptor, path)
     }
 
-    /// The free room on a path's file system that a program without special rights may use.
+    /// The space on a file system that a program without special rights can use.
     package struct FreeRoom: Sendable {
         package let bytes: Int64
-        /// How many files and folders can still be made. No limit if the file system does not count them.
+        /// The number of files and folders that can still be made. Unlimited if the file system does not count them.
         package let files: Int64
     }
 
-    /// The free room on a path's file system.
+    /// The free space on a path's file system.
     package static func freeRoom(at path: FilePath) throws(FileError) -> FreeRoom {
         var room = statvfs()
         guard path.withPlatformString({ statvfs($0, &room) }) == 0 else {
@@ -112,15 +112,15 @@ package enum DurableFiles {
     static var lastError: Errno { Errno(rawValue: errno) }
 }
 
-/// An exclusive lock on a file. The lock ends when this object is released, or when the process ends, even by a crash.
+/// An exclusive lock on a file. The lock ends when this object is released or the process ends, even by a crash.
 package final class FileLock: Sendable {
     private let descriptor: FileDescriptor
 
-    /// Acquires the lock of an open file. The file is closed when the lock ends.
+    /// Locks an open file, which is closed when the lock ends.
     ///
     /// - Parameter path: The path of the file, for the error's message.
-    /// - Throws: ``FileError`` with the errno `wouldBlock` if the file is locked through another descriptor, in this
-    ///   process or another one.
+    /// - Throws: ``FileError`` with the errno `wouldBlock` if the file is locked through another descriptor of any
+    ///   process.
     package init(_ descriptor: FileDescriptor, _ path: FilePath) throws(FileError) {
         while flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 {
             let error = DurableFiles.lastError
@@ -132,20 +132,20 @@ package final class FileLock: Sendable {
     }
 
     deinit {
-        // A child process that is being started shares the descriptor, and would keep the lock.
+        // A child process that is just being started has the descriptor too, and would keep the lock.
         _ = flock(descriptor.rawValue, LOCK_UN)
         try? descriptor.close()
     }
 }
 
-/// A new file that is written from its beginning. The file is closed when this object is released.
+/// A new file that is written from start to end. It is closed when this object is released.
 package final class DurableFile: Sendable {
     private let path: FilePath
     package let descriptor: FileDescriptor
 
-    /// Makes the file, which only its owner may read.
+    /// Makes a file that only its owner can read.
     ///
-    /// - Throws: ``FileError``, also if the name is taken.
+    /// - Throws: ``FileError``, also if a file with the name exists.
     package convenience init(_ path: FilePath) throws(FileError) {
         do {
             let descriptor = try FileDescriptor.open(
@@ -179,20 +179,18 @@ package final class DurableFile: Sendable {
         }
     }
 
-    /// Asks the disk to begin writing, without waiting.
     package func beginSynchronizing() {
         DurableFiles.beginSynchronizing(descriptor)
     }
 
-    /// Waits until the bytes are on the disk.
     package func synchronize() throws(FileError) {
         try DurableFiles.synchronize(descriptor, path)
     }
 }
 
 extension DurableFiles {
-    /// Opens a regular file. Neither the file's name nor its directory's name may be a link: a link that someone else
-    /// put there cannot lead out of the directory, and a named pipe cannot block the thread.
+    /// Opens a regular file. No link is followed for the name of the file or of its directory, so an attacker's link
+    /// cannot lead to another directory. Named pipes do not block the thread.
     ///
     /// - Parameter access: The access mode: reading, writing or both.
     /// - Returns: `nil` if there is no such file or directory.

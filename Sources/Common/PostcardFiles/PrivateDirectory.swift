@@ -3,21 +3,21 @@ package import SystemPackage
 
 /// A directory that only its owner can use, held open.
 ///
-/// Files in the directory are opened by plain names relative to it, and links are not followed: no name leads out of
-/// the directory. Every call blocks.
+/// Files are opened relative to the directory and without following links, so no name leads out of it. Every call
+/// blocks.
 package final class PrivateDirectory: Sendable {
     /// The path of the directory when it was opened.
     package let path: FilePath
-    /// Whether a file in the directory may have other names as well. Another name may be outside of the directory.
+    /// Whether a file in the directory may have further names, which may be in other directories.
     private let allowsOtherNames: Bool
     private let descriptor: FileDescriptor
 
-    /// Opens a directory. A missing directory is made, with the missing directories above it.
+    /// Opens a directory. Makes the directory and its parents if they are missing.
     ///
-    /// A directory that its group or others may look into is closed to them.
+    /// Permissions of the group and of others are removed.
     ///
-    /// - Throws: ``FileError`` if the directory cannot be made or opened, belongs to another user, or can be written to
-    ///   by others.
+    /// - Throws: ``FileError`` if the directory cannot be made or opened, belongs to another user, or is writable by
+    ///   others.
     package convenience init(_ path: FilePath) throws(FileError) {
         try DurableFiles.makeDirectories(path)
         do {
@@ -57,8 +57,8 @@ package final class PrivateDirectory: Sendable {
 
     /// Opens a subdirectory, and makes it if it is missing.
     ///
-    /// - Parameter allowsOtherNames: Whether a file in the subdirectory may have other names as well. Defaults to
-    ///   `false`: another name may be outside of the directory.
+    /// - Parameter allowsOtherNames: Whether a file in the subdirectory may have further names, which may be in other
+    ///   directories. Defaults to `false`.
     /// - Throws: ``FileError``, also if the name is a link.
     package func directory(
         _ name: FilePath.Component, allowsOtherNames: Bool = false
@@ -71,7 +71,7 @@ package final class PrivateDirectory: Sendable {
         return try existingDirectory(name, allowsOtherNames: allowsOtherNames)
     }
 
-    /// Opens a subdirectory that exists.
+    /// Opens an existing subdirectory.
     ///
     /// - Throws: ``FileError``, also if the name is a link.
     package func existingDirectory(
@@ -90,22 +90,21 @@ package final class PrivateDirectory: Sendable {
         try checked(try open(name, O_RDONLY | O_NONBLOCK, action: "open"), name)
     }
 
-    /// Makes a file, which only its owner may read.
+    /// Makes a file that only its owner can read.
     ///
-    /// - Throws: ``FileError``, also if the name is taken.
+    /// - Throws: ``FileError``, also if a file with the name exists.
     package func create(_ name: FilePath.Component) throws(FileError) -> DurableFile {
         DurableFile(
             try open(name, O_WRONLY | O_CREAT | O_EXCL, action: "create"), path.appending(name))
     }
 
-    /// Makes a copy of a file that takes no space: both files share their blocks until one of them is written to.
+    /// Makes a copy of a file that takes no space, because the file system copies only blocks that are changed later.
     ///
-    /// - Returns: `nil` if the file system makes no clones, or cannot clone this file.
-    /// - Throws: ``FileError``, also if the name is taken.
+    /// - Returns: `nil` if the file system cannot clone the file.
+    /// - Throws: ``FileError``, also if a file with the name exists.
     package func clone(_ file: FileDescriptor, as name: FilePath.Component) throws(FileError) -> DurableFile? {
         #if canImport(Darwin)
-        // Fails on another volume, and on one that is not APFS. The clone has the permissions of the file, which may be
-        // read-only.
+        // Cloning fails between volumes and without APFS. A clone has the file's permissions, which may be read-only.
         guard name.withPlatformString({ fclonefileat(file.rawValue, descriptor.rawValue, $0, 0) }) == 0 else {
             if DurableFiles.lastError == .fileExists {
                 throw FileError("create", path.appending(name), DurableFiles.lastError)
@@ -116,8 +115,7 @@ package final class PrivateDirectory: Sendable {
             try protect(name)
             let clone = try open(name, O_RDWR, action: "open")
             #if !os(macOS)
-            // A clone keeps the protection of its file, and the system must be able to read the clone while the device
-            // is locked.
+            // A clone has the file's data protection, but the system must read the clone while the device is locked.
             let untilFirstUnlock: Int32 = 3
             guard fcntl(clone.rawValue, F_SETPROTECTIONCLASS, untilFirstUnlock) == 0 else {
                 try? clone.close()
@@ -132,7 +130,7 @@ package final class PrivateDirectory: Sendable {
         }
         #elseif os(Linux)
         let clone = try create(name)
-        // FICLONE of linux/fs.h, which Btrfs and XFS support.
+        // FICLONE of linux/fs.h, supported by Btrfs and XFS.
         if ioctl(clone.descriptor.rawValue, 0x4004_9409, file.rawValue) == 0 { return clone }
         try remove(name)
         return nil
@@ -141,9 +139,9 @@ package final class PrivateDirectory: Sendable {
         #endif
     }
 
-    /// Opens a file, and creates it if it is missing; only its owner can read it.
+    /// Opens a file, or makes one that only its owner can read.
     ///
-    /// - Throws: ``FileError`` if the name is a link, or a file that is not regular or has another name as well.
+    /// - Throws: ``FileError`` if the name is a link, or a file that is not regular or has further names.
     package func openOrCreate(_ name: FilePath.Component) throws(FileError) -> FileDescriptor {
         let file = try checked(try open(name, O_RDWR | O_CREAT | O_NONBLOCK, action: "open"), name)
         guard fchmod(file.rawValue, 0o600) == 0 else {
@@ -153,7 +151,7 @@ package final class PrivateDirectory: Sendable {
         return file
     }
 
-    /// Lets only the owner read a regular file, without opening the file. A missing file is no error.
+    /// Makes a regular file readable only to its owner, without opening the file. A missing file is no error.
     package func protect(_ name: FilePath.Component) throws(FileError) {
         guard let status = try status(of: name), status.type == .regular else { return }
         guard name.withPlatformString({ fchmodat(descriptor.rawValue, $0, 0o600, 0) }) != 0 else { return }
@@ -170,7 +168,7 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// Moves a file, directory or link into another directory, under the same name. A missing name is no error.
+    /// Moves a file, directory or link to another directory and keeps its name. A missing name is no error.
     package func move(_ name: FilePath.Component, to other: PrivateDirectory) throws(FileError) {
         let result = name.withPlatformString {
             renameat(descriptor.rawValue, $0, other.descriptor.rawValue, $0)
@@ -182,8 +180,7 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// The status of the file, directory or link with a name, without following links; `nil` if the name does not
-    /// exist.
+    /// The status of a name without following links; `nil` if the name does not exist.
     package func status(of name: FilePath.Component) throws(FileError) -> Stat? {
         do {
             return try FilePath(root: nil, components: name).stat(relativeTo: descriptor, flags: .symlinkNoFollow)
@@ -194,13 +191,13 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// The modification time of a file, in seconds since 1970; `nil` if there is no file of this type with the name.
+    /// The modification time of a file, in seconds since 1970; `nil` if no file of this type has the name.
     package func lastChange(of name: FilePath.Component, as type: FileType = .regular) throws(FileError) -> Int64? {
         guard let status = try status(of: name), status.type == type else { return nil }
         return Int64(status.st_mtim.tv_sec)
     }
 
-    /// The size of a file and the time of its last change, which differ between two versions of the file.
+    /// The size and modification time of a file, which identify its version.
     package struct FileVersion: Sendable, CustomStringConvertible {
         package let bytes: Int64
         private let seconds: Int
@@ -215,7 +212,7 @@ package final class PrivateDirectory: Sendable {
         package var description: String { "\(bytes) \(seconds) \(nanoseconds)" }
     }
 
-    /// The version of a regular file, or `nil` if the name is not a regular file.
+    /// The version of a regular file; `nil` if the name is not that of a regular file.
     package func version(of name: FilePath.Component) throws(FileError) -> FileVersion? {
         guard let status = try status(of: name), status.type == .regular else { return nil }
         return FileVersion(status)
@@ -223,7 +220,7 @@ package final class PrivateDirectory: Sendable {
 
     /// The names in the directory, in any order.
     package func names() throws(FileError) -> [String] {
-        // A new descriptor, because copies of a descriptor share one reading position.
+        // Copies of one descriptor have a common reading position, so a new one is opened.
         let copy = try open(".", O_RDONLY | O_DIRECTORY, action: "read")
         guard let stream = fdopendir(copy.rawValue) else {
             try? copy.close()
@@ -245,9 +242,9 @@ package final class PrivateDirectory: Sendable {
         try DurableFiles.synchronize(descriptor, path)
     }
 
-    /// Acquires the lock of a file in the directory.
+    /// Locks a file in the directory.
     ///
-    /// - Throws: ``FileError`` with the errno `wouldBlock` if another process has the lock.
+    /// - Throws: ``FileError`` with the errno `wouldBlock` if the file is already locked.
     package func lock(_ name: FilePath.Component) throws(FileError) -> FileLock {
         try FileLock(try openOrCreate(name), path.appending(name))
     }
@@ -266,7 +263,7 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// Returns the file if it is a regular file with one name. Closes any other file and throws.
+    /// Returns the file if it is regular and has a single name. Closes any other file and throws.
     private func checked(_ file: FileDescriptor, _ name: FilePath.Component) throws(FileError) -> FileDescriptor {
         let path = path.appending(name)
         do {

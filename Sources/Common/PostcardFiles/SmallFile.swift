@@ -1,14 +1,14 @@
 import PostcardCLibrary
 package import SystemPackage
 
-/// A file that is read into memory as a whole, such as one of options, rules, tokens or certificates.
+/// Reads whole files into memory, such as files of options, rules, tokens or certificates.
 package enum SmallFile {
-    /// Why a file is not read, written as the end of a sentence. The sentence begins with the file's name.
+    /// The reason why a file is not read, as the end of a sentence that begins with the file's name.
     package struct Fault: Error, CustomStringConvertible {
         package let description: String
     }
 
-    /// The maximum number of bytes that are read: 64 MiB.
+    /// The default maximum size of a file: 64 MiB.
     package static let maximumBytes = 64 << 20
 
     /// The bytes of a file or pipe.
@@ -27,7 +27,7 @@ package enum SmallFile {
         return try bytes(of: file, atMost: maximumBytes)
     }
 
-    /// The bytes from an open file or pipe. The file stays open.
+    /// The bytes of an open file or pipe, which stays open.
     package static func bytes(
         of file: FileDescriptor, atMost maximumBytes: Int = maximumBytes
     ) throws(Fault) -> [UInt8] {
@@ -50,8 +50,8 @@ package enum SmallFile {
         }
     }
 
-    /// Throws a ``Fault`` for a device that has no end. A terminal has an end because the person at it can end the
-    /// input, and /dev/null ends before its first byte.
+    /// Throws a ``Fault`` for an endless device. A terminal is not endless, because a person can end the input, and
+    /// /dev/null is empty.
     package static func checkEnd(of file: FileDescriptor) throws(Fault) {
         do {
             guard [.characterSpecial, .blockSpecial].contains(try file.stat().type), isatty(file.rawValue) == 0 else {

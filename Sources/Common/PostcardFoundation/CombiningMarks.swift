@@ -1,23 +1,21 @@
-/// The limit on combining marks in text from strangers.
+/// The limit on combining marks in untrusted text.
 ///
-/// Swift compares and hashes strings by their normal form, for which it sorts the marks of each letter. The sorting
-/// takes time by the square of the number of marks, so a header field of a letter and 40,000 marks would occupy a
-/// processor for seconds. No honest text has more than 30 marks in a row, which is the limit of the Stream-Safe Text
-/// Format (UAX #15 §13).
+/// Swift compares and hashes strings by their normal form. Sorting the marks of a letter takes time by the square of
+/// their number, so a field with 40,000 marks on a letter would occupy a processor for seconds. Real text has at most
+/// 30 marks in a row, the limit of the Stream-Safe Text Format (UAX #15 §13).
 package enum CombiningMarks {
     /// The maximum number of combining marks in a row.
     package static let maximumInARow = 30
 
-    /// The character U+034F. It does not count as a mark, so it ends a row of marks without changing how the text
-    /// looks.
+    /// The character U+034F, which ends a row of marks without a change to how the text looks.
     package static let separator: [UInt8] = [0xCD, 0x8F]
 
-    /// The offset of the first mark that exceeds ``maximumInARow``; `nil` if there is none.
+    /// The offset of the first mark above ``maximumInARow``; `nil` if there is none.
     package static func firstExcess(in bytes: some Collection<UInt8>) -> Int? {
         excesses(in: bytes, maximumCount: 1).first
     }
 
-    /// The offsets at which a ``separator`` has to be inserted to make the text stream-safe.
+    /// The offsets at which to insert a ``separator`` to make the text stream-safe.
     package static func excesses(in bytes: some Collection<UInt8>, maximumCount: Int = .max) -> [Int] {
         bytes.withContiguousStorageIfAvailable { excesses(in: $0, maximumCount: maximumCount) }
             ?? Array(bytes).withUnsafeBufferPointer { excesses(in: $0, maximumCount: maximumCount) }
@@ -48,11 +46,11 @@ package enum CombiningMarks {
         return found
     }
 
-    /// The number of bytes of the shortest row with the maximum number of marks: two bytes for each mark.
+    /// The size of the shortest row with the maximum number of marks, in bytes: two for each mark.
     private static let shortestExcess = 2 * maximumInARow
 
-    /// Whether a byte may belong to a mark. ASCII bytes do not. Neither do the first bytes of most Chinese and Korean
-    /// characters, which make up most of the text in those languages.
+    /// Whether a byte may belong to a mark. ASCII bytes do not, and neither do the first bytes of most Chinese and
+    /// Korean characters.
     private static func mayBelongToMark(_ byte: UInt8) -> Bool {
         switch byte {
         case 0..<0x80, 0xE4...0xE9, 0xEB, 0xEC: false
@@ -80,13 +78,13 @@ package enum CombiningMarks {
     }
 
     private static func scalar(in bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> (length: Int, isMark: Bool) {
-        // U+0300 to U+033F, the most common marks, are not looked up.
+        // The most common marks, U+0300 to U+033F, need no lookup.
         if bytes[index] == 0xCC, index + 1 < bytes.count, bytes[index + 1] & 0xC0 == 0x80 { return (2, true) }
         var iterator = bytes[index...].makeIterator()
         var parser = Unicode.UTF8.ForwardParser()
         switch parser.parseScalar(from: &iterator) {
         case .emptyInput: return (1, false)
-        // It is shown as U+FFFD, which is no mark.
+        // Invalid bytes become U+FFFD, which is no mark.
         case .error(let length): return (length, false)
         case .valid(let encoded):
             let scalar = Unicode.UTF8.decode(encoded)
@@ -97,8 +95,8 @@ package enum CombiningMarks {
 }
 
 extension String {
-    /// The text of bytes from a stranger, in linear time to compare, hash and search: with U+FFFD for bytes that are not
-    /// UTF-8, and U+034F after every 30 combining marks in a row (UAX #15 §13).
+    /// Decodes untrusted bytes, with U+FFFD for bytes that are not UTF-8 and U+034F after every 30 combining marks in a
+    /// row (UAX #15 §13). The text can be compared, hashed and searched in linear time.
     package init(streamSafe bytes: some Collection<UInt8>) {
         let excesses = CombiningMarks.excesses(in: bytes)
         guard !excesses.isEmpty else {
@@ -117,7 +115,7 @@ extension String {
         self.init(decoding: separated + bytes[start...], as: UTF8.self)
     }
 
-    /// The text of a stranger with U+034F after every 30 combining marks in a row (UAX #15 §13), which makes it safe to
+    /// The text with U+034F after every 30 combining marks in a row (UAX #15 §13), which makes untrusted text safe to
     /// compare, hash and search.
     package var streamSafe: String {
         CombiningMarks.firstExcess(in: utf8) == nil ? self : String(streamSafe: utf8)

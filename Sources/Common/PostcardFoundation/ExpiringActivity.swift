@@ -1,13 +1,12 @@
 import Synchronization
 
-/// Keeps the system from suspending the app in the middle of work: while a picked file or a form is copied, a write
-/// locks the database, or uploads are handed over or sent in this process. iOS ends an app that is suspended while it
-/// has locked a file of its app group (0xdead10cc).
+/// Keeps the system from suspending the app during work such as copying a file, writing to the database or sending an
+/// upload. iOS ends an app that is suspended while it has locked a file of its app group (0xdead10cc).
 ///
-/// Activities that overlap share one assertion of the system. Each assertion is made in another process, which is too
+/// Overlapping activities use the same assertion of the system, because making one involves another process and is too
 /// slow for every query.
 package final class ExpiringActivity: Sendable {
-    /// The activity that the system has granted. It ends when its last holder ends it.
+    /// An activity that the system has granted. It ends when its last holder ends it.
     package final class Grant: Sendable {
         private struct State {
             var holders = 1
@@ -23,7 +22,7 @@ package final class ExpiringActivity: Sendable {
         /// Whether the system is about to suspend the app.
         package var isExpired: Bool { state.withLock { $0.isExpired } }
 
-        /// Removes one holder. The activity ends with its last holder.
+        /// Removes a holder. The activity ends with its last holder.
         package func end() {
             let end = state.withLock { state -> (@Sendable () -> Void)? in
                 state.holders -= 1
@@ -52,7 +51,7 @@ package final class ExpiringActivity: Sendable {
             for handler in handlers.values { handler() }
         }
 
-        /// Calls a closure when the system is about to suspend the app, at once if it already is.
+        /// Calls a closure when the system is about to suspend the app, or at once if the activity has expired.
         ///
         /// - Returns: A closure that removes the handler.
         package func onExpiry(_ handler: @escaping @Sendable () -> Void) -> @Sendable () -> Void {
@@ -71,17 +70,17 @@ package final class ExpiringActivity: Sendable {
     }
 
     private let system: SystemActivity
-    /// The latest grant. The lock is held while the system is asked, so that only one caller asks at a time.
+    /// The latest grant. The lock is held while the system decides, so only one caller asks at a time.
     private let latest = Mutex<Grant?>(nil)
 
     package init(_ system: SystemActivity) {
         self.system = system
     }
 
-    /// The activity for work outside of queues: the imports and uploads of the process.
+    /// The activity for the imports and uploads of this process that belong to no queue.
     package static let shared = ExpiringActivity(.usual)
 
-    /// Begins an activity. The caller ends it.
+    /// Begins an activity, which the caller must end.
     ///
     /// - Returns: `nil` if the system is about to suspend the app.
     package func begin() -> Grant? {
@@ -95,11 +94,11 @@ package final class ExpiringActivity: Sendable {
         }
     }
 
-    /// Begins an activity. The wait for the system's answer blocks no actor.
+    /// Begins an activity without blocking an actor.
     @concurrent package func beginConcurrently() async -> Grant? { begin() }
 
-    /// Does some work within an activity, if the system grants one. The work is not cancelled: it continues while the
-    /// system lets the app run, and when the app runs again.
+    /// Does some work within an activity, if the system grants one. A suspension does not cancel the work: it continues
+    /// when the app runs again.
     package func accompany<Value>(_ work: () async throws -> Value) async rethrows -> Value {
         guard let grant = await beginConcurrently() else { return try await work() }
         let isHeld = Atomic(true)

@@ -1,5 +1,5 @@
-// The types of Foundation that forms need. Where FoundationEssentials exists, a program that uses nothing else of
-// Foundation does not link the rest of it, which is many times larger.
+// The types of Foundation that forms need. Programs that use only FoundationEssentials do not link the rest of
+// Foundation, which is many times larger.
 #if canImport(FoundationEssentials)
 @_exported public import FoundationEssentials
 #else

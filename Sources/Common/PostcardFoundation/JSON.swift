@@ -1,16 +1,16 @@
-/// JSON from a stranger (RFC 8259).
+/// Untrusted JSON (RFC 8259).
 ///
-/// Names and strings are bytes in UTF-8: Swift compares strings by their normal form, which takes time by the square of
-/// the combining marks in them. The reader needs no Foundation, and takes linear time at every depth and size.
+/// Names and strings are UTF-8 bytes, because comparing Swift strings takes time by the square of their combining
+/// marks. The reader needs no Foundation, and its time is linear for any depth and size.
 package enum JSON: Sendable, Hashable {
     case null
     case bool(Bool)
-    /// A number, as it is written in the text.
+    /// A number as the text writes it.
     case number([UInt8])
-    /// A string, with its escapes decoded. Half of a surrogate pair alone becomes U+FFFD.
+    /// A string with its escapes decoded. A lone surrogate becomes U+FFFD.
     case string([UInt8])
     case array([JSON])
-    /// The members of an object in the order of the text. A name that appears twice has two members.
+    /// The members of an object, in the order of the text. A repeated name has several members.
     case object([Member])
 
     package struct Member: Sendable, Hashable {
@@ -18,20 +18,20 @@ package enum JSON: Sendable, Hashable {
         package let value: JSON
     }
 
-    /// Why a text is not JSON, or is not read.
+    /// The reason why a text is refused.
     package struct Malformed: Error, Sendable, Hashable {
         package enum Reason: Sendable, Hashable {
             case notJSON
-            /// Arrays and objects are nested more deeply than allowed.
+            /// Arrays and objects are nested too deeply.
             case tooDeep
         }
 
         package let reason: Reason
-        /// The offset of the first byte that is wrong.
+        /// The offset of the first wrong byte.
         package let offset: Int
     }
 
-    /// How deeply arrays and objects may be nested. The default of the reader.
+    /// The default maximum depth of nested arrays and objects.
     package static let maximumDepth = 512
 
     /// Reads a JSON text, which may begin with a byte order mark.
@@ -44,7 +44,7 @@ package enum JSON: Sendable, Hashable {
 }
 
 extension JSON {
-    /// The value of the last member with a name; `nil` if this is not an object, or has no such member.
+    /// The value of the last member with a name; `nil` if the value is not an object or has no such member.
     package subscript(name: StaticString) -> JSON? {
         guard case .object(let members) = self else { return nil }
         return name.withUTF8Buffer { name in members.last { $0.name.elementsEqual(name) }?.value }
@@ -55,23 +55,23 @@ extension JSON {
         if case .string(let bytes) = self { bytes } else { nil }
     }
 
-    /// The string as text, with U+034F after every 30 combining marks in a row; `nil` if the value is not a string.
+    /// The string as text, with U+034F after every 30 combining marks in a row; `nil` for other values.
     package var text: String? {
         if case .string(let bytes) = self { String(streamSafe: bytes) } else { nil }
     }
 
-    /// The number as an integer; `nil` if the value is not a number, or does not fit.
+    /// The number as an integer; `nil` for other values and for numbers that do not fit.
     package var integer: Int64? {
         guard case .number(let digits) = self else { return nil }
         return Int64(String(decoding: digits, as: UTF8.self)) ?? double.flatMap { Int64(exactly: $0) }
     }
 
-    /// The number; `nil` if the value is not a number.
+    /// The number as a `Double`; `nil` for other values.
     package var double: Double? {
         if case .number(let digits) = self { Double(String(decoding: digits, as: UTF8.self)) } else { nil }
     }
 
-    /// The elements of the array; `nil` if the value is not an array.
+    /// The elements of the array; `nil` for other values.
     package var elements: [JSON]? {
         if case .array(let elements) = self { elements } else { nil }
     }
@@ -87,8 +87,8 @@ extension JSON {
         }
     }
 
-    /// Why a text must not be given to Foundation's decoder. The decoder compares names as strings, and so may the
-    /// types that are decoded. The decoder also reads other encodings than UTF-8.
+    /// The reason why a text is not safe for Foundation's decoder, which compares names as strings and accepts
+    /// encodings other than UTF-8.
     ///
     /// - Returns: A sentence; `nil` if the text is safe.
     package static func faultForDecoders(in text: some Collection<UInt8>) -> String? {
@@ -97,7 +97,7 @@ extension JSON {
             defer { last = byte }
             return byte > 0 && !(byte == UInt8(ascii: "u") && last == UInt8(ascii: "\\"))
         }
-        // In UTF-8 without escapes, the marks of the names and strings are those of the text itself.
+        // In UTF-8 without escapes, the strings have the same marks as the text itself.
         if isInUTF8WithoutEscapes, CombiningMarks.firstExcess(in: text) == nil { return nil }
         guard let json = try? JSON(text) else { return "It is not JSON in UTF-8." }
         return json.isStreamSafe
@@ -105,17 +105,17 @@ extension JSON {
     }
 }
 
-/// Reads JSON values in a loop. The arrays and objects that have not ended are kept in an array, not on the stack: a
-/// stranger decides how deeply values are nested, and a thread's stack is small.
+/// Reads JSON values in a loop. Unfinished arrays and objects are in an array, because untrusted nesting could overflow
+/// a thread's stack.
 private struct JSONReader {
     let bytes: ContiguousArray<UInt8>
     let maximumDepth: Int
     private var index = 0
-    /// The arrays and objects that have begun and not ended, the innermost last.
+    /// The unfinished arrays and objects, the innermost last.
     private var open: [Open] = []
 
-    /// An array, or an object with the name of its next value, that has not ended. It is changed in place: a copy for
-    /// each value would take time by the square of the number of values.
+    /// An unfinished array, or an unfinished object with the name of its next value. It is changed in place, because a
+    /// copy for each value would take quadratic time.
     private struct Open {
         var elements: [JSON] = []
         var members: [JSON.Member] = []
@@ -131,7 +131,7 @@ private struct JSONReader {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
         while true {
             guard var value = try beginValue() else { continue }
-            // A value may be the last one of several that are open.
+            // A value may end several arrays and objects.
             while true {
                 skipBlanks()
                 guard !open.isEmpty else {
@@ -146,7 +146,7 @@ private struct JSONReader {
 
     /// Reads the beginning of a value.
     ///
-    /// - Returns: The value, or `nil` if an array or an object has begun whose first value is next.
+    /// - Returns: The value; `nil` if a non-empty array or object begins.
     private mutating func beginValue() throws(JSON.Malformed) -> JSON? {
         skipBlanks()
         switch byte {
@@ -177,7 +177,7 @@ private struct JSONReader {
 
     /// Adds a value to the innermost array or object.
     ///
-    /// - Returns: The array or object if it ends; `nil` if another value is next.
+    /// - Returns: The finished array or object; `nil` if another value follows.
     private mutating func add(_ value: JSON) throws(JSON.Malformed) -> JSON? {
         let last = open.count - 1
         guard let name = open[last].name else {
@@ -271,7 +271,7 @@ private struct JSONReader {
         }
     }
 
-    /// The character that `\u` and four digits stand for, or two such escapes that are a surrogate pair (RFC 8259 §7).
+    /// The character of a `\u` escape, or of a surrogate pair of two escapes (RFC 8259 §7).
     private mutating func readScalar() throws(JSON.Malformed) -> Unicode.Scalar {
         let unit = try readCodeUnit()
         guard UTF16.isLeadSurrogate(unit), bytes[index...].starts(with: [UInt8(ascii: "\\"), UInt8(ascii: "u")]) else {

@@ -1,5 +1,5 @@
-/// An error that says whether the same call may succeed later.
+/// An error that may be temporary.
 package protocol PassingError: Error {
-    /// Whether the same call may succeed later: the disk was full, a file locked, or a network missing.
+    /// Whether the same call may succeed later, for example after a full disk, a locked file or a missing network.
     var mayPass: Bool { get }
 }

@@ -4,32 +4,32 @@ import Foundation
 import Synchronization
 #endif
 
-/// The calls that ask the system not to suspend the app for a moment.
+/// Calls that ask the system not to suspend the app for a while.
 package struct SystemActivity: Sendable {
     /// Begins an activity, during which the system does not suspend the app. Blocks until the system has decided.
     ///
-    /// - Parameter expire: Called at most once, if the system is about to suspend the app before the activity has
-    ///   ended. May be called when the activity has just ended.
-    /// - Returns: A closure that ends the activity, or `nil` if the system is about to suspend the app and grants none.
+    /// - Parameter expire: Called at most once, when the system is about to suspend the app. May also be called just
+    ///   after the activity has ended.
+    /// - Returns: A closure that ends the activity; `nil` if the system grants none.
     package let begin: @Sendable (_ expire: @escaping @Sendable () -> Void) -> (@Sendable () -> Void)?
 
     package init(begin: @escaping @Sendable (_ expire: @escaping @Sendable () -> Void) -> (@Sendable () -> Void)?) {
         self.begin = begin
     }
 
-    /// The activities on a system that suspends no processes.
+    /// Activities on a system that never suspends processes.
     package static let unlimited = SystemActivity { _ in {} }
 
     #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
-    /// The expiring activities of `ProcessInfo`, which also exist in extensions.
+    /// The expiring activities of `ProcessInfo`, which are available in extensions too.
     package static let usual = SystemActivity { (expire: @escaping @Sendable () -> Void) -> (@Sendable () -> Void)? in
         let answer = ActivityAnswer()
         ProcessInfo.processInfo.performExpiringActivity(withReason: "Postcard") { isExpired in
             if isExpired {
-                // Without a call before it, the system grants no activity.
+                // An expiration without an earlier call means that no activity was granted.
                 if !answer.give(false) { expire() }
             } else if answer.give(true) {
-                // The activity lasts as long as this block.
+                // The activity lasts until this closure returns.
                 answer.waitForEnd()
             }
         }
@@ -42,16 +42,16 @@ package struct SystemActivity: Sendable {
 }
 
 #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
-/// The system's answer to a request for an activity, and the activity's end.
+/// The system's answer to a request for an activity, and the end of the activity.
 private final class ActivityAnswer: Sendable {
     private let answer = Mutex<Bool?>(nil)
     private let given = DispatchSemaphore(value: 0)
     private let ended = DispatchSemaphore(value: 0)
 
-    /// How long to wait for the system, which answers at once unless all threads for its block are taken.
+    /// How long to wait for the system's answer, which is late only if all threads are busy.
     private static let patience = DispatchTimeInterval.seconds(5)
 
-    /// Sets the answer, unless it is already set. Returns `false` if it is.
+    /// Sets the answer. Returns `false` if an answer is already set.
     func give(_ isGranted: Bool) -> Bool {
         let isFirst = answer.withLock { answer in
             guard answer == nil else { return false }

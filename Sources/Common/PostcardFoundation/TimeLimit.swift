@@ -2,7 +2,7 @@
 ///
 /// - Parameters:
 ///   - limit: How long the work may take.
-///   - error: The error to throw after the limit. It is made at that moment.
+///   - error: The error to throw after the limit, evaluated at that time.
 package func within<Value: Sendable>(
     _ limit: Duration, or error: @autoclosure @escaping @Sendable () -> any Error,
     _ work: @escaping @Sendable () async throws -> Value
@@ -10,11 +10,11 @@ package func within<Value: Sendable>(
     try await until({ try await Task.sleep(for: limit) }, or: error(), work)
 }
 
-/// Does some work, and cancels it when something else ends first.
+/// Does some work, and cancels it if `end` returns first.
 ///
 /// - Parameters:
-///   - end: Returns when the time for the work is over.
-///   - error: The error to throw when `end` returns first. It is made at that moment.
+///   - end: Returns when the work must end.
+///   - error: The error to throw when `end` returns first, evaluated at that time.
 package func until<Value: Sendable>(
     _ end: @escaping @Sendable () async throws -> Void, or error: @autoclosure @escaping @Sendable () -> any Error,
     _ work: @escaping @Sendable () async throws -> Value
@@ -33,18 +33,18 @@ package func until<Value: Sendable>(
 }
 
 extension Duration {
-    /// A wait that grows with each failure in a row, up to the longest one.
+    /// A delay that grows with each consecutive failure, up to a maximum.
     ///
     /// - Parameters:
-    ///   - failures: The number of failures in a row, with the latest.
-    ///   - first: The wait after one failure.
-    ///   - longest: The longest wait.
-    ///   - factor: By how much the wait grows with each further failure. Defaults to 2.
+    ///   - failures: The number of consecutive failures.
+    ///   - first: The delay after the first failure.
+    ///   - longest: The maximum delay.
+    ///   - factor: The growth of the delay with each further failure. Defaults to 2.
     package static func growing(
         after failures: Int, from first: Duration, upTo longest: Duration, by factor: Int = 2
     ) -> Duration {
         var wait = first
-        // More failures would make it longer than any limit.
+        // After 64 failures, the delay exceeds any maximum.
         for _ in 1..<min(max(failures, 1), 64) where wait < longest { wait *= factor }
         return min(wait, longest)
     }

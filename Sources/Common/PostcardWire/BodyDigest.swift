@@ -1,7 +1,7 @@
 package import HTTPTypes
 import PostcardFoundation
 
-/// The SHA-256 digest of a message's content, or of the whole form, in a header field (RFC 9530).
+/// The SHA-256 digest of a message's content or of a whole form, for a header field (RFC 9530).
 package struct BodyDigest: Sendable, Hashable {
     /// The 32 bytes of the digest.
     package let bytes: [UInt8]
@@ -26,9 +26,9 @@ package struct BodyDigest: Sendable, Hashable {
         self.bytes = bytes
     }
 
-    /// The SHA-256 digest that a field announces.
+    /// The SHA-256 digest in a header field.
     package enum Announcement: Sendable, Hashable {
-        /// There is no such field, or it only has digests of other algorithms.
+        /// The field is missing, or has only digests of other algorithms.
         case none
         case digest(BodyDigest)
         /// The field is not a dictionary, or the digest is not 32 bytes.
@@ -48,7 +48,7 @@ package struct BodyDigest: Sendable, Hashable {
 extension HTTPField.Name {
     /// The digest of the content of one message (RFC 9530 §2).
     package static let contentDigest = name("Content-Digest")
-    /// The digest of the whole representation, here of the whole form (RFC 9530 §3).
+    /// The digest of the whole representation (RFC 9530 §3), which here is the whole form.
     package static let reprDigest = name("Repr-Digest")
     /// The field that asks for ``reprDigest`` (RFC 9530 §4).
     package static let wantReprDigest = name("Want-Repr-Digest")
@@ -57,8 +57,7 @@ extension HTTPField.Name {
 }
 
 extension HTTPFields {
-    /// The SHA-256 digest in ``HTTPTypes/HTTPField/Name/contentDigest`` or
-    /// ``HTTPTypes/HTTPField/Name/reprDigest``.
+    /// The SHA-256 digest in ``HTTPTypes/HTTPField/Name/contentDigest`` or ``HTTPTypes/HTTPField/Name/reprDigest``.
     package func digest(_ name: HTTPField.Name) -> BodyDigest.Announcement {
         guard let value = combined(name) else { return .none }
         guard let members = StructuredField.dictionary(value) else { return .malformed }
@@ -69,7 +68,7 @@ extension HTTPFields {
         }
     }
 
-    /// Whether a field such as `Want-Repr-Digest: sha-256=10` asks for a digest. The preference 0 means no.
+    /// Whether a field such as `Want-Repr-Digest: sha-256=10` asks for a digest, which the preference 0 does not.
     package func wantsDigest(_ name: HTTPField.Name) -> Bool {
         guard let value = combined(name), let members = StructuredField.dictionary(value),
             case .integer(let preference)? = members[BodyDigest.algorithm]

@@ -3,15 +3,15 @@ package import PostcardFoundation
 
 /// The port of an address.
 package enum Port {
-    /// The ports that a server can have. A receiver that may choose one is given 0.
+    /// The ports that a server can have. Port 0, which lets the system choose, is not among them.
     package static let valid = 1...65535
 
-    /// The port of an address that names none (RFC 9110 §4.2.1 and §4.2.2).
+    /// The default port of a scheme (RFC 9110 §4.2.1 and §4.2.2).
     package static func ofScheme(_ scheme: String?) -> Int { scheme?.lowercased() == "https" ? 443 : 80 }
 
     /// A host and a port, such as `example.com:8080` or `[::1]:8080` (RFC 3986 §3.2).
     ///
-    /// - Parameter scheme: The scheme whose own port is left out. Defaults to `nil`: the port is always written.
+    /// - Parameter scheme: The scheme whose default port is left out. Defaults to `nil`: the port is always written.
     package static func authority(_ host: String, _ port: Int, of scheme: String? = nil) -> String {
         let name = host.contains(":") ? "[\(host)]" : host
         return scheme != nil && port == ofScheme(scheme) ? name : "\(name):\(port)"
@@ -22,7 +22,7 @@ extension URL {
     /// The port of the URL, or the default port of its scheme.
     package var portOrDefault: Int { port ?? Port.ofScheme(scheme) }
 
-    /// Whether the port exists, if the address names one.
+    /// Whether the port is valid or missing.
     package var hasValidPort: Bool { port.map(Port.valid.contains) ?? true }
 
     /// The host and port, such as `example.com:443`.
@@ -34,7 +34,7 @@ extension URL {
     /// Whether both URLs have the same scheme, host and port.
     package func hasOrigin(of other: URL) -> Bool { origin == other.origin }
 
-    /// The URL without its query, for messages: the query of a presigned PUT has the signature.
+    /// The URL without its query, for messages, because the query of a presigned PUT has the signature.
     package var withoutQuery: String { absoluteString.withoutQuery }
 }
 
@@ -44,8 +44,8 @@ extension String {
 }
 
 extension HTTPFields {
-    /// The fields that are safe to send to another origin, or to an object store: fields that describe the content or
-    /// what is accepted, and the `Idempotency-Key`, which identifies the upload and no person.
+    /// The fields that are safe for another origin or an object store: those that describe the content or what is
+    /// accepted, and the `Idempotency-Key`, which identifies no person.
     package var harmless: HTTPFields {
         filter { Self.harmlessNames.contains($0.name.canonicalName) }
     }

@@ -1,45 +1,43 @@
 package import HTTPTypes
 
-/// A version of "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload) that both sides of an upload follow.
+/// A version of "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload).
 ///
-/// All versions but the last have a number in `Upload-Draft-Interop-Version`. ``ResumptionRule`` lists what each
-/// version asks for.
+/// All versions but the last have a number in `Upload-Draft-Interop-Version`. ``ResumptionRule`` lists the differences.
 package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
-    /// Revision 01, which iOS 17 sends.
+    /// Revision 01 of the draft, which iOS 17 sends.
     case interop3
-    /// Revision 02.
+    /// Revision 02 of the draft.
     case interop4
-    /// Revision 03, which iOS 18.0 sends.
+    /// Revision 03 of the draft, which iOS 18.0 sends.
     case interop5
-    /// Revisions 04 and 05, which iOS 18.1 sends.
+    /// Revisions 04 and 05 of the draft, which iOS 18.1 sends.
     case interop6
-    /// Revisions 06 to 08.
+    /// Revisions 06 to 08 of the draft.
     case interop7
-    /// Revisions 09 to 11, which iOS 26.2 sends.
+    /// Revisions 09 to 11 of the draft, which iOS 26.2 sends.
     case interop8
-    /// Revisions from 12 on.
+    /// Revision 12 of the draft and later ones.
     case interop9
-    /// The newest version, without a number. The future standard will have no number either.
+    /// The newest version, which has no number, like the future standard.
     case newest
 
     /// The newest version that has a number.
     package static let latestNumbered = ResumptionVersion.interop9
 
-    /// The number in `Upload-Draft-Interop-Version`; `nil` if the version sends none.
+    /// The number in `Upload-Draft-Interop-Version`; `nil` if the version has none.
     package var interopNumber: Int64? { self == .newest ? nil : Int64(rawValue) + 3 }
 
-    /// The version that has a number.
-    ///
-    /// - Returns: `nil` for an unknown number.
+    /// Finds the version with a number. `nil` for an unknown number.
     package init?(interopNumber number: Int64) {
         guard let version = Self.allCases.first(where: { $0.interopNumber == number }) else { return nil }
         self = version
     }
 
-    /// The version of a request. A request without a number, or with a number from the future, follows ``newest``. Its
-    /// client gets no 104, because a 104 must name the client's own version (appendix "Draft Version Identification").
+    /// The version of a request. A request without a number, or with an unknown higher number, follows ``newest``. Its
+    /// client gets no 104, which would have to contain the client's own number (appendix "Draft Version
+    /// Identification").
     ///
-    /// - Returns: `nil` for a number before the first, and for anything else.
+    /// - Returns: `nil` for a number below the first, and for a value that is not a number.
     package init?(of fields: HTTPFields) {
         guard fields.contains(.uploadDraftInteropVersion) else {
             self = .newest
@@ -61,31 +59,30 @@ extension ResumptionVersion: Comparable {
     }
 }
 
-/// A rule that some version of the draft introduced. Messages of earlier versions do not follow the rule.
+/// A rule that a version of the draft introduced. Earlier versions do not have the rule.
 package enum ResumptionRule: Sendable, Hashable, CaseIterable {
-    /// Messages have `Upload-Complete`. Before, they had its opposite, `Upload-Incomplete`.
+    /// Messages have `Upload-Complete`. Earlier versions have its opposite, `Upload-Incomplete`.
     case completeField
     /// A 104 may report `Upload-Offset`.
     case progressReports
-    /// Appended content is of the media type ``PartialUpload/mediaType``.
+    /// Appended content has the media type ``PartialUpload/mediaType``.
     case partialUploadType
     /// Messages may have `Upload-Limit`.
     case limits
     /// Messages may have `Upload-Length`.
     case length
-    /// The upload's remaining lifetime is `max-age` in `Upload-Limit`. Before, it was `expires`.
+    /// `max-age` in `Upload-Limit` is the upload's remaining lifetime. Earlier versions use `expires`.
     case maximumAge
-    /// Every append says whether it is the last. Before, an append without that statement was the last. The response to
-    /// the last append is any 2xx. Before, it was 201, as for a creation.
+    /// Every append says whether it is the last, and the response to the last append is any 2xx. In earlier versions,
+    /// an append that does not say so is the last, and the response is 201, as for a creation.
     case appendCompleteness
-    /// Bytes after the end of a complete upload are an error in the upload's length.
+    /// Bytes after the end of a complete upload are an inconsistent length.
     case lengthAfterCompletion
-    /// A creation without content is allowed, regardless of `min-append-size`.
+    /// A creation may have no content, regardless of `min-append-size`.
     case emptyCreation
-    /// An append without content to a complete upload gets the final response again.
+    /// An empty append to a complete upload gets the final response again.
     case replay
-    /// Requests with content have `Incremental` (RFC 10036), which asks intermediaries to pass the content on as it
-    /// arrives.
+    /// Requests with content have `Incremental` (RFC 10036), so that intermediaries pass the content on as it arrives.
     case incremental
 
     /// The version that introduced the rule.
@@ -101,35 +98,34 @@ package enum ResumptionRule: Sendable, Hashable, CaseIterable {
     }
 }
 
-/// The media type of content that is appended to an upload.
 package enum PartialUpload {
     /// The media type of appended content.
     package static let mediaType = "application/partial-upload"
 }
 
 extension HTTPResponse.Status {
-    /// The interim response 104, with the URL for resuming an upload, or its progress.
+    /// The interim response 104, which has the URL for resuming an upload, or its progress.
     package static var uploadResumptionSupported: HTTPResponse.Status {
         HTTPResponse.Status(code: 104, reasonPhrase: "Upload Resumption Supported")
     }
 }
 
-/// The types of problem (RFC 9457) that the draft registers; their URIs are never fetched.
+/// The draft's problem types (RFC 9457). Their URIs are never fetched.
 package enum ResumptionProblemType: String, Sendable, CaseIterable {
-    /// The status is 409: the appended bytes do not begin where the upload ends. The members are ``expectedOffset`` and
+    /// Status 409: the appended bytes do not begin where the upload ends. The members are ``expectedOffset`` and
     /// ``providedOffset``.
     case mismatchingOffset = "mismatching-upload-offset"
-    /// The status is 400: the upload already has all its bytes. Since version 9 the draft has no such type.
+    /// Status 400: the upload already has all its bytes. Version 9 and later have no such type.
     case completed = "completed-upload"
-    /// The status is 400: the announced lengths of an upload differ, or are exceeded.
+    /// Status 400: the announced lengths of an upload differ, or are exceeded.
     case inconsistentLength = "inconsistent-upload-length"
 
     /// The problem's `type`.
     package var uri: String { "https://iana.org/assignments/http-problem-types#\(rawValue)" }
 
-    /// The name of the problem's member with the offset at which the upload continues.
+    /// The name of the member with the offset at which the upload continues.
     package static let expectedOffset = "expected-offset"
-    /// The name of the problem's member with the offset that the request named.
+    /// The name of the member with the offset in the request.
     package static let providedOffset = "provided-offset"
 }
 
@@ -144,11 +140,12 @@ extension HTTPField.Name {
     /// The field that asks intermediaries to pass content on as it arrives (RFC 10036).
     package static let incremental = name("Incremental")
 
-    /// A header field's name. All names passed here are tokens (RFC 9110 §5.1); the fallback would fail a test.
+    /// Makes the name of a header field. All texts passed here are tokens (RFC 9110 §5.1); tests would reveal the
+    /// fallback.
     static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
 }
 
-/// The draft's fields. An invalid value is ignored, as the draft requires.
+/// The draft's fields. As the draft requires, invalid values are ignored.
 extension HTTPFields {
     /// The number of bytes that the server has received.
     package var uploadOffset: Int64? {
@@ -156,21 +153,21 @@ extension HTTPFields {
         set { self[.uploadOffset] = newValue.map(StructuredField.text) }
     }
 
-    /// The number of bytes that the whole upload will have.
+    /// The number of bytes in the whole upload.
     package var uploadLength: Int64? { structuredInteger(.uploadLength).flatMap { $0 >= 0 ? $0 : nil } }
 
-    /// Sets the number of bytes that the whole upload will have, if the version has a field for it.
+    /// Sets the number of bytes in the whole upload, if the version has a field for it.
     package mutating func setUploadLength(_ length: Int64?, in version: ResumptionVersion) {
         self[.uploadLength] = version.has(.length) ? length.map(StructuredField.text) : nil
     }
 
-    /// Whether the message ends the upload. In a response: whether the upload has ended.
+    /// Whether a request ends the upload, or, in a response, whether the upload has ended; `nil` if unknown.
     package func uploadCompleteness(in version: ResumptionVersion) -> Bool? {
         version.has(.completeField)
             ? structuredBoolean(.uploadComplete) : structuredBoolean(.uploadIncomplete).map { !$0 }
     }
 
-    /// Sets whether the message ends the upload. In a response: whether the upload has ended.
+    /// Sets whether a request ends the upload, or, in a response, whether the upload has ended.
     package mutating func setUploadCompleteness(_ isComplete: Bool, in version: ResumptionVersion) {
         if version.has(.completeField) {
             self[.uploadComplete] = StructuredField.text(isComplete)
@@ -197,12 +194,12 @@ extension HTTPFields {
         self[.incremental] = version.has(.incremental) ? StructuredField.text(true) : nil
     }
 
-    /// Adds the field with the version's number, if the version has a number.
+    /// Adds the field with the version's number, if there is one.
     package mutating func setResumptionVersion(_ version: ResumptionVersion) {
         self[.uploadDraftInteropVersion] = version.interopNumber.map(StructuredField.text)
     }
 
-    /// Whether the response to OPTIONS offers resumable uploads: it has the media type of an append, or limits.
+    /// Whether the response to OPTIONS offers resumable uploads, because it has the media type of an append or limits.
     package func offersResumableUploads(in version: ResumptionVersion) -> Bool {
         let types = combined(.acceptPatch)?.split(separator: ",") ?? []
         let offersAppending = types.contains { type in
@@ -222,7 +219,7 @@ extension HTTPFields {
         return truth
     }
 
-    /// The value of a field. Several lines of a field are joined to one value (RFC 9110 §5.3).
+    /// The value of a field. Several lines are joined to one value (RFC 9110 §5.3).
     func combined(_ name: HTTPField.Name) -> String? {
         let values = self[values: name]
         return values.isEmpty ? nil : values.joined(separator: ", ")
@@ -231,13 +228,13 @@ extension HTTPFields {
 
 /// A receiver's limits, as sent in `Upload-Limit`. Defaults to no limits.
 package struct UploadLimits: Sendable, Hashable {
-    /// The maximum number of bytes that an upload may have.
+    /// The maximum size of an upload, in bytes.
     package var maximumBytes: Int64?
-    /// The minimum number of bytes that an upload may have.
+    /// The minimum size of an upload, in bytes.
     package var minimumBytes: Int64?
-    /// The maximum number of bytes in a request.
+    /// The maximum content of a request, in bytes.
     package var maximumAppendBytes: Int64?
-    /// The minimum number of bytes in a request other than the last.
+    /// The minimum content of a request other than the last, in bytes.
     package var minimumAppendBytes: Int64?
     /// The number of seconds until the upload is removed.
     package var lifetimeSeconds: Int64?
@@ -263,8 +260,8 @@ package struct UploadLimits: Sendable, Hashable {
         ]
     }
 
-    /// - Returns: `nil` if the value is not a dictionary, or a limit is not an integer of at least 0: such a field is
-    ///   ignored as a whole. A limit with an unknown name is ignored alone.
+    /// - Returns: `nil` if the value is not a dictionary, or a limit is not an integer of at least 0: the whole field
+    ///   is then ignored. Limits with unknown names are ignored alone.
     init?(fieldValue: String, in version: ResumptionVersion) {
         guard let members = StructuredField.dictionary(fieldValue) else { return nil }
         for (key, field) in Self.fields(in: version) {
@@ -278,8 +275,7 @@ package struct UploadLimits: Sendable, Hashable {
 
     /// The field's value; `nil` if there are no limits.
     ///
-    /// A limit that is too large for an integer of a structured field is left out: it would make the whole field
-    /// invalid.
+    /// A limit above the maximum of structured fields is left out, because it would invalidate the whole field.
     func fieldValue(in version: ResumptionVersion) -> String? {
         let members = Self.fields(in: version).compactMap { key, field -> String? in
             guard let limit = self[keyPath: field], limit <= StructuredField.maximumInteger else { return nil }
@@ -288,7 +284,7 @@ package struct UploadLimits: Sendable, Hashable {
         return members.isEmpty ? nil : members.joined(separator: ", ")
     }
 
-    /// Adopts newer limits. A limit that is missing in the newer ones stays as it was.
+    /// Adopts newer limits. Limits that are missing in the newer ones stay.
     package mutating func adopt(_ others: UploadLimits) {
         maximumBytes = others.maximumBytes ?? maximumBytes
         minimumBytes = others.minimumBytes ?? minimumBytes

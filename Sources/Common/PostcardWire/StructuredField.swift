@@ -1,10 +1,10 @@
 import PostcardFoundation
 
-/// The part of Structured Field Values (RFC 9651) that uploads need: integers, booleans, strings and bytes are
-/// read, and everything else is only checked.
+/// The types of Structured Field Values (RFC 9651) that uploads need: integers, booleans, strings and bytes. All others
+/// are only checked.
 ///
-/// swift-http-structured-headers reads all types, keeps decimals and parameters, and refuses a field of any length only
-/// once it has read it; a field of an upload is one value, read for each request.
+/// swift-http-structured-headers would read decimals, parameters and fields of any length, although the fields of
+/// uploads are single values that are read for each request.
 package enum StructuredField: Equatable {
     case integer(Int64)
     case boolean(Bool)
@@ -16,7 +16,7 @@ package enum StructuredField: Equatable {
     /// The largest integer, of 15 digits (§3.3.1).
     static let maximumInteger: Int64 = 999_999_999_999_999
 
-    /// The maximum length of a value, far more than any field of an upload needs. Longer values are ignored.
+    /// The maximum length of a value, in bytes, far above that of any upload's field. Longer values are ignored.
     private static let maximumBytes = 4 << 10
 
     /// Reads a field that is one item (§4.2.3), without the item's parameters.
@@ -24,7 +24,7 @@ package enum StructuredField: Equatable {
         read(text) { reader throws(StructuredFieldReader.Malformed) in try reader.item() }
     }
 
-    /// Reads a field that is a dictionary (§4.2.2). If a key appears twice, the last value counts.
+    /// Reads a field that is a dictionary (§4.2.2). The last value of a repeated key counts.
     static func dictionary(_ text: String) -> [String: StructuredField]? {
         read(text) { reader throws(StructuredFieldReader.Malformed) in try reader.dictionary() }
     }
@@ -44,7 +44,7 @@ package enum StructuredField: Equatable {
     static func text(_ truth: Bool) -> String { truth ? "?1" : "?0" }
 }
 
-/// Reads a field's value from its beginning to its end, by the algorithms of RFC 9651 §4.2.
+/// Reads a whole field value by the algorithms of RFC 9651 §4.2.
 struct StructuredFieldReader {
     struct Malformed: Error {}
 
@@ -160,8 +160,8 @@ struct StructuredFieldReader {
         return .other
     }
 
-    /// Reads an integer or a decimal. An integer has at most 15 digits; a decimal has 12 before its point and 3 after
-    /// it (§4.2.4).
+    /// Reads an integer of at most 15 digits, or a decimal with at most 12 digits before its point and 3 after it
+    /// (§4.2.4).
     private mutating func number() throws(Malformed) -> StructuredField {
         let isNegative = skip("-")
         let digits = take(while: \.isDigit)
@@ -212,7 +212,7 @@ struct StructuredFieldReader {
         }
     }
 
-    /// Reads bytes in base64 (§4.2.7). Missing padding is accepted, as the section asks.
+    /// Reads bytes in base64 (§4.2.7), with or without padding.
     private mutating func bytes() throws(Malformed) -> StructuredField {
         rest.removeFirst()
         let text = take { $0.isLetter || $0.isDigit || "+/=".utf8.contains($0) }

@@ -1,3 +1,2 @@
-// `import PostcardForm` also imports the types of header fields that its declarations use. With MemberImportVisibility,
-// an app would otherwise have to import their module to set a single field.
+// Lets an app set a header field without importing HTTPTypes, which MemberImportVisibility would require.
 @_exported public import HTTPTypes

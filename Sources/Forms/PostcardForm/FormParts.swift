@@ -9,10 +9,10 @@ public import PostcardFoundation
 /// }
 /// ```
 ///
-/// Each part is itself a sequence of the pieces of its content. Nothing is read ahead: the next chunk of the body is
-/// requested when the next piece is, so a slow reader slows the sender down. Moving to the next part skips the rest of
-/// the current part. The loop ends when the form is complete, and throws if the form is broken: until the loop ends, no
-/// part is certain to belong to a valid form.
+/// Each part is itself a sequence of the pieces of its content. Nothing is read ahead: each piece requests the next
+/// chunk of the body, so a slow reader slows the sender down. Moving to the next part skips the rest of the current
+/// part. The loop ends when the form is complete, and throws if the form is broken. Until the loop ends, a part may
+/// belong to a broken form.
 public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: FormChunk {
     private let body: Body
     private let parser: CheckedFormParser
@@ -23,8 +23,7 @@ public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: 
     ///   - body: The body of a request, in chunks of any size. It is read once.
     ///   - contentType: The value of the request's `Content-Type` header field.
     ///   - limits: The limits to enforce.
-    ///   - rules: The allowed fields and files. Defaults to any. A broken rule is thrown at the earliest byte at which
-    ///     it is certain.
+    ///   - rules: The allowed fields and files. Defaults to any. Each broken rule is thrown as early as possible.
     /// - Throws: ``FormProblem`` if the Content-Type is not that of a form.
     public init(
         of body: Body, contentType: String, limits: FormLimits = FormLimits(), rules: FormRules? = nil
@@ -100,7 +99,7 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
     }
 }
 
-/// The state that a sequence of parts shares with its parts: how far the body has been read.
+/// The state that a sequence of parts and its parts have in common: the position in the body.
 final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
     private var body: Body.AsyncIterator
     private var parser: CheckedFormParser
@@ -119,7 +118,7 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
         self.parser = parser
     }
 
-    /// The next part's header, after skipping the rest of the current part; `nil` if the form is complete.
+    /// The header of the next part; `nil` if the form is complete. Skips the rest of the current part.
     func nextHeader() async throws -> PartHeader? {
         while let event = try await nextEvent() {
             if case .partBegan(let header) = event {
@@ -176,19 +175,19 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
 
 /// A chunk of a body, as a connection or a file delivers it.
 ///
-/// `Data` and `ArraySlice<UInt8>` share their storage with their slices, so a part's content is passed on without
-/// copying. An `Array` does not: wrap it as `array[...]`.
+/// Slices of `Data` and `ArraySlice<UInt8>` use the storage of the chunk, so a part's content is not copied. An `Array`
+/// would be copied: wrap it as `array[...]`.
 ///
-/// The names of the requirements contain `FormChunk`, because they become members of every `Data` in an app.
+/// The requirements have `FormChunk` in their names, because they become members of every `Data` in an app.
 public protocol FormChunk: Sendable {
-    /// Makes a chunk from a few bytes that were kept from an earlier chunk.
+    /// Makes a chunk of bytes that were kept from an earlier chunk.
     init(formChunk keptBytes: ArraySlice<UInt8>)
 
-    /// Calls a closure with the bytes of the chunk, which are contiguous.
+    /// Calls a closure with the bytes of the chunk.
     func withFormChunkBytes<Result, Failure: Error>(_ body: (RawSpan) throws(Failure) -> Result) throws(Failure)
         -> Result
 
-    /// The bytes at a range of indices, counted from 0.
+    /// The bytes in a range of indices, counted from 0.
     func formChunkPiece(_ range: Range<Int>) -> Self
 }
 
@@ -238,9 +237,9 @@ extension Data: FormChunk {
     }
 }
 
-/// Reads the body of a form chunk by chunk, and checks it against the form's rules.
+/// Reads the body of a form, chunk by chunk, and checks it against the form's rules.
 ///
-/// All received forms are read by this parser: parts one by one, forms in memory, and the forms of upload routes.
+/// All received forms use this parser: parts one by one, forms in memory, and the forms of upload routes.
 package struct CheckedFormParser: Sendable {
     private var parser: FormParser
     private var rules: FormRuleChecker?
@@ -277,7 +276,7 @@ package struct CheckedFormParser: Sendable {
         try rules?.formEnded(at: parser.offset)
     }
 
-    /// The bytes of an event in the chunk that it was found in.
+    /// The bytes of an event, as a piece of the chunk in which the event was found.
     package func piece<Chunk: FormChunk>(_ bytes: FormBytes, of chunk: Chunk) -> Chunk {
         switch bytes {
         case .chunk(let range): chunk.formChunkPiece(range)

@@ -1,7 +1,7 @@
 package import PostcardFoundation
 
 extension MultipartForm {
-    /// Whether a part has to be prepared before the form can be laid out.
+    /// Whether a part must be prepared before the form can be laid out.
     public var needsPreparation: Bool { hasPickedItems || parts.contains { $0.preparation != nil } }
 
     /// Whether a part is a picked item that has not been copied yet.
@@ -12,7 +12,7 @@ extension MultipartForm {
 
     /// Prepares the parts of the form, and passes the prepared form to a closure.
     ///
-    /// Clients and queues prepare forms themselves. Call this to lay out or to write a form that needs preparation:
+    /// Clients and queues prepare forms themselves. Call this to lay out or write a form that needs preparation:
     ///
     /// ```swift
     /// let body = try await form.withPreparedParts { try await $0.layout().data() }
@@ -20,9 +20,9 @@ extension MultipartForm {
     ///
     /// - Parameters:
     ///   - limits: The known limits of the server. Defaults to none.
-    ///   - use: Uses the prepared form. Its new files are removed when this returns or throws.
+    ///   - use: Uses the prepared form, whose new files are removed when the closure returns or throws.
     /// - Returns: The result of `use`.
-    /// - Throws: ``FormError`` if a file cannot be read, or a folder for new files cannot be created; errors of the
+    /// - Throws: ``FormError`` if a file cannot be read or a folder for new files cannot be created; errors of the
     ///   preparations and of `use`.
     public func withPreparedParts<Result>(
         within limits: FormSizeLimits = FormSizeLimits(), _ use: (MultipartForm) async throws -> Result
@@ -66,8 +66,8 @@ extension MultipartForm {
         return form
     }
 
-    /// The preparations, each with the indices of its parts. Preparations that follow the server's limit come last,
-    /// because they share the bytes that the other parts leave.
+    /// The preparations, each with the indices of its parts. Preparations that depend on the server's limit come last,
+    /// because they divide the remaining bytes among themselves.
     private var preparations: [(preparation: any FormPreparation, indices: [Int])] {
         var found: [(preparation: any FormPreparation, indices: [Int])] = []
         var places: [AnyHashable: Int] = [:]
@@ -87,7 +87,7 @@ extension MultipartForm {
     private func context(
         for indices: [Int], within limits: FormSizeLimits, in folder: URL
     ) throws(FormError) -> FormPreparationContext {
-        // The form with empty parts in place of the parts to prepare has exactly the other bytes.
+        // A copy with empty parts in place of the prepared ones gives the size of everything else.
         var rest = self
         let own = Set(indices)
         var (ownBytes, laterBytes): (Int64, Int64) = (0, 0)
@@ -113,7 +113,7 @@ extension MultipartForm {
             let room = max(max(limit, 0) - used, 0)
             let all = ownBytes.addingUpTo(laterBytes)
             if all <= room { return room - laterBytes }
-            // Parts that are prepared later get a share in proportion to their size.
+            // Parts that are prepared later need bytes in proportion to their size.
             guard laterBytes > 0 else { return room }
             let share = (Double(room) * (Double(ownBytes) / Double(all))).rounded(.down)
             return min(Int64(exactly: share) ?? room, room)
@@ -144,7 +144,7 @@ extension FormSizeLimits {
             maximumBytesByName: rules?.files.compactMapValues(\.maximumBytes) ?? [:])
     }
 
-    /// The limits that a form exceeds. All other limits are left out; `nil` if the form exceeds none.
+    /// The exceeded limits, without all other limits; `nil` if the form exceeds none.
     package func exceeded(by layout: FormLayout) -> FormSizeLimits? {
         let files = layout.parts.filter { $0.filename != nil }
         func isExceeded(_ limit: Int64?, by bytes: Int64?) -> Bool { limit.map { $0 >= 0 && $0 < bytes ?? 0 } ?? false }

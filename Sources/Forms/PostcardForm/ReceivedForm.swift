@@ -8,8 +8,8 @@ public import PostcardFoundation
 /// for picture in form.all(named: "petImage") { print(picture.header.filename ?? "") }
 /// ```
 ///
-/// Use it for small forms. Read a form that is too large for memory part by part, with ``FormParts``. A ``FormDecoder``
-/// decodes a value from a received form.
+/// Use it for small forms, and ``FormParts`` for forms that are too large for memory. A ``FormDecoder`` decodes a value
+/// from a received form.
 public struct ReceivedForm: Sendable {
     /// The parts, in the order of the body.
     public private(set) var parts: [Part] = []
@@ -31,17 +31,17 @@ public struct ReceivedForm: Sendable {
             self.content = content
         }
 
-        /// The charset of the text, if the part's own Content-Type names none (RFC 7578 §4.6).
+        /// The charset of the text if the part's Content-Type has none (RFC 7578 §4.6).
         fileprivate var defaultCharset: Charset? = .utf8
 
-        /// The content as text. Bytes in UTF-8 are read as UTF-8. Other bytes are read in the charset of the part's
-        /// Content-Type, or else in the charset of the form's field `_charset_` (RFC 7578 §4.6). `nil` if the content
-        /// is on disk, the charset is unknown, or the bytes are not text in the charset. Charsets have the labels of
-        /// the WHATWG Encoding Standard, and the platform converts them: iconv on Linux, Core Foundation on Apple's
+        /// The content as text. Bytes in UTF-8 are read as UTF-8, unless UTF-16 or ISO-2022-JP is named, and other
+        /// bytes in the charset of the part's Content-Type, or else of the form's field `_charset_` (RFC 7578 §4.6).
+        /// `nil` if the content is on disk, the charset is unknown, or the bytes are not text in the charset. Charsets
+        /// are labels of the WHATWG Encoding Standard. iconv decodes them on Linux, and Core Foundation on Apple's
         /// systems.
         ///
-        /// The text is unchanged. It may have any number of combining marks in a row, and comparing it then takes time
-        /// by the square of their number: compare its `utf8`, or use a ``FormDecoder``, which refuses such texts.
+        /// The text is unchanged. Many combining marks in a row make comparing it slow: compare its `utf8`, or use a
+        /// ``FormDecoder``, which refuses such texts.
         public var text: String? {
             guard case .bytes(let bytes) = content else { return nil }
             return text(of: bytes)
@@ -59,7 +59,7 @@ public struct ReceivedForm: Sendable {
     public enum Content: Sendable, Hashable {
         /// Bytes in memory.
         case bytes(Data)
-        /// A file with the content, because it was too large for memory.
+        /// A file that holds the content because it was too large for memory.
         case file(URL)
     }
 
@@ -116,7 +116,7 @@ public struct ReceivedForm: Sendable {
         try parser.finish()
     }
 
-    /// Appends a part whose content is complete. A nested `multipart/mixed` becomes one part for each file in it.
+    /// Appends a part whose content is complete. A nested `multipart/mixed` becomes one part for each of its files.
     private mutating func append(
         _ content: Data, of header: PartHeader, at offset: Int64, limits: FormLimits
     ) throws(FormProblem) {
@@ -134,7 +134,7 @@ public struct ReceivedForm: Sendable {
         indices[part.header.name, default: []].append(parts.count)
         parts.append(part)
         parts[parts.count - 1].defaultCharset = defaultCharset
-        // The first field with a charset counts, so that earlier parts are updated only once.
+        // Only the first charset counts, so earlier parts are updated once.
         if !hasCharset, part.header.name == "_charset_", !part.header.isFile, let name = part.text, !name.isEmpty {
             hasCharset = true
             defaultCharset = Charset(ofForm: name.utf8)
@@ -142,7 +142,7 @@ public struct ReceivedForm: Sendable {
         }
     }
 
-    /// The charset of all texts that the field `_charset_` names (RFC 7578 §4.6); `nil` if the charset is unknown.
+    /// The charset that the field `_charset_` names for all texts (RFC 7578 §4.6); `nil` if it is unknown.
     private var defaultCharset: Charset? = .utf8
     private var hasCharset = false
 
@@ -156,7 +156,7 @@ public struct ReceivedForm: Sendable {
         indices[name]?.map { parts[$0] } ?? []
     }
 
-    /// The value of the first text field with a name; `nil` if there is no such field, or its ``Part/text`` is `nil`.
+    /// The value of the first text field with a name; `nil` without such a field, or if its ``Part/text`` is `nil`.
     public func text(named name: String) -> String? {
         indices[name]?.first { !parts[$0].header.isFile }.flatMap { parts[$0].text }
     }

@@ -3,9 +3,9 @@ import PostcardWire
 
 /// Checks a server against "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload).
 ///
-/// Each check creates its own uploads, and deletes them. Uploads that checks complete stay on the server.
+/// Each check creates and deletes its own uploads. Uploads that checks complete stay on the server.
 package struct ConformanceSuite: Sendable {
-    /// The URL to which the checks upload representations.
+    /// The URL to which the checks upload contents.
     package let server: ServerAddress
     /// The content that the checks upload. Defaults to a form.
     package var content = ContentSource.form
@@ -76,21 +76,20 @@ extension CheckSession {
     }
 }
 
-/// The requests before all checks. They find out the server's limits, and how the server responds to the contents in
-/// one request.
+/// The requests before all checks, which find out the server's limits and its responses to ordinary uploads.
 private struct ServerProbe {
     let suite: ConformanceSuite
     var knowledge = ServerKnowledge()
     private(set) var contents: [UploadContent.Kind: UploadContent] = [:]
 
-    /// The maximum size, in bytes, of a content for a server with a large `min-append-size`.
+    /// The maximum size of a content, in bytes, for a server with a large `min-append-size`.
     private static let maximumBytes: Int64 = 64 << 20
 
     init(suite: ConformanceSuite) {
         self.suite = suite
     }
 
-    /// Makes the requests.
+    /// Makes the requests before all checks.
     ///
     /// - Throws: `ConnectionFailure` if the server does not respond.
     mutating func run() async throws {
@@ -132,10 +131,10 @@ private struct ServerProbe {
         }
     }
 
-    /// Makes the contents within the limits that are known so far.
+    /// Makes contents that satisfy the limits known so far.
     private mutating func makeContents() async throws {
         let limits = knowledge.limits
-        // The smallest piece that is appended is a quarter of the content.
+        // The smallest appended piece is a quarter of the content.
         var size = Int64(ContentSource.ordinaryBytes)
         size = max(size, (limits.minimumAppendBytes ?? 0) * 4, limits.minimumBytes ?? 0)
         let most = [limits.maximumBytes, limits.maximumAppendBytes, Self.maximumBytes].compactMap(\.self).min() ?? size
@@ -150,11 +149,11 @@ private struct ServerProbe {
     }
 }
 
-/// The result of one check.
+/// The result of a check.
 package struct ConformanceResult: Sendable {
     package let check: ConformanceCheck
     package let outcome: CheckOutcome
-    /// What the server did, or why nothing could be checked. The text quotes the server.
+    /// The server's behavior, or the reason why nothing could be checked. The text may quote the server.
     package let seen: String
 }
 
@@ -187,14 +186,14 @@ package struct ConformanceReport: Sendable {
         results.count { $0.outcome == outcome }
     }
 
-    /// Whether the server violates no MUST and no MUST NOT. A server for which nothing could be checked does not
+    /// Whether the server violates no MUST and no MUST NOT. A server on which nothing could be checked does not
     /// conform.
     package var conforms: Bool {
         guard results.contains(where: { $0.outcome != .unchecked }) || results.isEmpty else { return false }
         return violatedRequirements == 0
     }
 
-    /// The number of checks that found a MUST or MUST NOT violated.
+    /// The number of checks that found a violated MUST or MUST NOT.
     package var violatedRequirements: Int {
         results.count { $0.outcome == .violated && $0.check.level.isAbsolute }
     }

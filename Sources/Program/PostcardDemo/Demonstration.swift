@@ -11,8 +11,7 @@ import SystemPackage
 
 /// Sends the sample pictures to its own receiver, and compares the received files byte by byte.
 ///
-/// The receiver is a Hummingbird application with only the upload routes, because `make demo` is usually the first
-/// thing that is compiled.
+/// The receiver has only the upload routes, because users usually compile `make demo` first.
 package struct Demonstration {
     /// The directory in which the receiver stores the form.
     package let directory: String
@@ -20,12 +19,12 @@ package struct Demonstration {
     package let report: (String) throws -> Void
     /// The transport that sends the form.
     package let transport: any UploadTransport
-    /// Called with the progress of the upload; `nil` if the progress is not shown.
+    /// Called with the progress of the upload; `nil` to show no progress.
     package var progress: (@Sendable (UploadProgress) -> Void)?
 
     /// Makes a demonstration that reports to a closure.
     ///
-    /// The form is sent with URLSession unless a transport is given. URLSession needs libcurl on Linux.
+    /// The transport defaults to URLSession, which needs libcurl on Linux.
     package init(
         directory: String, transport: any UploadTransport = URLSessionTransport(),
         report: @escaping (String) throws -> Void
@@ -35,7 +34,7 @@ package struct Demonstration {
         self.report = report
     }
 
-    /// Why a demonstration failed.
+    /// The reason why a demonstration failed.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
     }
@@ -67,7 +66,7 @@ package struct Demonstration {
                 result = .failure(error)
             }
             await services.triggerGracefulShutdown()
-            // If the receiver could not start, its error must be reported.
+            // The error of a receiver that could not start is reported first.
             try await group.waitForAll()
             try result.get()
         }

@@ -1,6 +1,6 @@
 import PostcardDemo
 
-/// Runs `postcard demo` as a separate program, without the rest of `postcard`, which takes longer to compile.
+/// Runs `postcard demo` as a separate program, which compiles faster than `postcard`.
 @main
 struct Main {
     static func main() async throws {

@@ -1,73 +1,72 @@
-/// Reads a picture whose bytes arrive in chunks of any size, and finds the end of the picture and its EXIF.
+/// Reads a picture in chunks of any size, and finds the end of the picture and its EXIF.
 package struct ArrivingPicture: Sendable {
-    /// The offset at which the format says that the picture ends, counted from the picture's start; `nil` before that
-    /// offset is reached, and if the format's end cannot be determined.
+    /// The end offset of the picture according to its format, from the picture's start; `nil` until the end is reached,
+    /// or if the format has no end.
     package private(set) var end: Int64?
-    /// The beginning of the EXIF's TIFF structure; empty if there is no EXIF before the pixels. In HEIC and AVIF, EXIF
-    /// is found if the directory of items comes first, as cameras write it.
+    /// The first bytes of the EXIF's TIFF structure; empty without EXIF before the pixels. In HEIC and AVIF, EXIF is
+    /// found if the item directory comes first, as in the files of cameras.
     package private(set) var exif: [UInt8] = []
     /// The offset of the TIFF structure, counted from the picture's start.
     package private(set) var exifOffset: Int64 = 0
-    /// The offset of the first bytes that belong to no piece of the format; `nil` if there are none. Decoders of JPEG
-    /// skip such bytes.
+    /// The offset of the first bytes that belong to no piece of the format, which JPEG decoders skip; `nil` if there
+    /// are none.
     package private(set) var firstStray: Int64?
     /// The offset of the first pixels of a JPEG.
     package private(set) var pixelsStart: Int64?
-    /// The end of the picture, or the end of the last piece read so far if the format has no end.
+    /// The end of the picture, or of the last piece read so far if the format has no end.
     package var lastEnd: Int64? { end ?? (hasEnd ? nil : position - Int64(collected.count)) }
 
     private var container: PictureContainer?
     private var state = State.collecting(.signature, count: 3)
-    /// The bytes received so far of the current piece.
+    /// The bytes of the current piece received so far.
     private var collected: [UInt8] = []
     private var position: Int64 = 0
-    /// The place of the EXIF in a file of boxes, known from the directory of items before it.
+    /// The range of the EXIF in a file of boxes, from an earlier item directory.
     private var announcedEXIF: (offset: Int64, length: Int64)?
 
-    /// The lengths of the first piece of a GIF's pixels and of the last piece read so far. `dataLength` is `nil` in
-    /// other blocks.
+    /// The length of the first piece of a GIF's pixels; `nil` in other blocks. `lastDataLength` is the length of the
+    /// latest.
     private var dataLength: Int64?
     private var lastDataLength: Int64 = 0
-    /// The bytes of a GIF's data, from the first piece on whose length differs from the pieces before it.
+    /// The bytes of a GIF's pixels, from the first piece with an unusual length on.
     private var otherData: [UInt8] = []
-    /// The length that the pieces before ``otherData`` have.
+    /// The usual length of the pieces before ``otherData``.
     private var wholeLength = 0
 
     /// The last bytes before the current piece.
     private var lead: [UInt8] = []
     private var isHeaderInLead = false
-    /// `isBehindMedia` says whether the boxes with pictures or films are complete. `isTrailer` says whether the current
-    /// box then has no known type.
+    /// `isBehindMedia` says whether a box with pictures or films was read, `isTrailer` whether the next box is unknown.
     private var isBehindMedia = false, isTrailer = false
-    /// The end of a WebP's last chunk, without the padding byte that makes the chunk's size even.
+    /// The end of a WebP's last chunk, without the byte that pads the chunk to an even size.
     private var unpaddedEnd: Int64?
 
-    /// The maximum number of bytes that are collected of a piece: the size of a JPEG's segment.
+    /// The maximum number of collected bytes of a piece: the size of a JPEG segment.
     private static let maximumPieceBytes: Int64 = 64 << 10
     private static let leadBytes = 16
-    /// The maximum size of ``otherData``: enough for three pieces of a GIF's pixels.
+    /// The maximum size of ``otherData``, in bytes: three pieces of a GIF's pixels.
     private static let otherDataBytes = 800
 
     private enum State {
         case collecting(Piece, count: Int)
         case passing(until: Int64, then: Piece, count: Int)
-        /// Inside a JPEG's compressed data, or in bytes that belong to no segment.
+        /// The compressed data of a JPEG, or bytes that belong to no segment.
         case pixels(isBehindFF: Bool)
         case finished
     }
 
-    /// The kind of bytes that are collected before they are read.
+    /// The kind of a piece whose bytes are collected before they are read.
     private enum Piece {
         case signature
-        /// The header of a segment, a chunk or a box.
+        /// The header of a segment, chunk or box.
         case header
-        /// The content of a piece with EXIF. `next` is the offset of the next piece.
+        /// A piece with EXIF. `next` is the offset of the next piece.
         case exif(next: Int64)
-        /// The directory of a HEIC's items. `next` is the offset of the next piece.
+        /// The item directory of a HEIC. `next` is the offset of the next piece.
         case items(next: Int64)
-        /// The length of the next piece of a GIF's data.
+        /// The length of the next piece of a GIF's pixels.
         case dataLength
-        /// A JPEG's pixels, which are searched for the next marker. Nothing is collected before the search.
+        /// The pixels of a JPEG, which are searched for the next marker without collecting bytes.
         case pixels
     }
 
@@ -75,7 +74,7 @@ package struct ArrivingPicture: Sendable {
 
     package var isJPEG: Bool { container == .jpeg }
 
-    /// Whether the format says where a picture ends. Boxes do not.
+    /// Whether the format marks the end of a picture, as all but boxes do.
     package var hasEnd: Bool {
         switch container ?? PictureContainer(signature: collected[...]) {
         case .jpeg?, .png?, .webP?, .gif?: true
@@ -83,37 +82,36 @@ package struct ArrivingPicture: Sendable {
         }
     }
 
-    /// Whether the picture's bytes stopped before its format's end.
+    /// Whether the received bytes end before the picture does.
     ///
-    /// - Parameter size: The number of bytes that arrived.
+    /// - Parameter size: The number of received bytes.
     package func isCut(at size: Int64) -> Bool {
-        // Some programs leave out the byte that makes the size even.
+        // Some programs leave out the padding byte.
         if let end { return size < end && !(size == unpaddedEnd && size + 1 == end) }
         switch (container ?? PictureContainer(signature: collected[...]), state) {
         case (nil, _), (_, .finished): return false
-        // No box is the last one, and one of them may have no length. Few bytes behind a box are no other box.
+        // Any box may be the last, and the last may have no length. A few bytes after it are no further box.
         case (.boxes, .passing(let target, _, _)): return target < .max && !endsInTrailer
         case (.boxes, _): return false
-        // Some programs write no trailer.
+        // Some programs leave out the trailer.
         case (.gif, .collecting(.header, _)): return !collected.isEmpty
         default: return true
         }
     }
 
-    /// Whether the bytes after the boxes of a picture or a film begin like a box, but are none.
+    /// Whether bytes that only resemble a box follow the boxes of a picture or film.
     package var endsInTrailer: Bool { if case .passing = state { isTrailer } else { false } }
 
-    /// How many bytes a picture that was cut off lacks, by the lengths in it; `nil` if the lengths do not say.
+    /// The number of bytes that a truncated picture lacks, according to its lengths; `nil` if unknown.
     ///
-    /// - Parameter size: The number of bytes that arrived.
+    /// - Parameter size: The number of received bytes.
     package func missing(at size: Int64) -> Int64? {
         if container == .webP { return end.map { $0 - size } }
         guard container == .boxes, case .passing(let target, _, _) = state else { return nil }
         return target - size
     }
 
-    /// Whether the next piece begins a few bytes earlier than the lengths say, as if some bytes before it had been
-    /// removed.
+    /// Whether the next piece begins a few bytes too early, as if earlier bytes had been removed.
     package var resumesEarlier: Bool {
         guard !isHeaderInLead, let first = otherData.first else { return isHeaderInLead }
         return [wholeLength, Int(first)].contains { length in
@@ -130,7 +128,7 @@ package struct ArrivingPicture: Sendable {
         }
         if count >= 2 { return true }
         guard index < otherData.count, index > 0 else { return false }
-        // The last piece, and the next block.
+        // Skips the last piece and its end, up to the next block.
         let last = Int(otherData[index])
         if last > 0 { index += last + 1 }
         guard index + 1 < otherData.count else { return false }
@@ -169,7 +167,7 @@ package struct ArrivingPicture: Sendable {
             }
             index += count
             position += Int64(count)
-            // Several pieces may be complete: what was collected for one may begin with another.
+            // The bytes collected for one piece may contain the next pieces too.
             while case .collecting(let piece, let size) = state, collected.count >= size { take(piece) }
         }
     }
@@ -186,7 +184,7 @@ package struct ArrivingPicture: Sendable {
             pass(before: next)
         case .dataLength:
             let length = Int64(collected.first ?? 0)
-            // All pieces of a picture are equally long, but the last one.
+            // In a picture, only the last piece may be shorter than the others.
             if let whole = dataLength, length > 0, lastDataLength < whole { firstStray = firstStray ?? position - 1 }
             if dataLength == 0 { dataLength = length }
             if let whole = dataLength, firstStray == nil, length != whole, lastDataLength == whole {
@@ -215,7 +213,7 @@ package struct ArrivingPicture: Sendable {
         guard let container else { return }
         switch container.unit(collected[...], at: position - Int64(collected.count)) {
         case .needs(let count): state = .collecting(.header, count: count)
-        // Zeros between the blocks of a GIF only fill.
+        // Zeros between the blocks of a GIF are padding.
         case .malformed where container == .gif && collected.first == 0:
             collected.removeFirst()
         case .malformed:
@@ -260,12 +258,12 @@ package struct ArrivingPicture: Sendable {
         if isTrailer || !Self.isBox(type) {
             isHeaderInLead = lead.indices.contains { index in
                 let header = (lead[index...] + collected).prefix(8)
-                // A box in the box before ends with that.
+                // The header begins inside the box before it.
                 return header.prefix(4).bigEndian > lead.count - index
                     && Self.boxTypes.contains(String(decoding: header.dropFirst(4), as: UTF8.self))
             }
             if isHeaderInLead || !Self.isBox(type) {
-                // Zeros only fill.
+                // Zeros are padding.
                 firstStray = type.unicodeScalars.allSatisfy { $0.value == 0 } ? nil : unit.content.lowerBound - 8
                 return state = .finished
             }
@@ -282,12 +280,12 @@ package struct ArrivingPicture: Sendable {
         "pdin", "emsg", "prft", "idat", "pnot", "mpvd",
     ]
 
-    /// Whether a box may have this type: four characters of ASCII, or of QuickTime's ©.
+    /// Whether a text may be the type of a box: four ASCII characters, or QuickTime's ©.
     private static func isBox(_ type: String) -> Bool {
         type.unicodeScalars.allSatisfy { (0x20..<0x7F).contains($0.value) || $0.value == 0xA9 }
     }
 
-    /// Skips the rest of a piece. EXIF inside it is collected if a directory of items announced it.
+    /// Skips the rest of a piece, except for EXIF in it that an item directory announced.
     private mutating func pass(before next: Int64) {
         guard let item = announcedEXIF, item.offset < next else { return pass(to: next, then: .header) }
         announcedEXIF = nil
@@ -305,11 +303,11 @@ package struct ArrivingPicture: Sendable {
         pass(to: target, then: piece, count: Int64(container?.headerBytes ?? 0))
     }
 
-    /// Skips the bytes before an offset. Bytes from that offset on that are already collected are kept.
+    /// Skips the bytes before an offset. Collected bytes after the offset are kept.
     private mutating func pass(to target: Int64, then piece: Piece, count: Int64) {
         let surplus = Int(clamping: max(position - target, 0))
         let count = Int(clamping: min(count, Self.maximumPieceBytes))
-        // What came before cannot be read again.
+        // Earlier bytes cannot be read again.
         guard surplus <= collected.count else { return state = .finished }
         lead = position < target ? [] : Array(collected.dropLast(surplus).suffix(Self.leadBytes))
         collected = collected.suffix(surplus)

@@ -1,6 +1,6 @@
-/// Recognizes files by their first bytes: pictures, videos, and other files that forms often contain.
+/// Recognizes pictures, videos and other common files by their first bytes.
 package enum FileSignature {
-    /// The number of first bytes that are needed to recognize a file.
+    /// The number of first bytes needed to recognize a file.
     package static let bytesCount = 32
 
     /// The media type that a file's first bytes show; `nil` if they match no known format.
@@ -9,12 +9,12 @@ package enum FileSignature {
         return signatures.first { $0.matches(start) }?.type
     }
 
-    /// The brands of an ISO base media file (ISO/IEC 14496-12 §4.3), the major one first: HEIC, AVIF, MP4 and QuickTime
-    /// share the container and differ only in their brands.
+    /// The brands of an ISO base media file (ISO/IEC 14496-12 §4.3), the major brand first. Only brands distinguish
+    /// HEIC, AVIF, MP4 and QuickTime.
     private static func isoBrands(of start: [UInt8]) -> [String]? {
         guard start.count >= 12, start[4..<8].elementsEqual("ftyp".utf8) else { return nil }
         let end = start[..<4].bigEndian
-        // Between the first brand and the others there is a version.
+        // A version is between the major brand and the others.
         let others = stride(from: 16, through: start.count - 4, by: 4).filter { Int64($0) + 4 <= end }
         return ([8] + others).map { String(decoding: start[$0..<($0 + 4)], as: UTF8.self) }
     }
@@ -22,8 +22,8 @@ package enum FileSignature {
     private static func type(of brands: [String]) -> String {
         let major = brands.first.flatMap { typeByBrand[$0] }
         if let major, major != "image/heif" { return major }
-        // The major brand may say how a picture is stored, and another brand how it is coded. Videos may have some of
-        // the brands of pictures.
+        // Another brand may say how a picture is coded if the major brand does not. Videos may also have brands of
+        // pictures.
         let others = brands.dropFirst().filter { ["heic", "heix", "mif1", "avif"].contains($0) }
             .compactMap { typeByBrand[$0] }
         if let avif = others.first(where: { $0 == "image/avif" }) { return avif }
@@ -36,7 +36,7 @@ package enum FileSignature {
         "qt  ": "video/quicktime", "M4A ": "audio/mp4", "M4B ": "audio/mp4",
     ]
 
-    /// The bytes that identify a format, at fixed offsets.
+    /// Bytes at fixed offsets that identify a format.
     private struct Signature: Sendable {
         let type: String
         let bytes: [UInt8]
@@ -67,7 +67,7 @@ package enum FileSignature {
         Signature("image/tiff", [0x4D, 0x4D, 0x00, 0x2A]),
         Signature("video/webm", [0x1A, 0x45, 0xDF, 0xA3]),
         Signature("audio/mpeg", Array("ID3".utf8)),
-        // ADTS (ISO/IEC 13818-7), with a checksum and without, for MPEG-4 and MPEG-2.
+        // ADTS (ISO/IEC 13818-7) for MPEG-4 and MPEG-2, with and without a checksum.
         Signature("audio/aac", [0xFF, 0xF0]), Signature("audio/aac", [0xFF, 0xF1]),
         Signature("audio/aac", [0xFF, 0xF8]), Signature("audio/aac", [0xFF, 0xF9]),
         Signature("audio/flac", Array("fLaC".utf8)),

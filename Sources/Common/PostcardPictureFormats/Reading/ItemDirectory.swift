@@ -1,41 +1,40 @@
-/// The directory of the items in a HEIC or AVIF file: the file's `meta` box (ISO/IEC 14496-12 §8.11), or its beginning.
+/// The directory of the items in a HEIC or AVIF file, from all or the first bytes of the `meta` box (ISO/IEC 14496-12
+/// §8.11).
 package struct ItemDirectory {
-    /// The place of an item's bytes, in the file or in the directory's own data.
+    /// The ranges of an item's bytes, in the file or in the directory.
     struct Location {
-        /// The start from which the offsets of an item's extents are counted.
+        /// The point from which the offsets of an item's extents count.
         enum Origin: Int64 {
             case file, itemData, item
         }
 
         let origin: Origin
         let isInFile: Bool
-        /// The ranges of bytes that make up the item. If `origin` is `item`, `index` says in which of the item's
-        /// sources the range is, counted from 1.
+        /// The ranges of bytes that make up the item. If `origin` is `item`, `index` is the number of the source item,
+        /// from 1.
         let extents: [(index: Int64, offset: Int64, length: Int64)]
     }
 
     enum Kind: Equatable {
         case exif, xmp, jpeg, other
-        /// Compressed XMP.
         case encodedXMP
     }
 
-    /// The items whose type is EXIF or another known type.
+    /// The items of known types, such as EXIF.
     private(set) var items: [(number: Int64, kind: Kind)] = []
     private(set) var locations: [Int64: Location] = [:]
-    /// The range of the directory's own data, counted from the start of the box's content.
+    /// The range of the item data in the directory, from the start of the box's content.
     private(set) var itemData: Range<Int64>?
-    /// By item number: the items that contain the item's extents.
+    /// The items that contain the extents of an item, by item number.
     private(set) var sources: [Int64: [Int64]] = [:]
 
-    /// The fault in the directory and its index; `nil` if the directory was read to its end.
+    /// The fault in the directory and its index; `nil` if the whole directory was read.
     private(set) var fault: BlockFault?
 
     /// - Parameter meta: The content of the `meta` box.
     package init(meta: [UInt8]) {
         do {
-            // Version and flags come first.
-            // The last box may have been read in part.
+            // Skips the version and flags. Only a part of the last box may be in memory.
             for box in try Self.boxes(in: NumberReader(meta[...], skipping: 4), areWhole: false) {
                 switch box.type {
                 case "iinf": try readItems(box.content)
@@ -50,7 +49,7 @@ package struct ItemDirectory {
         }
     }
 
-    /// The offset and length of the item with the EXIF; `nil` if there is no such item, or it has several pieces.
+    /// The offset and length of the item with EXIF; `nil` if there is none, or if it has several extents.
     package var exif: (offset: Int64, length: Int64)? {
         guard let item = items.first(where: { $0.kind == .exif }), let location = locations[item.number],
             location.origin == .file, let extent = location.extents.first, extent.length > 0
@@ -96,7 +95,7 @@ package struct ItemDirectory {
         case "Exif": return .exif
         case "jpeg": return .jpeg
         case "mime":
-            // The item's name, and the type of its content.
+            // The first text is the item's name, and the second its media type.
             _ = reader.text()
             guard reader.text() == "application/rdf+xml" else { return .other }
             return reader.text().isEmpty ? .xmp : .encodedXMP
@@ -129,7 +128,7 @@ package struct ItemDirectory {
                 let (offset, isTooFar) = try reader.number(offsetSize).addingReportingOverflow(base)
                 guard !isTooFar else { throw BlockFault(at: reader.position, "an item is too far away") }
                 extents.append((index, offset, try reader.number(lengthSize)))
-                // Such an extent would be read without consuming bytes, however many there are.
+                // Extents without bytes would be read endlessly.
                 if indexSize + offsetSize + lengthSize == 0 { break }
             }
             guard let origin = Location.Origin(rawValue: method) else {
@@ -153,7 +152,7 @@ package struct ItemDirectory {
     }
 }
 
-/// Reads big-endian numbers, one after the other.
+/// Reads consecutive big-endian numbers.
 private struct NumberReader {
     private var bytes: ArraySlice<UInt8>
 
@@ -166,7 +165,7 @@ private struct NumberReader {
     var rest: Int { bytes.count }
     var isAtEnd: Bool { bytes.isEmpty }
 
-    /// Reads a number of zero to eight bytes, which is never negative.
+    /// Reads a number of up to eight bytes, which is never negative.
     mutating func number(_ count: Int64) throws(BlockFault) -> Int64 {
         let found = try bytes(count)
         guard count < 8 || count == 8 && found.first.map({ $0 < 0x80 }) == true else {
@@ -188,7 +187,7 @@ private struct NumberReader {
         _ = try bytes(count)
     }
 
-    /// The text up to the next zero byte. The zero byte is read too.
+    /// Reads a text and the zero byte after it.
     mutating func text() -> String {
         let text = bytes.prefix { $0 != 0 }
         bytes = bytes.dropFirst(text.count + 1)

@@ -1,13 +1,12 @@
-/// The quality of a JPEG as libjpeg counts it, from 1 to 100, estimated from its quantization tables.
+/// Estimates the quality of a JPEG on libjpeg's scale, from 1 to 100, from its quantization tables.
 ///
-/// Each encoder has its own scale, and the file does not say which quality was asked for. Its quantization tables say
-/// how coarse the steps are. For each quality, libjpeg scales the example tables of the standard (ITU-T T.81 Annex K.1)
-/// by a factor.
+/// Each encoder has its own scale, and the file does not state its quality. For each quality, libjpeg multiplies the
+/// example tables of the standard (ITU-T T.81 Annex K.1) by a factor.
 package enum JPEGQuality {
     /// The estimated quality of a JPEG.
     ///
     /// - Parameter jpeg: The file, or its beginning up to its pixels.
-    /// - Returns: `nil` if the file is no JPEG, has no quantization table for its first component, or is lossless.
+    /// - Returns: `nil` if the file is not a JPEG, lacks a quantization table for its first component, or is lossless.
     package static func estimate(of jpeg: some RandomAccessCollection<UInt8>) -> Int? {
         var tables: [UInt8: [Int]] = [:]
         var components: [UInt8] = []
@@ -24,7 +23,7 @@ package enum JPEGQuality {
             switch unit.kind {
             case .segment(0xDA): break walk
             case .segment(0xDB): read(content, into: &tables)
-            // A frame whose pixels are quantized: baseline, extended or progressive.
+            // A baseline, extended or progressive frame has quantized pixels.
             case .segment(0xC0...0xC2), .segment(0xC9), .segment(0xCA):
                 components = stride(from: 8, to: content.count, by: 3).map { at($0, content) }
             default: break
@@ -38,7 +37,7 @@ package enum JPEGQuality {
 
     private static func at(_ index: Int, _ bytes: some Collection<UInt8>) -> UInt8 { bytes.dropFirst(index).first ?? 0 }
 
-    /// Reads quantization tables (ITU-T T.81 §B.2.4.1): each has a precision, a number, and 64 values of 8 or 16 bits.
+    /// Parses quantization tables (ITU-T T.81 §B.2.4.1): a precision, a number, and 64 values of 8 or 16 bits.
     private static func read(_ content: some Collection<UInt8>, into tables: inout [UInt8: [Int]]) {
         var rest = Array(content)[...]
         while let head = rest.first {
@@ -57,10 +56,10 @@ package enum JPEGQuality {
 
     // MARK: - libjpeg's scale
 
-    /// The quality at which libjpeg's tables are as coarse as these.
+    /// The quality at which libjpeg's tables are as coarse as the given ones.
     ///
-    /// Two measures are compared: the sum of all steps, and the sum of the four steps that ImageMagick chose. Both give
-    /// the same quality for libjpeg's own tables. For tables of another shape the lower quality counts.
+    /// Compares the sum of all values, and the sum of ImageMagick's four sample values. Both give the same quality for
+    /// libjpeg's own tables. For other tables, the lower quality counts.
     static func estimate(_ luminance: [Int], _ chrominance: [Int]?) -> Int {
         let found = measures(luminance, chrominance)
         let index = scale.firstIndex { both in
@@ -76,7 +75,7 @@ package enum JPEGQuality {
         return (sum, sample)
     }
 
-    /// The measures of libjpeg's tables at each quality from 1 to 100, for gray and for color pictures.
+    /// The sums of the values in libjpeg's tables at each quality from 1 to 100, for gray and color pictures.
     private static let scale = (1...100).map {
         quality -> (grey: (sum: Int, sample: Int), color: (sum: Int, sample: Int)) in
         let (luminance, chrominance) = tables(quality: quality)
@@ -90,7 +89,7 @@ package enum JPEGQuality {
         return (scaled(luminance), scaled(chrominance))
     }
 
-    /// The order in which the values of a table are written (ITU-T T.81 §A.3.6): along the diagonals, up and down.
+    /// The order of the values in a file: along the diagonals, up and down (ITU-T T.81 §A.3.6).
     package static let zigZag: [Int] = (0..<15).flatMap { diagonal -> [Int] in
         let rows = max(0, diagonal - 7)...min(diagonal, 7)
         let places = rows.map { 8 * $0 + diagonal - $0 }

@@ -1,27 +1,27 @@
-/// The formats of picture files, and the pieces that the files consist of.
+/// The formats of picture files, and their pieces.
 ///
-/// All readers of pictures use this type, so that they agree on malformed files. A reader gets the bytes of a piece's
-/// header, from a file or as they arrive, and asks this type what the piece is and where the next piece begins.
+/// All readers of pictures use this type, so that they agree on malformed files. A reader passes the header of a piece,
+/// and learns the kind of the piece and where the next begins.
 package enum PictureContainer: Sendable {
-    /// JPEG: ITU-T T.81 Annex B.
+    /// JPEG (ITU-T T.81 Annex B).
     case jpeg
-    /// PNG: W3C PNG 3rd edition §5.
+    /// PNG (W3C PNG 3rd edition §5).
     case png
-    /// WebP: RFC 9649 §2.
+    /// WebP (RFC 9649 §2).
     case webP
-    /// GIF: GIF89a Specification.
+    /// GIF (GIF89a Specification).
     case gif
     /// HEIC, AVIF, MP4 and QuickTime: ISO/IEC 14496-12 §4.2, QuickTime File Format Specification.
     case boxes
 
-    /// The number of first bytes by which a container is recognized.
+    /// The number of first bytes needed to recognize a container.
     package static let signatureBytes = 12
 
-    /// The mark before EXIF in a JPEG. Some programs write it in PNG and WebP too.
+    /// The bytes before EXIF in a JPEG. Some programs add them in PNG and WebP too.
     static let exifMark = Array("Exif\0\0".utf8)
 
     /// - Parameter start: The first bytes of a file. Three are enough for a JPEG.
-    /// - Returns: `nil` for files of other formats. Boxes count only if the first one is a `ftyp`.
+    /// - Returns: `nil` for files of other formats. Boxes must begin with `ftyp`.
     package init?(signature start: ArraySlice<UInt8>) {
         let behind4 = start.dropFirst(4)
         if start.starts(with: [0xFF, 0xD8, 0xFF]) {
@@ -41,7 +41,7 @@ package enum PictureContainer: Sendable {
 
     /// The offset of the first piece.
     ///
-    /// - Parameter start: The first bytes of the file, as many as ``signatureBytes``.
+    /// - Parameter start: The first ``signatureBytes`` of the file.
     package func firstOffset(_ start: ArraySlice<UInt8>) -> Int64 {
         switch self {
         case .jpeg: 2
@@ -52,20 +52,19 @@ package enum PictureContainer: Sendable {
         }
     }
 
-    /// The offset at which the file ends according to its first bytes, which only WebP states. The file may be longer
-    /// or shorter.
+    /// The end offset that the first bytes of a WebP state; `nil` for other formats. The real end may differ.
     package func statedEnd(_ start: ArraySlice<UInt8>) -> Int64? {
         self == .webP ? 8 + start.dropFirst(4).prefix(4).littleEndian : nil
     }
 
     /// The number of bytes before the TIFF structure in a piece with EXIF; `nil` if the piece has no EXIF.
     ///
-    /// - Parameter piece: The content of a JPEG's APP1, of a PNG's or a WebP's chunk, or of an item in boxes.
+    /// - Parameter piece: The content of a JPEG's APP1, of a PNG's or WebP's chunk, or of an item in boxes.
     package func exifPrefix(of piece: ArraySlice<UInt8>) -> Int? {
         switch self {
         case .jpeg, .gif: piece.starts(with: Self.exifMark) ? Self.exifMark.count : nil
         case .png, .webP: piece.starts(with: Self.exifMark) ? Self.exifMark.count : 0
-        // The first four bytes are the number of other bytes before the structure (ISO/IEC 23008-12 Annex A).
+        // The first four bytes count the other bytes before the structure (ISO/IEC 23008-12 Annex A).
         case .boxes: piece.count < 4 ? nil : Int(exactly: 4 + piece.prefix(4).bigEndian)
         }
     }
@@ -78,21 +77,20 @@ package struct PictureUnit {
         case segment(UInt8)
         /// A JPEG marker without a segment, or a fill byte.
         case marker
-        /// Bytes between the segments of a JPEG that belong to none. Decoders skip them.
+        /// Bytes between the segments of a JPEG, which decoders skip.
         case stray
-        /// A chunk or a box, by its type. The type of a box has one character for each byte.
+        /// A chunk or box, with its type. A box type has one character for each byte.
         case named(String)
-        /// A block of a GIF, by its first byte. The block's data follows in pieces of up to 255 bytes.
+        /// A block of a GIF, with its first byte. Its data follows in pieces of up to 255 bytes.
         case block(UInt8)
     }
 
     package let kind: Kind
-    /// The range of the content in the file. Empty for a block of a GIF: the block's data begins there.
+    /// The range of the content in the file. For a block of a GIF, the range is empty and at the start of the data.
     package let content: Range<Int64>
-    /// The offset from which to look for the next piece. In a JPEG, the pixels may begin there, and the next piece follows
-    /// them.
+    /// The offset at which to look for the next piece. In a JPEG, pixels may come first.
     package let next: Int64
-    /// Whether the format says that the picture ends here.
+    /// Whether the piece ends the picture according to the format.
     package let isLast: Bool
 
     fileprivate init(_ kind: Kind, _ content: Range<Int64>, next: Int64? = nil, isLast: Bool = false) {
@@ -107,14 +105,13 @@ extension PictureContainer {
     /// The result of reading the header of a piece.
     package enum Header {
         case unit(PictureUnit)
-        /// More bytes are needed: the header has at least this many.
+        /// The header needs more bytes: at least this many in all.
         case needs(Int)
-        /// No piece begins like this, or the piece extends beyond the end. The text is the reason, as the end of a
-        /// sentence.
+        /// The bytes are no piece, or the piece exceeds the file. The text is the reason, as the end of a sentence.
         case malformed(String)
     }
 
-    /// The number of bytes that is enough to read the header of most pieces.
+    /// The number of bytes that suffice for the headers of most pieces.
     package var headerBytes: Int {
         switch self {
         case .jpeg: 2
@@ -126,9 +123,9 @@ extension PictureContainer {
     /// Reads the header of a piece.
     ///
     /// - Parameters:
-    ///   - header: The bytes from the piece's start on. There may be more bytes than the header has.
+    ///   - header: The bytes from the start of the piece, which may be more than its header.
     ///   - offset: The offset of the piece.
-    ///   - end: The end offset of the file or piece that contains the piece, if that is known.
+    ///   - end: The end offset of the enclosing file or piece. Defaults to no limit.
     package func unit(_ header: ArraySlice<UInt8>, at offset: Int64, end: Int64 = .max) -> Header {
         guard header.count >= headerBytes else { return .needs(headerBytes) }
         switch self {
@@ -191,11 +188,11 @@ extension PictureContainer {
         }
         switch header.first {
         case 0x3B?: return block(0x3B, dataAt: 1, isLast: true)
-        // The data is behind the kind of extension.
+        // The data follows the kind of extension.
         case 0x21?: return header.count < 2 ? .needs(2) : block(0x21, dataAt: 2)
         case 0x2C?:
             guard header.count >= 10 else { return .needs(10) }
-            // The data is behind the colors and the size of the codes.
+            // The data follows the color table and the size of the codes.
             return block(0x2C, dataAt: 11 + colorTableBytes(header[header.startIndex + 9]))
         default: return .malformed("a block of the GIF was expected here")
         }
@@ -226,13 +223,12 @@ extension PictureContainer {
 }
 
 extension PictureContainer {
-    /// Finds the next marker in the pixels of a JPEG. A zero byte behind an FF, and the markers of restarts, are
-    /// pixels.
+    /// Finds the next marker in the pixels of a JPEG. Restart markers and a zero after an FF belong to the pixels.
     ///
     /// - Parameters:
     ///   - bytes: The next bytes of the pixels.
-    ///   - isBehindFF: Whether the byte before `bytes` is an FF; changed to whether their last byte is an FF.
-    /// - Returns: The index of the byte behind the marker's FF; `nil` if there is no marker.
+    ///   - isBehindFF: Whether an FF precedes `bytes`; set to whether they end in FF.
+    /// - Returns: The index after the marker's FF; `nil` if there is no marker.
     static func marker(
         in bytes: UnsafeRawBufferPointer, from start: Int, isBehindFF: inout Bool
     ) -> Int? {
@@ -241,7 +237,7 @@ extension PictureContainer {
             if isBehindFF {
                 let code = bytes[index]
                 isBehindFF = code == 0xFF
-                // As in decoders, an FF behind an FF is a fill byte.
+                // As in decoders, an FF before another FF is a fill byte.
                 if code != 0, code != 0xFF, code & 0xF8 != 0xD0 { return index }
             } else {
                 index = bytes.firstIndex(of: 0xFF, from: index)
@@ -254,7 +250,7 @@ extension PictureContainer {
 }
 
 extension UnsafeRawBufferPointer {
-    /// The index of the next byte with a value, or the end if there is none.
+    /// The index of the next byte with a value, or the end index if there is none.
     package func firstIndex(of byte: UInt8, from start: Int) -> Int {
         guard let baseAddress else { return count }
         let wanted = SIMD16<UInt8>(repeating: byte)
@@ -270,15 +266,15 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// A fault in a file that keeps it from being read.
+/// A fault because of which a file cannot be read.
 package struct PictureFault: Error {
-    /// The offset at which the fault was found, in bytes from the start of the file.
+    /// The offset of the fault, in bytes from the start of the file.
     package let offset: Int64
 
     /// The fault, as the end of a sentence.
     let finding: String
 
-    /// The error of reading the file, if that failed.
+    /// The error of reading the file; `nil` if reading succeeded.
     package let underlyingError: (any Error)?
 
     init(at offset: Int64, _ reason: String, underlyingError: (any Error)? = nil) {
@@ -291,9 +287,9 @@ package struct PictureFault: Error {
     package var reason: String { "\(finding), at byte \(offset)" }
 }
 
-/// A fault in a piece of metadata that is held in memory.
+/// A fault in a piece of metadata in memory.
 struct BlockFault: Error {
-    /// The index of the fault, counted from the start of the piece.
+    /// The index of the fault in the piece.
     let index: Int
     let reason: String
 

@@ -1,15 +1,15 @@
-/// The order of the bytes in the numbers of a TIFF structure (TIFF 6.0 §2).
+/// The byte order of the numbers in a TIFF structure (TIFF 6.0 §2).
 struct TIFFByteOrder {
     private let isLittleEndian: Bool
 
     /// - Parameter header: The first bytes of the structure.
-    /// - Returns: `nil` if these bytes do not begin a TIFF structure.
+    /// - Returns: `nil` if the bytes do not begin a TIFF structure.
     init?(header: some Collection<UInt8>) {
         isLittleEndian = header.starts(with: [0x49, 0x49, 0x2A, 0])
         guard isLittleEndian || header.starts(with: [0x4D, 0x4D, 0, 0x2A]) else { return nil }
     }
 
-    /// The number that up to seven bytes stand for.
+    /// The number in up to seven bytes.
     func number(_ bytes: some Collection<UInt8>) -> Int64 { isLittleEndian ? bytes.littleEndian : bytes.bigEndian }
 
     func encoded(_ number: Int64, bytes count: Int) -> [UInt8] {
@@ -18,12 +18,12 @@ struct TIFFByteOrder {
     }
 }
 
-/// The TIFF structure that EXIF is written in (TIFF 6.0 §2, Exif 3.0 §4.5), or its beginning, in memory.
+/// The TIFF structure of EXIF, or its first bytes, in memory (TIFF 6.0 §2, Exif 3.0 §4.5).
 package struct TIFFBlock {
     let bytes: [UInt8]
     let order: TIFFByteOrder
 
-    /// - Returns: `nil` if the bytes do not begin like a TIFF structure.
+    /// - Returns: `nil` if the bytes do not begin a TIFF structure.
     package init?(_ bytes: [UInt8]) {
         guard bytes.count >= 8, let order = TIFFByteOrder(header: bytes) else { return nil }
         self.bytes = bytes
@@ -37,14 +37,13 @@ package struct TIFFBlock {
         return order.number(bytes[start..<(start + count)])
     }
 
-    /// The offset of a directory's entry with a tag; `nil` if the directory has no such entry.
+    /// The offset of the entry with a tag in a directory; `nil` if there is none.
     func entry(tag: Int64, in directory: Int64) -> Int64? {
         guard let count = number(at: directory, bytes: 2) else { return nil }
         return (0..<count).lazy.map { directory + 2 + 12 * $0 }.first { number(at: $0, bytes: 2) == tag }
     }
 
-    /// The offset of the entry that names the directory with the GPS position, if that directory holds a latitude
-    /// (Exif 3.0 §4.6.3).
+    /// The offset of the entry for the GPS directory, if that directory has a latitude (Exif 3.0 §4.6.3).
     package var locationEntry: Int64? {
         guard let first = number(at: 4, bytes: 4), let entry = entry(tag: 0x8825, in: first),
             let directory = number(at: entry + 8, bytes: 4), self.entry(tag: 2, in: directory) != nil
@@ -62,7 +61,7 @@ package struct TIFFBlock {
 }
 
 extension Collection<UInt8> {
-    /// The bytes as a big-endian number. At most seven bytes, so that the number is never negative.
+    /// The bytes as a big-endian number. Up to seven bytes never make a negative number.
     var bigEndian: Int64 { reduce(0) { $0 << 8 | Int64($1) } }
 
     var littleEndian: Int64 { reversed().bigEndian }

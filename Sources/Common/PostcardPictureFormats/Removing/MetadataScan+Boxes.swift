@@ -1,5 +1,4 @@
-/// Files that consist of boxes: HEIC, AVIF, MP4 and QuickTime (ISO/IEC 14496-12 §4.2, QuickTime File Format
-/// Specification).
+/// Files of boxes: HEIC, AVIF, MP4 and QuickTime (ISO/IEC 14496-12 §4.2, QuickTime File Format Specification).
 extension MetadataScan {
     struct Box {
         /// The type of the box: four characters, one for each byte.
@@ -10,22 +9,22 @@ extension MetadataScan {
         var whole: Range<Int64> { start..<content.upperBound }
     }
 
-    /// What was found in a file of boxes: its data, and the places of its metadata.
+    /// The data and metadata found in a file of boxes.
     struct BoxFile {
-        /// The offset of the file, from which the offsets in its tracks are counted.
+        /// The offset of the file, from which the offsets in its tracks count.
         let start: Int64
-        /// The ranges of the boxes that hold pixels, sound and the metadata of pictures.
+        /// The ranges of the boxes with pixels, sound, and metadata of pictures.
         var data: [Range<Int64>] = []
         var hasFragments = false
         /// The directories of the items of pictures.
         var itemDirectories: [Box] = []
-        /// The data of tracks that must be removed.
+        /// The ranges of track data to remove.
         var chunks: [(range: Range<Int64>, removed: RemovedContent)] = []
         var hasTracksToClear = false
     }
 
-    /// Whether a file begins with a box of these formats. Canon's raw pictures and JPEG 2000 do not count: they need
-    /// boxes for decoding that are metadata in other formats.
+    /// Whether a file begins with a box of these formats. Canon's raw pictures and JPEG 2000 are excluded, because they
+    /// need boxes that are metadata in other formats.
     static func isMovie(_ start: [UInt8]) -> Bool {
         let others = ["ftypcrx ", "ftypjp2 ", "ftypjpx ", "ftypjpm ", "ftypmjp2", "ftypjxl "]
         if others.contains(where: { start.dropFirst(4).starts(with: $0.utf8) }) { return false }
@@ -34,8 +33,8 @@ extension MetadataScan {
     }
 
     /// - Parameters:
-    ///   - range: The range of the file, or of the part of a picture that is a video.
-    ///   - depth: How many pictures and videos contain the file.
+    ///   - range: The range of the file, or of the video in a picture.
+    ///   - depth: The number of pictures and videos that contain the file.
     mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
         var file = BoxFile(start: range.lowerBound)
         for box in try boxes(in: range) {
@@ -54,10 +53,10 @@ extension MetadataScan {
                     wipe(box, box.type == "mpvd" ? .video : .unknown)
                     break
                 }
-                // The video of a motion photo, and Samsung's directory of what belongs to the picture.
+                // The box has the video of a motion photo and Samsung's directory.
                 try scanTrailer(box.content, depth: depth)
             case "free", "skip", "wide":
-                // Editors leave old content there.
+                // Editors leave old content in free space.
                 clear(box.content, .unused)
             case "uuid":
                 try scanUUID(box)
@@ -86,8 +85,8 @@ extension MetadataScan {
         "ftyp", "styp", "pdin", "mfra", "sidx", "ssix", "prft", "pnot", "emsg", "ctab", "junk", "etyp",
     ]
 
-    /// By type: the boxes inside a movie's box that players need. Any other box has nothing to do with pictures and
-    /// sound, and may reveal where the movie was taken.
+    /// The boxes that players need in each box of a movie, by its type. Other boxes are not needed for pictures or
+    /// sound, and may reveal a place.
     private static let boxesOfMovie: [String: Set<String>] = [
         "moov": [
             "mvhd", "iods", "mvex", "pssh", "ctab", "clip", "ainf", "rmra", "prfl", "pdin", "trgr", "grpl",
@@ -101,7 +100,7 @@ extension MetadataScan {
 
     // MARK: - Boxes
 
-    /// The boxes in a range. Throws if a box does not fit in the range.
+    /// The boxes in a range. Throws if a box exceeds the range.
     mutating func boxes(in range: Range<Int64>) throws(PictureFault) -> [Box] {
         var boxes: [Box] = []
         var offset = range.lowerBound
@@ -109,7 +108,7 @@ extension MetadataScan {
             try countUnit(at: offset)
             let rest = range.upperBound - offset
             let header = try bytes(at: offset, upTo: Int(clamping: min(16, rest)))
-            // A list in QuickTime may end with a zero.
+            // A list in QuickTime may end with zeros.
             if rest < 8, header.allSatisfy({ $0 == 0 }) { break }
             let unit = try unit(of: .boxes, header, at: offset, end: range.upperBound)
             if case .named(let type) = unit.kind {
@@ -120,8 +119,8 @@ extension MetadataScan {
         return boxes
     }
 
-    /// The end offset of the boxes that belong to one file. A second file in the range begins with a type box of its
-    /// own, and its offsets count from there. Films are also sent in fragments that each begin with a type box.
+    /// The end offset of the boxes of the first file in a range. A second file begins with its own type box, from which
+    /// its offsets count. A fragment of a film also begins with a type box.
     mutating func endOfBoxes(in range: Range<Int64>, isBehindPicture: Bool) throws(PictureFault) -> Int64 {
         var offset = range.lowerBound
         var isMovie = false
@@ -131,7 +130,7 @@ extension MetadataScan {
             guard type.utf8.count == 4, type.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { break }
             guard case .unit(let unit) = PictureContainer.boxes.unit(header[...], at: offset, end: range.upperBound)
             else {
-                // A box that is cut off is reported when it is read.
+                // Reading the box later reports that it is cut off.
                 return Self.topLevelBoxes.contains(type) || Self.readBoxes.contains(type) ? range.upperBound : offset
             }
             if type == "ftyp", offset > range.lowerBound, isBehindPicture || !isMovie { break }
@@ -151,7 +150,7 @@ extension MetadataScan {
         clear(box.content, kind)
     }
 
-    /// The boxes inside a `meta` box. They begin behind a version and flags in ISO files, and at once in QuickTime.
+    /// The boxes inside a `meta` box: after a version and flags in ISO files, and at its start in QuickTime.
     mutating func boxes(inMeta box: Box) throws(PictureFault) -> [Box] {
         let count = box.content.upperBound - box.content.lowerBound
         let start = try bytes(at: box.content.lowerBound, upTo: Int(clamping: min(8, count)))
@@ -177,7 +176,7 @@ extension MetadataScan {
                 try scanUserData(child, &file, depth: depth + 1)
             case "meta":
                 try scanMeta(child, &file, depth: depth + 1)
-            // Boxes of this type in a fragment say how it is encrypted.
+            // In a fragment, boxes of this type describe encryption.
             case "uuid" where box.type == "moov" || box.type == "trak":
                 try scanUUID(child)
             case "free", "skip":
@@ -192,7 +191,7 @@ extension MetadataScan {
         }
     }
 
-    /// Clears the times at which a movie was made and changed, behind the box's version and flags.
+    /// Clears the creation and modification times of a movie, which follow the box's version and flags.
     private mutating func clearTimes(_ box: Box) throws(PictureFault) {
         let size: Int64 = try bytes(at: box.content.lowerBound, count: 1)[0] == 1 ? 16 : 8
         guard box.content.upperBound - box.content.lowerBound >= 4 + size else { return }
@@ -221,8 +220,8 @@ extension MetadataScan {
         }
     }
 
-    /// The types of user data and items that are kept: titles, comments, copyright, times, the program, the camera's
-    /// model, how the video is shown, and details of music. Unknown types are removed.
+    /// The types of user data and items to keep: titles, comments, copyright, times, programs, camera models, how the
+    /// video is shown, and details of music. All others are removed.
     private static let harmlessUserData: Set<String> = [
         "\u{A9}nam", "\u{A9}cmt", "\u{A9}cpy", "\u{A9}day", "\u{A9}des", "\u{A9}inf", "\u{A9}fmt", "\u{A9}req",
         "\u{A9}swr", "\u{A9}too", "\u{A9}enc", "\u{A9}mak", "\u{A9}mod", "\u{A9}key", "\u{A9}alb", "\u{A9}gen",
@@ -255,7 +254,7 @@ extension MetadataScan {
         }
     }
 
-    /// Removes an item if its type, or the key that its type numbers, is sensitive.
+    /// Removes an item if its type, or the key with its number, is sensitive.
     private mutating func scanItem(_ item: Box, sensitiveKeys: [Int64: RemovedContent]?) throws(PictureFault) {
         guard let sensitiveKeys else {
             if item.type != "free", !Self.harmlessUserData.contains(item.type) {
@@ -267,12 +266,12 @@ extension MetadataScan {
         if let kind = sensitiveKeys[number] { wipe(item, kind) }
     }
 
-    /// The numbers of the keys that must be removed, with what each key reveals.
+    /// The numbers of the keys to remove, with the content that each key reveals.
     private mutating func sensitiveKeys(_ box: Box) throws(PictureFault) -> [Int64: RemovedContent] {
         guard box.content.upperBound - box.content.lowerBound >= 8 else { return [:] }
         var numbers: [Int64: RemovedContent] = [:]
         var number: Int64 = 1
-        // Behind a version, flags and the number of keys, the keys are written like boxes.
+        // The keys have the structure of boxes, and follow the version, flags and number of keys.
         for key in try boxes(in: (box.content.lowerBound + 8)..<box.content.upperBound) {
             let name = try block([key.content])
             numbers[number] = SensitiveName.kind(of: name[...])
@@ -284,7 +283,7 @@ extension MetadataScan {
     private static let xmpUUID: [UInt8] = [
         0xBE, 0x7A, 0xCF, 0xCB, 0x97, 0xA9, 0x42, 0xE8, 0x9C, 0x71, 0x99, 0x94, 0x91, 0xE3, 0xAF, 0xAC,
     ]
-    /// The identifier of the box that says in RDF how a spherical video is projected.
+    /// The identifier of the box that describes the projection of a spherical video in RDF.
     private static let sphericalUUID: [UInt8] = [
         0xFF, 0xCC, 0x82, 0x63, 0xF8, 0x55, 0x4A, 0x93, 0x88, 0x14, 0x58, 0x7A, 0x02, 0x52, 0x1F, 0xDD,
     ]
@@ -301,6 +300,6 @@ extension MetadataScan {
 }
 
 extension Range<Int64> {
-    /// Whether this range contains all of another range.
+    /// Whether this range contains another range.
     func contains(_ other: Range<Int64>) -> Bool { lowerBound <= other.lowerBound && other.upperBound <= upperBound }
 }

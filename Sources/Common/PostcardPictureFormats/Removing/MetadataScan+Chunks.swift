@@ -1,7 +1,6 @@
-/// PNG (W3C PNG 3rd edition §5) and WebP (RFC 9649 §2), which are sequences of chunks.
+/// PNG (W3C PNG 3rd edition §5) and WebP (RFC 9649 §2), which consist of chunks.
 extension MetadataScan {
-    /// Chunks that affect how the picture looks, its timing and its size. Chunks whose name begins with a capital are
-    /// needed too.
+    /// Chunks that affect the look, timing or size of the picture. Chunks with an initial capital are needed too.
     private static let pngChunks: Set<String> = [
         "tRNS", "cHRM", "gAMA", "iCCP", "sBIT", "sRGB", "cICP", "mDCV", "mDCv", "cLLI", "cLLi", "bKGD", "hIST", "pHYs",
         "sPLT", "acTL", "fcTL", "fdAT", "iDOT", "gdAT",
@@ -15,8 +14,8 @@ extension MetadataScan {
             let header = try bytes(at: offset, count: 8)
             let unit = try unit(of: .png, header, at: offset, end: length)
             if unit.kind == .named("IDAT"), header == last {
-                // There is nothing between the chunks of the picture, of which there may be thousands of one size: if a
-                // chunk is found further on, the chunks before it are skipped.
+                // A picture may have thousands of equal chunk headers in a row. If one is found further on, the chunks
+                // before it are skipped.
                 let target = offset + leap * (unit.next - offset)
                 let isThere = try target < length - 12 ? bytes(at: target, upTo: 8) == header : false
                 leap = isThere ? leap * 2 : max(leap / 2, 1)
@@ -31,7 +30,7 @@ extension MetadataScan {
             offset = unit.next
             if unit.isLast { break }
         }
-        // Behind the end, some programs leave what a picture was before it was cropped.
+        // Some programs leave the pixels of an uncropped picture after the end.
         if offset < length { clear(offset..<length, .trailer) }
     }
 
@@ -54,12 +53,12 @@ extension MetadataScan {
         case "iTXt" where removal == .location:
             try scanInternationalText(content)
         default:
-            // Compressed texts are removed too: their content is not known here.
+            // Compressed texts are not read, so they are removed.
             wipePNGChunk(content, .unknown)
         }
     }
 
-    /// The kind of sensitive content that the keyword of a text chunk names. A keyword has up to 79 bytes.
+    /// The kind of sensitive content in a text chunk, according to its keyword of up to 79 bytes.
     private mutating func kind(ofTextIn content: Range<Int64>) throws(PictureFault) -> RemovedContent? {
         let start = try bytes(
             at: content.lowerBound, upTo: Int(clamping: min(80, content.upperBound - content.lowerBound)))
@@ -67,8 +66,7 @@ extension MetadataScan {
         return SensitiveName.kind(of: start[..<end])
     }
 
-    /// Reads a text chunk in UTF-8: a keyword, two bytes on compression, the language, the translated keyword, and the
-    /// text.
+    /// Reads a text chunk in UTF-8: keyword, two bytes on compression, language, translated keyword, text.
     private mutating func scanInternationalText(_ content: Range<Int64>) throws(PictureFault) {
         let keyword = Array("XML:com.adobe.xmp\0".utf8)
         let count = content.upperBound - content.lowerBound
@@ -80,7 +78,7 @@ extension MetadataScan {
             if let kind { wipePNGChunk(content, kind) }
             return
         }
-        // The language and the translated keyword each end with a zero.
+        // A zero ends the language, and another the translated keyword.
         let texts = start.dropFirst(keyword.count + 2)
         guard start.count > keyword.count, start[keyword.count] == 0, let language = texts.firstIndex(of: 0),
             let translated = start[(language + 1)...].firstIndex(of: 0)
@@ -95,7 +93,7 @@ extension MetadataScan {
         }
     }
 
-    /// Rewrites the content of a chunk, and the chunk's checksum if the content has changed.
+    /// Rewrites the content of a chunk, and its checksum if the content changes.
     private mutating func rewritePNGChunk(
         _ type: String, _ content: Range<Int64>, by rewriting: BlockRewriting
     ) throws(PictureFault) {
@@ -113,11 +111,11 @@ extension MetadataScan {
         if let checksum { write(checksum.bytes, at: content.upperBound, []) }
     }
 
-    /// Gives a chunk a type without meaning, which is ancillary, private and safe to copy, and clears the content.
+    /// Clears a chunk and gives it a type without meaning, which is ancillary, private and safe to copy.
     private mutating func wipePNGChunk(_ content: Range<Int64>, _ kind: RemovedContent) {
         let type = Array("fiLl".utf8)
         write(type, at: content.lowerBound - 4, kind)
-        // Zeros do not change a checksum of zero: once the first bytes bring it to zero, the rest may be long.
+        // Zeros leave a checksum of zero unchanged, so only the first bytes must produce it.
         var checksum = CRC32()
         checksum.read(type)
         let count = Int(clamping: min(content.upperBound - content.lowerBound, 4))
@@ -168,7 +166,7 @@ extension MetadataScan {
         }
     }
 
-    /// Rewrites XMP that is a piece of its own.
+    /// Rewrites XMP that is a separate piece.
     mutating func rewriteXMP(_ extents: [Range<Int64>]) throws(PictureFault) {
         let removal = removal
         try rewrite(extents) { block, removed throws(BlockFault) in
@@ -181,7 +179,7 @@ extension MetadataScan {
 // MARK: - GIF
 
 extension MetadataScan {
-    /// Reads a GIF (GIF89a Specification): blocks, whose data has pieces of up to 255 bytes.
+    /// Reads the blocks of a GIF (GIF89a Specification), whose data is in pieces of up to 255 bytes.
     mutating func scanGIF() throws(PictureFault) {
         var offset = PictureContainer.gif.firstOffset(try bytes(at: 0, count: 13)[...])
         while true {
@@ -204,7 +202,8 @@ extension MetadataScan {
         let end = try end(ofPiecesAt: data)
         func isOne(of names: String...) -> Bool { names.contains { application.elementsEqual($0.utf8) } }
         if isApplication, isOne(of: "XMP DataXMP"), end - data > 258 {
-            // XMP is not in pieces: the bytes after it lead a reader that takes its letters for lengths to the end.
+            // XMP is not divided into pieces. The trailer after it leads any reader to the end, whatever byte it takes
+            // for a length.
             let trailer: [UInt8] = [1] + (0...255).map { 255 - $0 } + [0]
             guard try bytes(at: end - 258, count: 258) == trailer else {
                 throw PictureFault(at: offset, "the XMP of the GIF does not end as it has to")
@@ -222,7 +221,7 @@ extension MetadataScan {
         return end
     }
 
-    /// The end offset of data in sub-blocks: each begins with a byte for its length, and the last has the length zero.
+    /// The end offset of data in sub-blocks. Each begins with its length; the last has the length zero.
     private mutating func end(ofPiecesAt start: Int64) throws(PictureFault) -> Int64 {
         var offset = start
         var size = 256
@@ -252,7 +251,7 @@ extension MetadataScan {
     }
 }
 
-/// The checksum of a PNG's chunks (W3C PNG 3rd edition, Annex D).
+/// The checksum of a PNG chunk (W3C PNG 3rd edition, Annex D).
 private struct CRC32 {
     private var register: UInt32 = 0xFFFF_FFFF
 
@@ -263,7 +262,7 @@ private struct CRC32 {
     /// The four bytes of the checksum in the file.
     var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: ~register >> (24 - 8 * $0)) } }
 
-    /// The four bytes that make the register zero.
+    /// The four bytes that set the register to zero.
     var registerBytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: register >> (8 * $0)) } }
 
     private static let table: [UInt32] = (0..<256).map { index in

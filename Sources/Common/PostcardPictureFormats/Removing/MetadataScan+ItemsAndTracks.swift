@@ -1,12 +1,12 @@
-/// The metadata of HEIC and AVIF pictures, which is stored in items.
+/// The metadata of HEIC and AVIF pictures, which is in items.
 extension MetadataScan {
     /// Rewrites the metadata in the items of a picture.
     ///
     /// - Parameters:
     ///   - box: The directory of the items.
-    ///   - file: The file's range. The offsets of items count from its start.
-    ///   - data: The ranges that items must be in, so that no item overlaps the boxes that describe it.
-    ///   - depth: How many pictures and videos contain the picture.
+    ///   - file: The file's range, from whose start the offsets of items count.
+    ///   - data: The ranges that may contain items, so that no item overlaps the boxes that describe it.
+    ///   - depth: The number of pictures and videos that contain the picture.
     mutating func scanItems(
         _ box: Box, in file: Range<Int64>, data: [Range<Int64>], depth: Int
     ) throws(PictureFault) {
@@ -38,8 +38,7 @@ extension MetadataScan {
         }
     }
 
-    /// Rewrites an item with EXIF, which follows four bytes with the number of other bytes before it (ISO/IEC 23008-12
-    /// Annex A).
+    /// Rewrites an item with EXIF, whose first four bytes count the bytes before the EXIF (ISO/IEC 23008-12 Annex A).
     private mutating func rewriteItem(EXIF extents: [Range<Int64>], _ box: Box) throws(PictureFault) {
         let inheritance = inheritance
         try rewrite(extents) { block, removed throws(BlockFault) in
@@ -80,7 +79,7 @@ extension MetadataScan {
                 let whole: [Range<Int64>] = [base..<(base + itemData.upperBound - itemData.lowerBound)]
                 extents += try Self.slice(whole, extent.offset, extent.length, fault)
             case .item:
-                // An extent without an index is in the first source.
+                // An extent without an index uses the first source.
                 let index = Int(clamping: max(extent.index, 1) - 1)
                 guard let sources = directory.sources[item], index < sources.count else { throw fault }
                 let source = try self.extents(of: sources[index], directory, box, file, data, depth: depth + 1)
@@ -91,7 +90,7 @@ extension MetadataScan {
         return extents
     }
 
-    /// A part of the bytes in several ranges. A length of 0 means all bytes from the offset on.
+    /// A section of the bytes in several ranges. A length of 0 stands for all bytes after the offset.
     private static func slice(
         _ extents: [Range<Int64>], _ offset: Int64, _ length: Int64, _ fault: PictureFault
     ) throws(PictureFault) -> [Range<Int64>] {
@@ -114,7 +113,7 @@ extension MetadataScan {
 
 /// The tracks of videos (ISO/IEC 14496-12 §8.3).
 extension MetadataScan {
-    /// Finds the data of a track that must be removed: cameras write positions there second by second.
+    /// Finds the data of a track to remove, such as a camera's position at every second.
     mutating func scanTrack(_ track: Box, _ file: inout BoxFile) throws(PictureFault) {
         guard let media = try boxes(in: track.content).first(where: { $0.type == "mdia" }) else { return }
         let inMedia = try boxes(in: media.content)
@@ -148,13 +147,13 @@ extension MetadataScan {
         file.chunks += chunks.map { ($0, removed) }
     }
 
-    /// The kind of sensitive content in a metadata track; `nil` if the track may stay. Apple's tracks name what they
-    /// hold; other tracks are positions, or data that only the camera's maker understands.
+    /// The kind of sensitive content in a metadata track; `nil` if the track may stay. Apple's tracks name their
+    /// content. Other tracks contain positions or a camera maker's data.
     private mutating func kind(ofMetadata entries: Box) throws(PictureFault) -> RemovedContent? {
         guard entries.content.upperBound - entries.content.lowerBound > 8 else { return .unknown }
         for entry in try boxes(in: (entries.content.lowerBound + 8)..<entries.content.upperBound) {
             guard entry.type == "mebx" else { return .unknown }
-            // This entry names its keys in words.
+            // This entry has its keys as texts.
             if let kind = SensitiveName.kind(of: try block([entry.content])[...]) { return kind }
         }
         return nil
@@ -168,8 +167,8 @@ extension MetadataScan {
 
     /// The ranges of a track's chunks (ISO/IEC 14496-12 §8.7).
     ///
-    /// - Parameter start: The offset of the file, from which the chunks' offsets count. A video in a picture begins
-    ///   behind the picture's start.
+    /// - Parameter start: The offset of the file, from which the chunks' offsets count. It is not 0 for a video in a
+    ///   picture.
     private mutating func chunks(
         of tables: [Box], from start: Int64, at place: Int64
     ) throws(PictureFault) -> [Range<Int64>] {

@@ -1,14 +1,14 @@
-/// JPEG (ITU-T T.81 Annex B), and the further pictures that a JPEG's directory of pictures lists (CIPA DC-007).
+/// JPEG (ITU-T T.81 Annex B), and the pictures that a JPEG's picture directory lists (CIPA DC-007).
 extension MetadataScan {
-    /// The metadata found in a picture's segments.
+    /// The metadata found in the segments of a picture.
     private struct JPEGSegments {
-        /// The ranges of each EXIF. A long EXIF continues in further segments.
+        /// The ranges of each EXIF. A long EXIF uses several segments.
         var exif: [[Range<Int64>]] = []
-        /// The ranges of Photoshop's resources. Long resources continue in further segments.
+        /// The ranges of Photoshop's resources. Long resources use several segments.
         var photoshop: [Range<Int64>] = []
-        /// By identifier: the pieces of XMP that was too long for one segment.
+        /// The pieces of XMP that is too long for one segment, by identifier.
         var extendedXMP: [[UInt8]: [(offset: Int64, range: Range<Int64>)]] = [:]
-        /// The directory of the pictures in the file.
+        /// The range of the picture directory.
         var pictures: Range<Int64>?
     }
 
@@ -17,17 +17,16 @@ extension MetadataScan {
     private static let photoshopMark = Array("Photoshop 3.0\0".utf8)
     private static let picturesMark = Array("MPF\0".utf8)
 
-    /// - Parameter range: The picture and everything behind it.
+    /// - Parameter range: The range of the picture and of all bytes after it.
     mutating func scanJPEG(_ range: Range<Int64>, depth: Int = 0) throws(PictureFault) {
         let end = try scanPicture(range, depth: depth)
         try scanTrailer(end..<range.upperBound, depth: depth)
     }
 
-    /// Reads a picture to its end. The pixels are read too: nothing else shows where the picture ends and whether other
-    /// bytes follow.
+    /// Reads a picture to its end. The pixels are read too, because only they show where the picture ends.
     ///
-    /// - Parameter range: The picture and all bytes that may belong to it.
-    /// - Returns: The offset behind the picture and the further pictures that its directory lists.
+    /// - Parameter range: The range of the picture and of all bytes that may belong to it.
+    /// - Returns: The offset after the picture and all pictures in its directory.
     mutating func scanPicture(_ range: Range<Int64>, depth: Int) throws(PictureFault) -> Int64 {
         guard depth <= Limit.depth else {
             throw PictureFault(at: range.lowerBound, "more than \(Limit.depth) pictures are in one another")
@@ -40,7 +39,7 @@ extension MetadataScan {
         try scanSegments(&segments, from: &offset, in: range)
         try rewrite(segments)
         guard let directory = segments.pictures else { return offset }
-        // The first picture is this one itself.
+        // The first listed picture is the one with the directory.
         let others = try pictures(listedIn: directory, from: range.lowerBound).dropFirst()
         for picture in others.sorted(by: { $0.lowerBound < $1.lowerBound }) where !picture.isEmpty {
             guard picture.lowerBound >= offset, picture.upperBound <= range.upperBound else {
@@ -55,7 +54,7 @@ extension MetadataScan {
         return offset
     }
 
-    /// Reads the segments one after the other, to the picture's end.
+    /// Reads consecutive segments up to the picture's end.
     private mutating func scanSegments(
         _ segments: inout JPEGSegments, from offset: inout Int64, in range: Range<Int64>
     ) throws(PictureFault) {
@@ -63,7 +62,7 @@ extension MetadataScan {
         while true {
             try countUnit(at: offset)
             let header = try bytes(at: offset, upTo: Int(clamping: min(48, range.upperBound - offset)))
-            // The pixels may be followed by the file's end: then there is nothing left to hide.
+            // A file that ends inside the pixels has no further metadata.
             if header.isEmpty, hasPixels { return }
             let unit = try unit(of: .jpeg, header, at: offset, end: range.upperBound)
             offset = unit.next
@@ -76,7 +75,7 @@ extension MetadataScan {
                 let length = Int(clamping: unit.content.upperBound - unit.content.lowerBound)
                 try sort(marker, unit.content, Array(header.dropFirst(4).prefix(length)), into: &segments)
             case .stray:
-                // Decoders skip these bytes, which may say anything.
+                // Decoders skip these bytes, which may contain anything.
                 clear(unit.content, .unused)
             case .marker, .named, .block:
                 break
@@ -84,7 +83,7 @@ extension MetadataScan {
         }
     }
 
-    /// Skips to the next marker that is not part of the pixels, or to the end.
+    /// Skips the pixels up to the next marker, or to the end of the range.
     private mutating func skipPixels(from offset: inout Int64, in range: Range<Int64>) throws(PictureFault) {
         var isBehindFF = false
         while offset < range.upperBound {
@@ -94,7 +93,7 @@ extension MetadataScan {
                 offset += Int64(code) - 1
                 return
             }
-            // The file is shorter than it was.
+            // The file has become shorter.
             if chunk.isEmpty { break }
             offset += Int64(chunk.count)
         }
@@ -125,8 +124,7 @@ extension MetadataScan {
                 wipe(content, .other)
             }
         case 0xE1 where removal == .location && start.starts(with: Self.extendedXMPMark):
-            // An identifier of 32 bytes, and two numbers of four: the length of the whole XMP, and the offset of this
-            // piece.
+            // A piece begins with an identifier of 32 bytes, the length of the whole XMP and the offset of the piece.
             let fixed = Self.extendedXMPMark.count + 40
             let head = try bytes(at: content.lowerBound, count: fixed)
             let range = (content.lowerBound + Int64(fixed))..<max(content.upperBound, content.lowerBound + Int64(fixed))
@@ -147,15 +145,15 @@ extension MetadataScan {
         }
     }
 
-    /// Whether an application segment holds nothing that must be removed.
+    /// Whether an application segment has nothing to remove.
     private func isHarmless(_ marker: UInt8, _ start: [UInt8]) -> Bool {
         func begins(_ marks: String...) -> Bool { marks.contains { start.starts(with: $0.utf8) } }
         return switch (removal, marker) {
         case (_, 0xE0): begins("JFIF\0") || (removal == .location && begins("JFXX\0"))
         case (_, 0xE2) where begins("ICC_PROFILE\0"): true
-        // How transparency and colors are coded.
+        // Adobe's segment describes the coding of transparency and colors.
         case (_, 0xEE): begins("Adobe")
-        // A brighter version's numbers (ISO 21496-1), the quality, comments.
+        // These segments describe a brighter version (ISO 21496-1) and the quality, or are comments.
         case (.location, 0xE2): begins("urn:iso:std:iso:ts:21496")
         case (.location, 0xEB): begins("HDR_RI")
         case (.location, 0xEC): begins("Ducky")
@@ -164,7 +162,7 @@ extension MetadataScan {
         }
     }
 
-    /// Gives a segment a type without meaning, and clears its content.
+    /// Clears a segment and gives it a type without meaning.
     private mutating func wipe(_ content: Range<Int64>, _ kind: RemovedContent) {
         write([0xEF], at: content.lowerBound - 3, kind)
         clear(content, kind)
@@ -188,7 +186,7 @@ extension MetadataScan {
         }
     }
 
-    /// Rewrites EXIF, from its TIFF structure on.
+    /// Rewrites EXIF that begins with its TIFF structure.
     mutating func rewriteEXIF(_ extents: [Range<Int64>]) throws(PictureFault) {
         let inheritance = inheritance
         try rewrite(extents) { block, removed throws(BlockFault) in
@@ -196,7 +194,7 @@ extension MetadataScan {
         }
     }
 
-    /// The ranges of the pictures that a directory lists. The first of them is the picture with the directory.
+    /// The ranges of the pictures in a directory. The first is the picture with the directory.
     private mutating func pictures(
         listedIn directory: Range<Int64>, from start: Int64
     ) throws(PictureFault) -> [Range<Int64>] {
@@ -221,8 +219,8 @@ extension MetadataScan {
     }
 }
 
-/// Photoshop's image resources, which contain IPTC records and XMP among much other content (Adobe Photoshop File
-/// Formats Specification, "Image Resource Blocks").
+/// Photoshop's image resources, which contain IPTC records, XMP and other content (Adobe Photoshop File Formats
+/// Specification, "Image Resource Blocks").
 enum PhotoshopResources {
     static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
         var result = bytes
@@ -230,13 +228,13 @@ enum PhotoshopResources {
         var digest: Range<Int>?
         while index < bytes.count {
             let rest = bytes[index...]
-            // Padding at the end.
+            // Zeros at the end are padding.
             if rest.allSatisfy({ $0 == 0 }) { break }
             guard rest.count >= 8, signatures.contains(where: { rest.starts(with: $0.utf8) }) else {
                 throw BlockFault(at: index, "a resource of Photoshop was expected here")
             }
             let identifier = rest.dropFirst(4).prefix(2).bigEndian
-            // A name with its length, and then the data: both padded to an even number of bytes.
+            // A resource has a name with its length, and data, both padded to an even number of bytes.
             let size = index + 6 + (Int(bytes[index + 6]) + 2) / 2 * 2
             guard size + 4 <= bytes.count else { throw BlockFault(at: index, "a resource of Photoshop is cut off") }
             let count = bytes[size..<(size + 4)].bigEndian
@@ -254,21 +252,21 @@ enum PhotoshopResources {
             }
             index = min(data.upperBound + data.count % 2, bytes.count)
         }
-        // The digest of the IPTC records no longer matches, because the records have changed.
+        // The digest of changed IPTC records is no longer valid.
         if let digest, result != bytes { result.replaceSubrange(digest, with: repeatElement(0, count: digest.count)) }
         return result
     }
 
     private static let signatures = ["8BIM", "MeSa", "PHUT", "AgHg", "DCSR"]
 
-    /// The replacement for a resource's data, of the same length; `nil` if the data stays.
+    /// The replacement for a resource's data, of the same length; `nil` to keep the data.
     private static func rewritten(
         _ identifier: Int64, _ data: [UInt8], _ removed: inout RemovedContent
     ) throws(BlockFault) -> [UInt8]? {
         switch identifier {
         case 0x0404: return try IPTCRecords.withoutLocation(data, &removed)
         case 0x0424: return try XMPPacket.withoutLocation(data, &removed)
-        // EXIF, in two versions.
+        // These two resources contain EXIF.
         case 0x0422, 0x0423:
             if data.contains(where: { $0 != 0 }) { removed.insert(.other) }
             return [UInt8](repeating: 0, count: data.count)
@@ -280,7 +278,7 @@ enum PhotoshopResources {
 /// The IPTC records of a picture (IPTC-NAA Information Interchange Model 4.2).
 enum IPTCRecords {
     static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
-        // Some programs write them into a TIFF as numbers of four bytes, the last byte first.
+        // Some programs write the records into a TIFF as little-endian numbers of four bytes.
         guard bytes.count >= 4, bytes.count % 4 == 0, bytes[0] != 0x1C, bytes[3] == 0x1C else {
             return try rewritten(bytes, &removed)
         }
@@ -289,7 +287,7 @@ enum IPTCRecords {
 
     private static func swapped(_ bytes: [UInt8]) -> [UInt8] { bytes.indices.map { bytes[$0 ^ 3] } }
 
-    /// Moves the records that are kept to the front and fills the rest with zeros, as other programs do.
+    /// Moves the kept records to the front and fills the rest with zeros, like other programs.
     private static func rewritten(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
         var kept: [UInt8] = []
         var index = 0
@@ -303,7 +301,7 @@ enum IPTCRecords {
             var header = 5
             var count = rest.dropFirst(3).prefix(2).bigEndian
             if count & 0x8000 != 0 {
-                // A longer record: its length has as many bytes as these two say.
+                // In a longer record, these two bytes give the number of bytes of its length.
                 let size = Int(clamping: count & 0x7FFF)
                 guard size <= 4, rest.count >= 5 + size else {
                     throw BlockFault(at: index, "an IPTC record has a length that cannot be read")
@@ -321,8 +319,8 @@ enum IPTCRecords {
         return kept + [UInt8](repeating: 0, count: bytes.count - kept.count)
     }
 
-    /// The sensitive datasets of the application record: locations of the content, by-line and its title, city,
-    /// sublocation, state, country's code and name, credit, source, contact, writer.
+    /// The sensitive datasets of the application record: locations, by-lines, cities, states, countries, credit,
+    /// source, contact and writer.
     private static let kinds: [UInt8: RemovedContent] = [
         26: .places, 27: .places, 80: .names, 85: .names, 90: .places, 92: .places, 95: .places, 100: .places,
         101: .places, 110: .names, 115: .names, 118: .names, 122: .names,

@@ -1,11 +1,10 @@
-/// TIFF (TIFF 6.0 §2), in which DNG (DNG 1.7) and EXIF (Exif 3.0 §4.5) are written. A TIFF structure has directories,
-/// whose entries name values and other directories by their offsets.
+/// TIFF (TIFF 6.0 §2), the structure of DNG (DNG 1.7) and EXIF (Exif 3.0 §4.5). The entries of a directory refer to
+/// values and other directories by offset.
 ///
-/// A directory is written again without the entries that must be removed. Everything that is kept stays at its place,
-/// and all other bytes become zero. That also removes values whose entries are not understood, and remains that editors
-/// leave.
+/// A directory is rewritten without the removed entries. Kept bytes stay in place, and all others become zero,
+/// including values of unknown entries and old content that editors leave.
 extension MetadataScan {
-    /// The use of a TIFF structure.
+    /// The purpose of a TIFF structure.
     enum TIFFUse {
         /// A file with pixels.
         case picture
@@ -13,9 +12,9 @@ extension MetadataScan {
         case exif
     }
 
-    /// The kind of content that a directory describes.
+    /// The kind of content in a directory.
     private enum TIFFDirectory {
-        /// A page of the file. The directory of a page names the directory of the next page.
+        /// A page of the file, whose directory refers to that of the next page.
         case page
         case other
     }
@@ -27,7 +26,7 @@ extension MetadataScan {
         }
         var tiff = TIFFScan(order: order, use: use)
         tiff.written.append(0..<8)
-        // Canon's and Phase One's cameras: where their pixels are is written in a format of their own.
+        // Canon's and Phase One's cameras record the position of pixels in private formats.
         let mark = header[8...]
         guard use == .exif || !["CR\u{2}", "IIII", "MMMM"].contains(where: { mark.starts(with: $0.utf8) }) else {
             throw tiff.rawPicture
@@ -36,18 +35,18 @@ extension MetadataScan {
         while next != 0 { next = try scanDirectory(at: next, .page, namedAt: 4, &tiff) }
         if use == .picture, tiff.hasSensorPixels, !tiff.isDNG { throw tiff.rawPicture }
         let unnamed = try tiff.unnamedRanges(of: length)
-        // The values that removed entries name were noted with the entries.
+        // The values of removed entries were recorded together with the entries.
         for range in unnamed.removed { clear(range, []) }
         for range in unnamed.remains { clear(range, .unused) }
     }
 
     // MARK: - Directories
 
-    /// Rewrites a directory and the values that it names.
+    /// Rewrites a directory and its values.
     ///
     /// - Parameters:
-    ///   - place: The offset at which the directory is named.
-    ///   - depth: How many directories contain the directory.
+    ///   - place: The offset of the reference to the directory.
+    ///   - depth: The number of directories that contain the directory.
     /// - Returns: The offset of the next directory; 0 if there is none.
     private mutating func scanDirectory(
         at offset: Int64, _ kind: TIFFDirectory, namedAt place: Int64, depth: Int = 0, _ tiff: inout TIFFScan
@@ -56,7 +55,7 @@ extension MetadataScan {
             throw PictureFault(at: place, "the directories of \(tiff.name) are nested too deeply")
         }
         let table = try readDirectory(at: offset, namedAt: place, &tiff)
-        // A directory that names itself or an earlier one would never end.
+        // References to the same or an earlier directory would never end.
         guard tiff.directories.insert(offset).inserted else {
             throw PictureFault(at: offset, "the directories of \(tiff.name) overlap or name one another")
         }
@@ -69,7 +68,7 @@ extension MetadataScan {
             if try scan(entry, depth: depth, &tiff, &removed) { kept.append(entry) }
         }
         try scanPixels(of: kept, &tiff)
-        // A directory without entries is not valid.
+        // A directory must have at least one entry.
         let filler = kind == .page ? order.orientationEntry(1) : order.exifVersionEntry
         let entries = kept.isEmpty && !table.entries.isEmpty ? filler : kept.flatMap(\.bytes)
         let next = kind == .page ? table.next ?? 0 : 0
@@ -94,7 +93,7 @@ extension MetadataScan {
             throw PictureFault(at: place, "\(tiff.name) has too many entries")
         }
         let table = try bytes(at: offset, upTo: 2 + 12 * Int(clamping: count) + 4)
-        // A file may have become shorter in the meantime.
+        // The file may have become shorter.
         guard table.count >= 2 + 12 * Int(clamping: count) else {
             throw PictureFault(at: offset, "the file ends in the middle of its structure")
         }
@@ -103,12 +102,12 @@ extension MetadataScan {
             return TIFFEntry(table[start..<(start + 12)], at: offset + Int64(start), tiff.order)
         }
         let end = 2 + 12 * entries.count
-        // Some programs do not write the next offset at the end of the file.
+        // Some programs leave out the offset of the next directory at the end of the file.
         guard table.count == end + 4 else { return (Array(table[..<end]), entries, nil) }
         return (table, entries, tiff.order.number(table[end...]))
     }
 
-    /// Rewrites the value that an entry names. Returns `false` if the entry must be removed.
+    /// Rewrites the value of an entry. Returns `false` to remove the entry.
     private mutating func scan(
         _ entry: TIFFEntry, depth: Int, _ tiff: inout TIFFScan, _ removed: inout RemovedContent
     ) throws(PictureFault) -> Bool {
@@ -133,7 +132,7 @@ extension MetadataScan {
             for directory in directories {
                 _ = try scanDirectory(at: directory, .other, namedAt: place, depth: depth + 1, &tiff)
             }
-        // Four bytes are too few for metadata.
+        // Metadata does not fit in the four bytes of an entry.
         case _ where entry.isInline:
             break
         case 0x02BC:
@@ -157,7 +156,7 @@ extension MetadataScan {
         return AppleNote.isOne(try bytes(at: entry.value.lowerBound, upTo: AppleNote.headerBytes))
     }
 
-    /// The kind of content in a GPS directory. Some cameras write the directory without a position.
+    /// The kind of content in a GPS directory, in which some cameras write no position.
     private mutating func kindOfPosition(
         _ entry: TIFFEntry, _ order: TIFFByteOrder
     ) throws(PictureFault) -> RemovedContent {
@@ -165,11 +164,11 @@ extension MetadataScan {
         let count = order.number(try bytes(at: offset, upTo: 2))
         let table = try bytes(at: offset + 2, upTo: 12 * Int(clamping: min(count, 64)))
         let tags = stride(from: 0, to: table.count - 1, by: 12).map { order.number(table[$0..<($0 + 2)]) }
-        // The version, the time, how it was measured, speed and direction, the datum, the date.
+        // These tags are the version, the time, the measurement, speed and direction, the datum and the date.
         return tags.allSatisfy { $0 == 0 || (7...18).contains($0) || $0 == 29 || $0 == 30 } ? .other : .position
     }
 
-    /// Notes the values that a removed entry names, and the directories below it, even if they are damaged.
+    /// Records the values and directories of a removed entry, even damaged ones.
     private mutating func forget(_ entry: TIFFEntry, depth: Int = 0, _ tiff: inout TIFFScan) throws(PictureFault) {
         if !entry.isInline { tiff.removed.append(entry.value) }
         guard entry.namesDirectories, depth < Limit.depth, entry.count <= 16 else { return }
@@ -184,21 +183,21 @@ extension MetadataScan {
         }
     }
 
-    /// Rewrites the value of an entry that is metadata in another format.
+    /// Rewrites the value of an entry whose metadata is in another format.
     private mutating func rewrite(
         _ entry: TIFFEntry, _ tiff: inout TIFFScan, by rewriting: BlockRewriting
     ) throws(PictureFault) {
         guard entry.value.upperBound <= length else {
             throw PictureFault(at: entry.value.lowerBound, "\(tiff.name) names metadata outside of itself")
         }
-        // Pages of one file may share the metadata.
+        // Several pages may refer to the same metadata.
         if tiff.metadata[entry.value] == entry.tag { return }
         tiff.metadata[entry.value] = entry.tag
         try rewrite([entry.value], by: rewriting)
         tiff.written.append(entry.value)
     }
 
-    /// The numbers of an entry's value, such as the offsets of strips; empty if they are not in the file.
+    /// The numbers in an entry's value, such as the offsets of strips; empty if they are outside of the file.
     private mutating func numbers(of entry: TIFFEntry, _ order: TIFFByteOrder) throws(PictureFault) -> [Int64] {
         guard let size = entry.numberBytes, entry.value.upperBound <= length else { return [] }
         guard entry.count <= Limit.units else {
@@ -212,7 +211,7 @@ extension MetadataScan {
 // MARK: - Pixels
 
 extension MetadataScan {
-    /// Keeps the pixels of a directory: a JPEG without its own metadata, or strips or tiles.
+    /// Keeps the pixels of a directory: strips, tiles, or a JPEG without its own metadata.
     private mutating func scanPixels(of entries: [TIFFEntry], _ tiff: inout TIFFScan) throws(PictureFault) {
         var values: [Int64: [Int64]] = [:]
         for entry in entries where TIFFEntry.layoutTags.contains(entry.tag) {
@@ -231,7 +230,7 @@ extension MetadataScan {
                 try keep(pieces, &tiff)
                 continue
             }
-            // The rest would be taken for remains of an editor.
+            // Pixels that are not kept would count as old content of an editor.
             let isEmpty = pieces.contains { $0.isEmpty && $0.lowerBound != 0 }
             guard !starts.isEmpty, starts.count == counts.count, !isEmpty,
                 entries.allSatisfy({ !(0x0207...0x0209).contains($0.tag) }),
@@ -239,7 +238,7 @@ extension MetadataScan {
             else {
                 throw PictureFault(at: starts.first ?? 0, "the TIFF does not say where its pixels end")
             }
-            // A preview is a JPEG in one piece, with segments of its own. JPEGs in several pieces have only pixels.
+            // A JPEG in one piece is a preview with its own segments. JPEGs in several pieces have only pixels.
             if pieces.count == 1, [6, 7, 34892].contains(compression),
                 try bytes(at: pieces[0].lowerBound, upTo: 2) == [0xFF, 0xD8]
             {
@@ -257,10 +256,9 @@ extension MetadataScan {
         }
     }
 
-    /// Whether the strips are long enough for their picture, if the picture is not compressed. Some programs write too
-    /// few bytes.
+    /// Whether the strips of an uncompressed picture are long enough, which is not so for some programs.
     private static func areEnough(_ counts: [Int64], for values: [Int64: [Int64]], _ compression: Int64) -> Bool {
-        // The samples of YCbCr may be fewer than the pixels.
+        // YCbCr may have fewer samples than pixels.
         guard compression == 1, values[0x0106]?.first != 6, let width = values[0x0100]?.first,
             let height = values[0x0101]?.first, width <= 1 << 24, height <= 1 << 24
         else { return true }
@@ -277,29 +275,27 @@ extension MetadataScan {
         guard try bytes(at: picture.lowerBound, upTo: 2) == [0xFF, 0xD8] else {
             throw PictureFault(at: picture.lowerBound, "the thumbnail of \(tiff.name) is not a JPEG")
         }
-        // Some directories name a preview twice.
+        // Two entries of a directory may refer to the same preview.
         guard tiff.metadata.updateValue(0x0201, forKey: picture) != 0x0201 else { return }
         try scanJPEG(picture, depth: depth + 1)
         tiff.written.append(picture)
     }
 }
 
-/// The MakerNote of Apple's cameras: a directory like those of TIFF. Its offsets count from the start of the note.
+/// The MakerNote of Apple's cameras: a TIFF directory whose offsets count from the start of the note.
 enum AppleNote {
     private static let mark = Array("Apple iOS\0".utf8)
-    /// The number of bytes before the directory: the mark, a version, and the order of bytes.
+    /// The number of bytes before the directory: the mark, a version and the byte order.
     static let headerBytes = mark.count + 4
 
     static func isOne(_ start: [UInt8]) -> Bool {
         start.starts(with: mark) && start.dropFirst(mark.count + 2).elementsEqual("MM".utf8)
     }
 
-    /// The tags that are kept: the version, what names the video of a Live Photo and its frame, and how bright the
-    /// picture is to be shown.
+    /// The tags to keep: the version, the names of a Live Photo's video and frame, and the brightness of the picture.
     private static let kept: Set<Int64> = [0x0001, 0x0011, 0x0017, 0x0021, 0x0030]
 
-    /// The note with only the kept entries and values, each at its place, and zeros elsewhere. Nothing is kept of a
-    /// damaged note.
+    /// The note with only the kept entries and values in their places, and zeros elsewhere. A damaged note is cleared.
     static func withoutLocation(_ note: [UInt8], _ removed: inout RemovedContent) -> [UInt8] {
         var result = [UInt8](repeating: 0, count: note.count)
         defer { if result != note { removed.insert(.makerNote) } }
@@ -315,7 +311,7 @@ enum AppleNote {
             let entry = TIFFEntry(note[place..<(place + 12)], at: Int64(place), order)
             guard kept.contains(entry.tag), entry.value.upperBound <= Int64(note.count) else { continue }
             let value = Int(clamping: entry.value.lowerBound)..<Int(clamping: entry.value.upperBound)
-            // A value must not be in the directory itself.
+            // A value must be outside of the directory.
             guard entry.isInline || value.lowerBound >= start + 12 * count else { continue }
             entries += entry.bytes
             if !entry.isInline { result.replaceSubrange(value, with: note[value]) }

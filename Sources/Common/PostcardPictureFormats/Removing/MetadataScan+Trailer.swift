@@ -1,10 +1,9 @@
-/// The bytes behind the end of a picture: further pictures, the video of a motion photo, Samsung's directory of blocks
-/// that belong to the picture, or anything else. Pictures and videos stay, without their own metadata, and the rest is
-/// overwritten.
+/// The bytes after the end of a picture: further pictures, the video of a motion photo, Samsung's directory of blocks,
+/// or anything else. Pictures and videos stay, without their own metadata. All other bytes are overwritten.
 extension MetadataScan {
     /// - Parameters:
-    ///   - range: Bytes that may have any number of pictures and videos in any order.
-    ///   - depth: How many pictures and videos contain the bytes.
+    ///   - range: A range that may contain any pictures and videos in any order.
+    ///   - depth: The number of pictures and videos that contain the range.
     mutating func scanTrailer(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
         guard !range.isEmpty else { return }
         guard removal == .location, let directory = try samsungDirectory(in: range) else {
@@ -19,7 +18,7 @@ extension MetadataScan {
         try scanPieces(in: offset..<directory.range.lowerBound, depth: depth)
         clear(directory.listEnd..<(directory.range.upperBound - 8), .unknown)
         let rest = directory.range.upperBound..<range.upperBound
-        // The offset of the sound of "Sound & Shot".
+        // The offset of the sound recorded by "Sound & Shot".
         let end = try bytes(at: rest.lowerBound, upTo: Int(clamping: min(32, rest.upperBound - rest.lowerBound)))
         if end.count == 30, end.starts(with: "QDIO".utf8), end.dropFirst(24).elementsEqual("QDIOBS".utf8) { return }
         try scanPieces(in: rest, depth: depth)
@@ -46,7 +45,7 @@ extension MetadataScan {
             } catch {
                 let isExpected = removal == .location && !found.isSearched
                 guard error.underlyingError == nil, !isExpected else { throw error }
-                // Other bytes that only begin like a picture or a video.
+                // The bytes only begin like a picture or video.
                 forget(since: before)
                 start = found.start + 1
                 continue
@@ -61,7 +60,7 @@ extension MetadataScan {
         clear(offset..<range.upperBound, .trailer)
     }
 
-    /// - Returns: The offset behind the picture or the video.
+    /// - Returns: The offset after the picture or video.
     private mutating func scan(
         _ piece: Piece, _ range: Range<Int64>, depth: Int
     ) throws(PictureFault) -> Int64 {
@@ -77,7 +76,7 @@ extension MetadataScan {
 
     /// Finds the next picture or video.
     ///
-    /// - Returns: Its kind and offset, and whether bytes other than zeros are before it.
+    /// - Returns: Its kind, its offset, and whether other bytes than zeros precede it.
     private mutating func piece(
         from start: Int64, to end: Int64
     ) throws(PictureFault) -> (piece: Piece, start: Int64, isSearched: Bool)? {
@@ -89,7 +88,7 @@ extension MetadataScan {
                 return (piece, offset + Int64(index), isSearched)
             }
             isSearched = isSearched || chunk.contains { $0 != 0 }
-            // The first bytes of a picture may be the last bytes of this chunk.
+            // The last bytes of this chunk may be the first bytes of a picture.
             if chunk.count < 16 || offset + Int64(chunk.count) >= end { return nil }
             offset += Int64(chunk.count) - 11
         }
@@ -113,7 +112,7 @@ extension MetadataScan {
         }
     }
 
-    /// Whether a picture or a video may begin at one of the next 16 bytes.
+    /// Whether a picture or video may begin at one of the next 16 bytes.
     private static func mayBeginPiece(in chunk: UnsafeRawBufferPointer, at index: Int) -> Bool {
         func are(_ byte: UInt8, _ distance: Int) -> SIMDMask<SIMD16<Int8>> {
             chunk.loadUnaligned(fromByteOffset: index + distance, as: SIMD16<UInt8>.self)
@@ -130,7 +129,7 @@ extension MetadataScan {
         {
             return .picture
         }
-        // The first box is short, and names the kind of file.
+        // The first box of a video is short and has the type of the file.
         let isVideo =
             chunk[index] == 0 && chunk[index + 1] == 0 && index + 12 <= chunk.count
             && chunk[(index + 4)..<(index + 8)].elementsEqual("ftyp".utf8)
@@ -142,10 +141,10 @@ extension MetadataScan {
 // MARK: - Samsung
 
 extension MetadataScan {
-    /// The blocks that Samsung's directory lists, in the order of the file.
+    /// Samsung's directory of blocks, in the order of the file.
     private struct SamsungDirectory {
         let range: Range<Int64>
-        /// The offset behind the list of blocks.
+        /// The offset after the list of blocks.
         let listEnd: Int64
         let blocks: [SamsungBlock]
     }
@@ -155,9 +154,8 @@ extension MetadataScan {
         let range: Range<Int64>
     }
 
-    /// Finds the directory near the end of a range, in the layout that ExifTool reads: "SEFH", a version and the number
-    /// of blocks; for each block a type, how far before the directory it begins, and its length; then the directory's
-    /// own length, and "SEFT".
+    /// Finds the directory near the end of a range, in the layout that ExifTool reads: "SEFH", version, number of
+    /// blocks; type, distance before the directory and length of each block; length of the directory, "SEFT".
     private mutating func samsungDirectory(in range: Range<Int64>) throws(PictureFault) -> SamsungDirectory? {
         let start = max(range.lowerBound, range.upperBound - (64 << 10))
         let tail = try pixelBytes(at: start, upTo: Int(clamping: range.upperBound - start))
@@ -169,7 +167,7 @@ extension MetadataScan {
                 if length >= 12, first >= 0, tail[first...].starts(with: "SEFH".utf8) {
                     let directory = Self.samsungDirectory(
                         tail[first..<end], at: start + Int64(first), behind: range.lowerBound)
-                    // In a video the directory is in a box, which is read with the video.
+                    // In a video, the directory is in a box and is read with it.
                     let box = (directory.blocks.first?.range ?? directory.range).lowerBound - 4
                     let isInBox = try box < range.lowerBound ? false : bytes(at: box, upTo: 4) == Array("sefd".utf8)
                     return isInBox ? nil : directory
@@ -196,7 +194,7 @@ extension MetadataScan {
             blocks: blocks.sorted { $0.range.lowerBound < $1.range.lowerBound })
     }
 
-    /// Removes a block if it is sensitive. A block has a type, the length of its name, its name, and its data.
+    /// Removes a sensitive block. A block has a type, the length of its name, its name, and data.
     private mutating func scan(_ block: SamsungBlock, depth: Int) throws(PictureFault) {
         let header = try bytes(at: block.range.lowerBound, count: 8)
         let name = block.range.lowerBound + 8
@@ -206,13 +204,13 @@ extension MetadataScan {
         let start = try bytes(at: data.lowerBound, upTo: Int(clamping: min(12, data.upperBound - data.lowerBound)))
         let isShort = data.upperBound - data.lowerBound <= 64
         switch block.type {
-        // The time of the picture, the version of motion photos, and where the video is in a HEIC.
+        // The time of the picture, the version of a motion photo, and the position of a HEIC's video.
         case 0x0A01 where isShort, 0x0A31 where isShort, 0x0A30 where isShort && start.starts(with: "mpv".utf8):
             break
         case _ where Self.firstPiece(in: start)?.index == 0:
             try scanPieces(in: data, depth: depth)
         default:
-            // The code of the country, a video in another format, and what only the maker's programs understand.
+            // The country's code, a video in another format, or data in a private format of the maker.
             let kinds: [Int64: RemovedContent] = [0x0AA1: .places, 0x0A30: .video]
             clear(name..<block.range.upperBound, kinds[block.type] ?? .makerNote)
         }

@@ -1,5 +1,4 @@
-/// Reads a file's structure without reading pixels, and collects the bytes that must be overwritten. Each container has
-/// its own extension.
+/// Reads a file's structure, and collects the bytes to overwrite. Each container has its own extension.
 package struct MetadataScan {
     /// The content to remove from a file.
     package enum Removal: String, Sendable, Hashable, Codable {
@@ -7,30 +6,30 @@ package struct MetadataScan {
     }
 
     let removal: Removal
-    /// The number of the file's bytes.
+    /// The size of the file, in bytes.
     let length: Int64
-    /// How many pictures contain the scanned picture: a thumbnail, for example, is in the EXIF of a picture.
+    /// The number of pictures that contain the scanned one, as a picture contains the thumbnail in its EXIF.
     let depth: Int
 
     private let read: (Int64, UnsafeMutableRawBufferPointer) throws -> Int
-    /// The edits in the order in which they were found, each with what it removes.
+    /// The edits in the order of discovery, each with the kind of content that it removes.
     private var edits: [(edit: PictureEdits.Edit, removed: RemovedContent)] = []
-    /// Whether a picture has a video with it.
+    /// Whether the file is a picture that also contains a video.
     var hasVideo = false
     private let budget: Budget
     private var pixelBytesLeft: Int64
-    /// The file's first bytes, which contain most of the metadata. Reading the metadata in small pieces is slower.
+    /// The file's first bytes, which contain most of the metadata. Many small reads would be slower.
     private var head: [UInt8] = []
 
     /// Limits far above any camera's files, so that a malicious file cannot make the scan slow or large.
     enum Limit {
         /// The maximum number of segments, chunks and boxes in a file.
         static let units = 200_000
-        /// The maximum number of bytes in one piece of metadata, which is held in memory.
+        /// The maximum size of a piece of metadata in memory, in bytes.
         static let blockBytes: Int64 = 16 << 20
-        /// The maximum number of bytes that are read as structure or metadata.
+        /// The maximum number of bytes to read as structure or metadata.
         static let structureBytes: Int64 = 64 << 20
-        /// The maximum number of pieces of metadata in a video's track.
+        /// The maximum number of pieces of metadata in a track of a video.
         static let trackChunks: Int64 = 200_000
         /// The maximum depth of pictures in pictures, and of boxes in boxes.
         static let depth = 8
@@ -39,12 +38,12 @@ package struct MetadataScan {
         /// The maximum number of directories in a TIFF file, one for each page.
         static let directories = 4096
         static let directoryEntries = 100_000
-        /// The maximum number of bytes in a row that no directory of a TIFF file names, and that count as remains of an
-        /// editor.
+        /// The maximum length of a byte sequence in a TIFF that no directory uses and that counts as an editor's old
+        /// content.
         static let remainingBytes: Int64 = 64 << 10
     }
 
-    /// The remaining numbers of units and bytes that may be read of a file and of all metadata in it.
+    /// The numbers of units and bytes that may still be read from a file and its metadata.
     final class Budget {
         fileprivate var unitsLeft = Limit.units
         fileprivate var bytesLeft = Limit.structureBytes
@@ -53,7 +52,7 @@ package struct MetadataScan {
     /// The values that the scan of a piece of metadata inherits from its picture's scan.
     struct Inheritance {
         let removal: Removal
-        /// How many pictures contain the picture.
+        /// The number of pictures that contain the picture.
         let depth: Int
         let budget: Budget
     }
@@ -62,7 +61,7 @@ package struct MetadataScan {
 
     /// - Parameters:
     ///   - removal: The content to remove.
-    ///   - length: The number of the file's bytes.
+    ///   - length: The size of the file, in bytes.
     ///   - read: Reads from an offset into a buffer and returns the number of bytes, 0 at the end.
     package init(
         _ removal: Removal, length: Int64, read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
@@ -82,12 +81,12 @@ package struct MetadataScan {
         pixelBytesLeft = (1 << 20) + 10 * min(length, .max / 20)
     }
 
-    /// A piece of metadata with a structure of its own, after the removal of what must be removed.
+    /// Removes content from a piece of metadata that has its own structure.
     ///
     /// - Parameters:
     ///   - inheritance: The values that the piece's scan inherits from its picture's scan.
     ///   - block: The bytes of the piece.
-    ///   - removed: The kinds of removed content are added to this set.
+    ///   - removed: The set that receives the kinds of removed content.
     ///   - walk: Reads the structure of the piece.
     static func applied(
         _ inheritance: Inheritance, to block: [UInt8], _ removed: inout RemovedContent,
@@ -111,13 +110,12 @@ package struct MetadataScan {
         return result
     }
 
-    /// Finds the bytes that must be overwritten in the file.
+    /// Finds the bytes of the file to overwrite.
     ///
     /// - Parameters:
-    ///   - sparesOthers: Whether nothing is overwritten in a file that is neither a picture nor a video. Only the first
-    ///     bytes of such a file are read.
-    ///   - type: The media type that the sender declared. It distinguishes an audio recording in WebM from a video,
-    ///     which begins alike.
+    ///   - sparesOthers: Whether a file that is neither a picture nor a video stays unchanged. Only its first bytes are
+    ///     read.
+    ///   - type: The media type that the sender declared, which distinguishes sound in WebM from video in WebM.
     /// - Throws: ``PictureFault`` if the structure is not understood or too large, or if the file cannot be read.
     package mutating func editsOfFile(
         sparingOthers sparesOthers: Bool = false, declaredAs type: String? = nil
@@ -137,9 +135,9 @@ package struct MetadataScan {
         return try editsThatChange()
     }
 
-    /// The edits that change bytes of the file. Edits that write the bytes that are already there are left out.
+    /// The edits without those that write the existing bytes.
     private mutating func editsThatChange() throws(PictureFault) -> PictureEdits {
-        // Edits that change nothing must not contradict other edits either.
+        // Even edits that change nothing must not contradict others.
         _ = try PictureEdits(edits.map(\.edit))
         var changing: [PictureEdits.Edit] = []
         var removed: RemovedContent = []
@@ -170,7 +168,7 @@ package struct MetadataScan {
         case []:
             break
         case _ where start.starts(with: "BM".utf8) && start.dropFirst(6).starts(with: [0, 0, 0, 0]):
-            // The format has no place for metadata.
+            // BMP cannot contain metadata.
             break
         case _ where TIFFByteOrder(header: start) != nil:
             try scanTIFF(as: .picture)
@@ -190,14 +188,14 @@ package struct MetadataScan {
 // MARK: - Which files
 
 extension MetadataScan {
-    /// Whether a file begins like a picture or a video, including formats whose metadata cannot be removed.
+    /// Whether a file begins like a picture or video, even in a format whose metadata cannot be removed.
     private static func isPictureOrVideo(_ start: [UInt8], declaredAs declared: String?) -> Bool {
         if let type = FileSignature.mediaType(of: start) {
             if type == "video/webm", let declared, declared.hasPrefix("audio/webm") { return false }
             return type.hasPrefix("image/") || type.hasPrefix("video/")
         }
         if start.starts(with: "FUJIFILMCCD-RAW".utf8) { return true }
-        // A text may begin with the letters of the other formats, such as "The free".
+        // A text may begin with the same letters, such as "The free".
         guard start.contains(0) else { return false }
         return isMovie(start) || (bigTIFFs + otherPictures).contains { start.starts(with: $0) }
             || start.starts(with: "RIFF".utf8) && start.dropFirst(8).starts(with: "AVI ".utf8)
@@ -214,7 +212,7 @@ extension MetadataScan {
 // MARK: - Reading
 
 extension MetadataScan {
-    /// Reads bytes of the structure. Throws if the file ends before all of them.
+    /// Reads bytes of the structure. Throws if the file ends too early.
     mutating func bytes(at offset: Int64, count: Int) throws(PictureFault) -> [UInt8] {
         let bytes = try bytes(at: offset, upTo: count)
         guard bytes.count == count else {
@@ -223,7 +221,7 @@ extension MetadataScan {
         return bytes
     }
 
-    /// Reads bytes of the structure. Returns fewer bytes at the file's end.
+    /// Reads bytes of the structure: fewer at the end of the file.
     mutating func bytes(at offset: Int64, upTo count: Int) throws(PictureFault) -> [UInt8] {
         budget.bytesLeft -= Int64(count)
         guard budget.bytesLeft >= 0 else {
@@ -232,7 +230,7 @@ extension MetadataScan {
         return try read(at: offset, upTo: count)
     }
 
-    /// Like ``bytes(at:upTo:)``, for files whose pixels must be read to find the bytes behind them.
+    /// Like ``bytes(at:upTo:)``, for pixels that are read to find their end.
     mutating func pixelBytes(at offset: Int64, upTo count: Int) throws(PictureFault) -> [UInt8] {
         pixelBytesLeft -= Int64(count)
         guard pixelBytesLeft >= 0 else { throw PictureFault(at: offset, "the pictures in the file overlap") }
@@ -262,11 +260,11 @@ extension MetadataScan {
         return bytes
     }
 
-    /// Reads the header of a segment, a chunk, a block or a box.
+    /// Reads the header of a segment, chunk, block or box.
     ///
     /// - Parameters:
-    ///   - header: The bytes from the unit's start on: at least the header, unless the file ends before.
-    ///   - end: The end offset of the file or unit that contains the unit.
+    ///   - header: The bytes from the start of the unit: at least its header, or all bytes up to the end of the file.
+    ///   - end: The end offset of the enclosing file or unit.
     func unit(
         of container: PictureContainer, _ header: [UInt8], at offset: Int64, end: Int64
     ) throws(PictureFault) -> PictureUnit {
@@ -279,7 +277,7 @@ extension MetadataScan {
         }
     }
 
-    /// Counts a segment, a chunk or a box.
+    /// Counts a segment, chunk or box.
     mutating func countUnit(at offset: Int64) throws(PictureFault) {
         budget.unitsLeft -= 1
         guard budget.unitsLeft >= 0 else {
@@ -291,7 +289,7 @@ extension MetadataScan {
 // MARK: - Overwriting
 
 extension MetadataScan {
-    /// The state of the scan, to return to if the bytes read next turn out to be no picture.
+    /// A state of the scan, to restore if the next bytes are not a picture.
     struct Findings {
         fileprivate let editCount: Int
         fileprivate let hasVideo: Bool
@@ -306,7 +304,7 @@ extension MetadataScan {
 
     /// Overwrites a range with zeros.
     ///
-    /// - Parameter removed: The kind of content that is removed, if the bytes are not zeros already.
+    /// - Parameter removed: The kind of removed content. It counts only if the range has other bytes than zeros.
     mutating func clear(_ range: Range<Int64>, _ removed: RemovedContent) {
         let length = range.upperBound - range.lowerBound
         edits.append((PictureEdits.Edit(offset: range.lowerBound, length: length, bytes: []), removed))
@@ -319,9 +317,8 @@ extension MetadataScan {
     /// Rewrites a piece of metadata.
     ///
     /// - Parameters:
-    ///   - extents: The ranges of the piece in the file, in the order in which they belong together.
-    ///   - rewriting: Returns the replacement, which has the same number of bytes, and adds the kinds of content that
-    ///     it has removed.
+    ///   - extents: The ranges of the piece in the file, in the order of its bytes.
+    ///   - rewriting: Returns a replacement of the same length, and adds the kinds of removed content.
     mutating func rewrite(_ extents: [Range<Int64>], by rewriting: BlockRewriting) throws(PictureFault) {
         let block = try block(extents)
         let rewritten: [UInt8]
@@ -336,7 +333,7 @@ extension MetadataScan {
 
     typealias BlockRewriting = ([UInt8], inout RemovedContent) throws(BlockFault) -> [UInt8]
 
-    /// The bytes of a piece of metadata, from all its ranges in the file.
+    /// The bytes of a piece of metadata, joined from its ranges in the file.
     mutating func block(_ extents: [Range<Int64>]) throws(PictureFault) -> [UInt8] {
         var block: [UInt8] = []
         for extent in extents {
@@ -350,7 +347,7 @@ extension MetadataScan {
         return block
     }
 
-    /// Overwrites the bytes of a block that differ from its rewritten version.
+    /// Overwrites the bytes that differ between a block and its rewritten version.
     mutating func replace(
         _ block: [UInt8], with rewritten: [UInt8], in extents: [Range<Int64>], _ removed: RemovedContent
     ) {
@@ -364,7 +361,7 @@ extension MetadataScan {
         }
     }
 
-    /// The ranges in which two blocks differ. Ranges close to each other are joined.
+    /// The ranges in which two blocks differ. Ranges with small gaps between them are joined.
     private static func differences(_ old: [UInt8], _ new: [UInt8], in range: Range<Int>) -> [Range<Int>] {
         var runs: [Range<Int>] = []
         old.withUnsafeBufferPointer { old in

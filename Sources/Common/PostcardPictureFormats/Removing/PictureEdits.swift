@@ -1,9 +1,9 @@
-/// The bytes of a file to overwrite while the file is read, in ascending order and without overlaps.
+/// The bytes of a file to overwrite while it is read, in ascending order and without overlaps.
 package struct PictureEdits: Sendable, Hashable {
     struct Edit: Sendable, Hashable {
         let offset: Int64
         let length: Int64
-        /// The new bytes, as many as they replace. Empty for zeros.
+        /// The new bytes, as many as they replace; empty for zeros.
         let bytes: [UInt8]
 
         var end: Int64 { offset + length }
@@ -11,16 +11,16 @@ package struct PictureEdits: Sendable, Hashable {
 
     private var edits: [Edit] = []
 
-    /// The kinds of content that are overwritten.
+    /// The kinds of overwritten content.
     package private(set) var removed: RemovedContent = []
 
-    /// Whether the file is a picture that has a video with it.
+    /// Whether the file is a picture that also contains a video.
     package private(set) var hasVideo = false
 
-    /// Edits that overwrite nothing.
+    /// Makes edits that overwrite nothing.
     package init() {}
 
-    /// - Throws: ``PictureFault`` with the first offset at which two edits write different bytes.
+    /// - Throws: ``PictureFault`` at the first offset for which two edits have different bytes.
     init(
         _ unordered: [Edit], removed: RemovedContent = [], hasVideo: Bool = false
     ) throws(PictureFault) {
@@ -41,13 +41,13 @@ package struct PictureEdits: Sendable, Hashable {
     /// Whether there are no edits.
     package var isEmpty: Bool { edits.isEmpty }
 
-    /// The ranges of bytes that are overwritten, counted from the start of the file.
+    /// The ranges of bytes to overwrite, counted from the start of the file.
     package var ranges: [Range<Int64>] { edits.map { $0.offset..<$0.end } }
 
-    /// Overwrites the bytes of a piece of the file. Pieces may be of any size and in any order.
+    /// Overwrites bytes in a piece of the file. Pieces may be of any size and in any order.
     ///
     /// - Parameters:
-    ///   - buffer: The piece, as it was read.
+    ///   - buffer: The piece of the file.
     ///   - offset: The offset of the piece in the file.
     package func apply(to buffer: UnsafeMutableRawBufferPointer, at offset: Int64) {
         var (low, high) = (0, edits.count)
@@ -58,7 +58,7 @@ package struct PictureEdits: Sendable, Hashable {
         let end = offset + Int64(buffer.count)
         for edit in edits[low...] {
             guard edit.offset < end else { return }
-            // Both are in the buffer, and so fit an Int.
+            // Both numbers are within the buffer, so they fit an Int.
             let from = Int(clamping: max(edit.offset, offset) - offset)
             let upTo = Int(clamping: min(edit.end, end) - offset)
             let target = UnsafeMutableRawBufferPointer(rebasing: buffer[from..<upTo])
@@ -72,7 +72,7 @@ package struct PictureEdits: Sendable, Hashable {
     }
 }
 
-/// The kinds of content that were removed from a file.
+/// The kinds of content removed from a file.
 package struct RemovedContent: OptionSet, Sendable, Hashable {
     package let rawValue: UInt16
 
@@ -85,17 +85,17 @@ package struct RemovedContent: OptionSet, Sendable, Hashable {
     static let names = RemovedContent(rawValue: 1 << 2)
     static let serialNumbers = RemovedContent(rawValue: 1 << 3)
     static let makerNote = RemovedContent(rawValue: 1 << 4)
-    /// Data in an unknown format, which may hold anything.
+    /// Data in an unknown format, which may contain anything.
     static let unknown = RemovedContent(rawValue: 1 << 5)
     static let other = RemovedContent(rawValue: 1 << 6)
-    /// Bytes that nothing in the file names, and free space.
+    /// Free space, and bytes to which nothing in the file refers.
     static let unused = RemovedContent(rawValue: 1 << 7)
     static let pictures = RemovedContent(rawValue: 1 << 8)
     static let video = RemovedContent(rawValue: 1 << 9)
-    /// Bytes behind the end of a picture or a video that are neither a picture nor a video.
+    /// Bytes after a picture or video that are neither a picture nor a video.
     static let trailer = RemovedContent(rawValue: 1 << 10)
 
-    /// The kinds that are content and not metadata.
+    /// The kinds that are not metadata.
     package static let content: RemovedContent = [.pictures, .video, .trailer]
 
     private static let phrases: [(RemovedContent, String)] = [
@@ -105,12 +105,12 @@ package struct RemovedContent: OptionSet, Sendable, Hashable {
         (.pictures, "further pictures"), (.video, "its video"), (.trailer, "the data after its end"),
     ]
 
-    /// The kinds, each as the end of a sentence that begins with "It is sent without …".
+    /// The kinds, each as the end of a sentence that begins with "It is sent without".
     package var phrases: [String] { Self.phrases.filter { contains($0.0) }.map(\.1) }
 }
 
-/// Decides by the name of a property whether it reveals a place, a person or a device. XMP, the texts of PNG files and
-/// the keys of QuickTime files use similar names.
+/// Decides by a property's name whether it reveals a place, a person or a device. XMP, PNG and QuickTime have similar
+/// names.
 enum SensitiveName {
     /// The kind of content that a property reveals; `nil` if the property may stay.
     ///
@@ -126,20 +126,20 @@ enum SensitiveName {
                 kinds.formUnion(kind)
             }
         }
-        // "location.ISO6709" is no name of a place.
+        // "location.ISO6709" is a position, not the name of a place.
         if kinds.contains(.position) { kinds.remove(.places) }
         return kinds.isEmpty ? nil : kinds
     }
 
-    /// Properties by their whole name, with or without a prefix. The set is empty for properties that stay.
+    /// The kinds of properties by their full name, with or without a prefix. The set is empty for harmless properties.
     private static let exact: [[UInt8]: RemovedContent] = {
         let names: [(RemovedContent, [String])] = [
-            // "alt" alone is not here, because it is a list of alternatives in RDF.
+            // "alt" alone is left out, because it is a list of alternatives in RDF.
             (.position, ["lat", "lon", "long", "geo:alt", "geo:point"]),
             (.places, ["city", "state", "coverage"]), (.names, ["source", "credit"]),
-            // A picture within the picture, in base64, with its own metadata.
+            // A picture in base64 inside the picture, with its own metadata.
             (.pictures, ["gimage:data"]),
-            // Only the version of the format.
+            // The version of the GPS format.
             (.other, ["gpsversionid"]),
             // The program that wrote the file, and the maker whose gallery plays a motion photo.
             ([], ["creatortool", "motionphotoowner"]),

@@ -4,7 +4,7 @@ struct TIFFEntry {
     let type: Int64
     let count: Int64
     let bytes: ArraySlice<UInt8>
-    /// The range of the value in the file. A short value is in the entry itself.
+    /// The range of the value in the file, which is inside the entry for a short value.
     let value: Range<Int64>
 
     init(_ bytes: ArraySlice<UInt8>, at offset: Int64, _ order: TIFFByteOrder) {
@@ -20,10 +20,10 @@ struct TIFFEntry {
 
     var namesDirectories: Bool { [0x8769, 0x8825, 0xA005, 0x014A, 0x0190].contains(tag) || type == 13 }
 
-    /// The number of bytes of each number in the value; `nil` if the value has no integers that may be offsets.
+    /// The size of each number in the value; `nil` if the value has no integers that could be offsets.
     var numberBytes: Int? { [3: 2, 4: 4, 13: 4][type] }
 
-    /// The tags that say where the pixels are, how many there are, and how they are compressed.
+    /// The tags for the position, number and compression of pixels.
     static let layoutTags: Set<Int64> = [
         0x0100, 0x0101, 0x0102, 0x0103, 0x0106, 0x0111, 0x0115, 0x0117, 0x0144, 0x0145, 0x0201, 0x0202,
     ]
@@ -34,27 +34,27 @@ struct TIFFEntry {
         case 3, 8: 2
         case 4, 9, 11, 13: 4
         case 5, 10, 12, 16, 17, 18: 8
-        // A value of unknown type is assumed to be in the entry.
+        // A value of unknown type is assumed to be inside the entry.
         default: 0
         }
     }
 }
 
-/// What was found so far in a TIFF structure.
+/// The findings about a TIFF structure.
 struct TIFFScan {
     let order: TIFFByteOrder
     let use: MetadataScan.TIFFUse
-    /// The ranges of values and pixels that are kept. They may share bytes.
+    /// The ranges of kept values and pixels, which may overlap.
     private var kept: [Range<Int64>] = []
-    /// The ranges of directories, metadata and previews, which are rewritten. They share no bytes with other ranges.
+    /// The ranges of directories, metadata and previews, which are rewritten and overlap no other ranges.
     var written: [Range<Int64>] = []
-    /// The ranges of the values that removed entries name.
+    /// The ranges of the values of removed entries.
     var removed: [Range<Int64>] = []
     /// The ranges of rewritten values, with their tags.
     var metadata: [Range<Int64>: Int64] = [:]
     /// The offsets of directories that were read.
     var directories: Set<Int64> = []
-    /// The offsets of the directories that removed entries name.
+    /// The offsets of the directories of removed entries.
     var forgotten: Set<Int64> = []
     var entriesLeft: Int64
     var directoriesLeft: Int
@@ -70,8 +70,7 @@ struct TIFFScan {
 
     var name: String { use == .picture ? "the TIFF" : "the EXIF" }
 
-    /// The fault for a camera's raw picture that is not a DNG. Its pixels can only be decoded with data that the
-    /// camera's maker writes beside them.
+    /// The fault for a camera's raw picture that is not a DNG, because its pixels need data in a private format.
     var rawPicture: PictureFault {
         PictureFault(at: 0, "metadata cannot be removed from such a file: it is a camera's raw picture, and not DNG")
     }
@@ -82,7 +81,7 @@ struct TIFFScan {
 
     /// Keeps the range of a value or of pixels, up to the file's end.
     ///
-    /// - Returns: Whether the range is a piece of its own: strips that follow each other are one piece.
+    /// - Returns: Whether the range is a separate piece, because it does not follow the last kept range.
     @discardableResult
     mutating func keep(_ range: Range<Int64>, of length: Int64) -> Bool {
         let range = range.lowerBound..<max(min(range.upperBound, length), range.lowerBound)
@@ -94,10 +93,10 @@ struct TIFFScan {
         return !range.isEmpty
     }
 
-    /// The ranges to clear, in ascending order: values of removed entries, and bytes that no entry names.
+    /// The ranges to clear, in ascending order: values of removed entries, and bytes that no entry uses.
     ///
-    /// In a picture, many bytes in a row that no entry names are not remains of an editor. They are pixels whose offset
-    /// only a private entry knows, as microscopes write them.
+    /// In a picture, a long row of unused bytes is not an editor's old content. It has pixels whose offset is in a
+    /// private entry, as in the files of microscopes.
     func unnamedRanges(
         of length: Int64
     ) throws(PictureFault) -> (removed: [Range<Int64>], remains: [Range<Int64>]) {
@@ -124,7 +123,7 @@ struct TIFFScan {
         return (Self.common(gaps, named), remains)
     }
 
-    /// The ranges in ascending order. Ranges that touch each other are joined.
+    /// The ranges in ascending order, joined where they touch.
     private static func united(_ ranges: [Range<Int64>]) -> [Range<Int64>] {
         var united: [Range<Int64>] = []
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -137,7 +136,7 @@ struct TIFFScan {
         return united
     }
 
-    /// The parts of one list's ranges that are not in another list's ranges. Both lists are in ascending order.
+    /// The parts of one list's ranges that are not in another list. Both lists are in ascending order.
     private static func difference(_ one: [Range<Int64>], _ other: [Range<Int64>]) -> [Range<Int64>] {
         var difference: [Range<Int64>] = []
         var first = 0
@@ -153,7 +152,7 @@ struct TIFFScan {
         return difference
     }
 
-    /// The parts that the ranges of two lists have in common. Both lists are in ascending order.
+    /// The parts of ranges that two lists have in common. Both lists are in ascending order.
     private static func common(_ one: [Range<Int64>], _ other: [Range<Int64>]) -> [Range<Int64>] {
         var common: [Range<Int64>] = []
         var (first, second) = (0, 0)
@@ -166,35 +165,35 @@ struct TIFFScan {
     }
 }
 
-/// The kinds of content that TIFF entries hold, by their tags (TIFF 6.0, Exif 3.0, DNG 1.7).
+/// The kinds of content in TIFF entries, by their tags (TIFF 6.0, Exif 3.0, DNG 1.7).
 enum TIFFTags {
-    /// The kind of content in an entry that must be removed; `nil` if the entry stays.
+    /// The kind of content in an entry to remove; `nil` if the entry stays.
     static func kind(ofRemoved tag: Int64, _ removal: MetadataScan.Removal) -> RemovedContent? {
         sensitive[tag] ?? (removal == .everything && !isNeeded(tag) ? .other : nil)
     }
 
-    /// The tags that are always removed: positions, persons, devices, and data in a format of the camera's own.
+    /// The tags that are always removed: positions, persons, devices, and data in private formats of cameras.
     private static let sensitive: [Int64: RemovedContent] = [
-        // The directory with the GPS position, and GeoTIFF.
+        // The GPS directory, and GeoTIFF.
         0x8825: .position, 0x830E: .position, 0x8480: .position, 0x8482: .position, 0x85D8: .position,
         0x87AF: .position, 0x87B0: .position, 0x87B1: .position,
         // Artist, HostComputer, XPAuthor, the owner, the photographer, the editor.
         0x013B: .names, 0x013C: .names, 0x9C9D: .names, 0xA430: .names, 0xA437: .names, 0xA438: .names,
-        // Serial numbers of the body, of the lens, and in DNG.
+        // Serial numbers of the body and the lens, and the serial number in DNG.
         0xA431: .serialNumbers, 0xA435: .serialNumbers, 0xC62F: .serialNumbers,
         // MakerNote, and private data in DNG.
         0x927C: .makerNote, 0xC634: .makerNote,
-        // ImageUniqueID, in which some cameras write a value of their own, and in DNG the name of the original file.
+        // ImageUniqueID, which some cameras use for other values, and the name of the original file in DNG.
         0xA420: .other, 0xC68C: .other,
-        // Further color profiles of DNG, whose directories count offsets from their own starts.
+        // Further color profiles of DNG, whose offsets count from their own starts.
         0xC6F5: .other,
-        // JUMBF: the signature of the picture, which would no longer be valid.
+        // JUMBF, the signature of the picture, which changes make invalid.
         0xCD41: .unknown,
-        // GDAL's metadata, and how pixels are projected onto the earth.
+        // GDAL's metadata, and the projection of pixels onto the earth.
         0xA480: .unknown, 0xC69C: .unknown,
     ]
 
-    /// Whether a tag is needed: without its entry the pixels could not be decoded or would look different.
+    /// Whether pixels need the entry with this tag to be decoded or to look the same.
     private static func isNeeded(_ tag: Int64) -> Bool {
         switch tag {
         case 0x00FE...0x010A,  // size, samples, compression, colors
@@ -206,7 +205,7 @@ enum TIFFTags {
             0x828D, 0x828E,  // the color filters of a sensor
             0x8773:  // the color profile
             true
-        // DNG says there how a raw picture is rendered, and a reader refuses a DNG without its camera's model.
+        // These tags of DNG describe the rendering of a raw picture, and the camera's model, which readers require.
         case 0xC612...0xC7FF, 0xCD2C...0xCD60:
             !remarks.contains(tag)
         default:
@@ -214,30 +213,29 @@ enum TIFFTags {
         }
     }
 
-    /// The tags of DNG in the same range that no reader needs for the pixels: names of files and of settings, programs,
-    /// times and labels.
+    /// The tags of DNG in this range that readers do not need: names of files and settings, programs, times, labels.
     private static let remarks: Set<Int64> = [
         0xC68B, 0xC6FE, 0xC716, 0xC717, 0xC718, 0xC719, 0xC71B, 0xC763, 0xC764, 0xC772, 0xC789, 0xC7A1,
     ]
 }
 
-/// EXIF in the bytes of another file, from its TIFF structure on.
+/// EXIF in another file, from its TIFF structure on.
 enum EXIFBlock {
-    /// Rewrites EXIF without the content that must be removed. Offsets stay the same.
+    /// Rewrites EXIF without the removed content, and keeps all offsets.
     ///
     /// - Parameters:
     ///   - block: EXIF from its TIFF structure on, or zeros.
     ///   - inheritance: The values that the scan of the EXIF inherits from its picture's scan.
-    ///   - removed: The kinds of removed content are added to this set.
+    ///   - removed: The set that receives the kinds of removed content.
     static func rewritten(
         _ block: [UInt8], _ inheritance: MetadataScan.Inheritance, _ removed: inout RemovedContent
     ) throws(BlockFault) -> [UInt8] {
-        // Other programs clear it in the same way.
+        // Other programs clear EXIF with zeros.
         if block.allSatisfy({ $0 == 0 }) { return block }
         guard let tiff = TIFFBlock(block) else { throw BlockFault(at: 0, "the EXIF has no TIFF header") }
         if inheritance.removal == .everything { return orientation(of: tiff) }
         do throws(PictureFault) {
-            // A thumbnail in the EXIF may have EXIF too.
+            // The thumbnail in the EXIF may have its own EXIF.
             return try MetadataScan.applied(inheritance, to: block, &removed) { scan throws(PictureFault) in
                 try scan.scanTIFF(as: .exif)
             }
@@ -246,20 +244,19 @@ enum EXIFBlock {
         }
     }
 
-    /// EXIF that has only the orientation, padded with zeros.
+    /// EXIF with only the orientation, padded with zeros.
     private static func orientation(of tiff: TIFFBlock) -> [UInt8] {
         let order = tiff.order
         let entries = order.encoded(1, bytes: 2) + order.orientationEntry(tiff.orientation ?? 1)
         let bytes = tiff.bytes[..<4] + order.encoded(8, bytes: 4) + entries + [0, 0, 0, 0]
         let count = tiff.bytes.count
-        // EXIF without room for one entry had no orientation.
+        // EXIF that is too short for one entry has no orientation.
         return bytes.count > count
             ? [UInt8](repeating: 0, count: count) : bytes + [UInt8](repeating: 0, count: count - bytes.count)
     }
 }
 
 extension TIFFByteOrder {
-    /// An entry with the orientation of a picture.
     func orientationEntry(_ value: Int64) -> [UInt8] {
         encoded(0x0112, bytes: 2) + encoded(3, bytes: 2) + encoded(1, bytes: 4) + encoded(value, bytes: 2) + [0, 0]
     }

@@ -1,17 +1,17 @@
 /// XMP (ISO 16684-1): RDF in XML, in UTF-8, UTF-16 or UTF-32.
 ///
-/// The name and value of a property that must be removed are overwritten with spaces, which leaves well-formed XML. The
-/// document is read as XML without decoding: names are compared by their bytes.
+/// The names and values of removed properties are overwritten with spaces, so the XML stays well-formed. Names are
+/// compared as bytes, without decoding.
 struct XMPPacket {
-    /// The document, one byte per character. Characters other than ASCII are 0x80.
+    /// The document with one byte for each character: 0x80 for characters other than ASCII.
     private let characters: [UInt8]
-    /// The minimum number of bytes per character.
+    /// The minimum number of bytes for a character.
     private let width: Int
     /// The ranges of characters to overwrite.
     private var blanks: [Range<Int>] = []
     private var removed: RemovedContent = []
 
-    /// The packet without places, persons and devices. The number of bytes stays the same.
+    /// The packet without places, persons and devices, in the same number of bytes.
     static func withoutLocation(_ bytes: [UInt8], _ removed: inout RemovedContent) throws(BlockFault) -> [UInt8] {
         var packet = XMPPacket(bytes)
         try packet.scan()
@@ -34,7 +34,7 @@ struct XMPPacket {
     }
 
     private init(_ bytes: [UInt8]) {
-        // XML begins with a "<", a blank or a byte order mark: the places of its zeros show how wide characters are.
+        // XML begins with "<", a blank or a byte order mark, so the positions of zeros show the width of characters.
         let start = bytes.prefix(4) + [1, 1, 1, 1]
         let isMark = (start[0], start[1]) == (0xFF, 0xFE) || (start[0], start[1]) == (0xFE, 0xFF)
         switch (start[0] == 0, start[1] == 0, start[2] == 0, start[3] == 0) {
@@ -55,7 +55,7 @@ struct XMPPacket {
         }
     }
 
-    /// A space in the document's encoding and byte order, which the first "<" shows.
+    /// A space in the encoding and byte order of the document, which its first "<" shows.
     private func space(like bytes: [UInt8]) -> [UInt8] {
         guard width > 1, let first = characters.firstIndex(of: UInt8(ascii: "<")) else { return [Self.space] }
         return bytes[(first * width)..<((first + 1) * width)].map { $0 == 0 ? 0 : Self.space }
@@ -66,7 +66,7 @@ struct XMPPacket {
     private mutating func scan() throws(BlockFault) {
         var index = 0
         var depth = 0
-        /// The start and depth of the element to remove.
+        /// The start and depth of the element that is being removed.
         var sensitive: (start: Int, depth: Int)?
         while let start = next("<", from: index) {
             if depth == 0 { clearText(in: index..<start) }
@@ -101,8 +101,7 @@ struct XMPPacket {
         if index > 0 { clearText(in: index..<characters.count) }
     }
 
-    /// Clears text outside of all elements, which valid XML does not have. Such text would remain after the elements
-    /// are removed.
+    /// Clears text outside of all elements, which is invalid in XML and would remain after the elements are removed.
     private mutating func clearText(in range: Range<Int>) {
         let text = range.lowerBound > 0 ? range : range.clamped(to: markCount..<characters.count)
         guard characters[text].contains(where: { $0 != 0 && !isBlank($0) }) else { return }
@@ -116,7 +115,7 @@ struct XMPPacket {
         return characters.first == 0x80 ? 1 : 0
     }
 
-    /// Reads the start tag of an element. Sensitive names inside an element that is removed are noted too.
+    /// Reads the start tag of an element. Records sensitive names even inside a removed element.
     private mutating func readTag(
         at start: Int, removesAttributes: Bool
     ) throws(BlockFault) -> (isSensitive: Bool, end: Int, isEmpty: Bool) {
@@ -144,7 +143,7 @@ struct XMPPacket {
         let isEmpty = characters[index] == UInt8(ascii: "/")
         let kind = SensitiveName.kind(of: characters[name])
         removed.formUnion(kind ?? [])
-        // An element that is removed is overwritten as a whole.
+        // A removed element is overwritten as a whole.
         if removesAttributes, kind == nil { blanks += sensitive }
         return (kind != nil, index + (isEmpty ? 2 : 1), isEmpty)
     }
@@ -185,7 +184,7 @@ struct XMPPacket {
         return nil
     }
 
-    /// The index behind the next occurrence of a text.
+    /// The index after the next occurrence of a text.
     private func end(_ text: StaticString, from start: Int) throws(BlockFault) -> Int {
         guard let found = next(text, from: start) else { throw fault(at: start, "the XMP ends inside a tag") }
         return found + text.utf8CodeUnitCount

@@ -3,7 +3,7 @@ import PostcardForm
 import PostcardFoundation
 import PostcardPictureFormats
 
-/// Finds oddities in a part's content, after all of the content was read.
+/// Checks the content of a part, once all of it has been read.
 struct ContentChecks {
     let header: HeaderReading
     let content: PartContent
@@ -13,7 +13,7 @@ struct ContentChecks {
     /// Whether the body ended inside the content.
     let isCutOff: Bool
 
-    /// The damage to the file's bytes. A description in place of a file is reported as another finding.
+    /// The damage to the file's bytes; `nil` if there is none, or if another finding reports it.
     private let damage: FileDamage?
 
     init(header: HeaderReading, content: PartContent, offset: Int64, partIndex: Int, isCutOff: Bool) {
@@ -54,7 +54,7 @@ struct ContentChecks {
         .jpeg, .png, .gif, .webP, .heic, .heif, .avif, .tiff, .bmp, .pdf,
     ]
 
-    /// The media type of the picture that the header announces, even if the type is misspelled.
+    /// The picture type that the part's header announces, with its spelling corrected.
     private var announcedPicture: MediaType? {
         announced.flatMap { announced in
             let meant = HeaderChecks.registered(announced) ?? announced
@@ -90,7 +90,7 @@ extension ContentChecks {
         guard !header.isFile, detected == nil, let text = content.words, Mojibake.undone(text) != nil else {
             return nil
         }
-        // A non-ASCII blank may be a byte of a character.
+        // A blank that is not ASCII may be a byte of a misread character, so it separates no words.
         let words = text.split { $0.isASCII && $0.isWhitespace }
         guard let word = words.first(where: { Mojibake.undone(String($0)) != nil }) else { return nil }
         let place = offset + Int64(text.utf8.distance(from: text.startIndex, to: word.startIndex))
@@ -100,7 +100,7 @@ extension ContentChecks {
     }
 
     private var notUTF8: Finding? {
-        // The form may name another charset for the text, which few receivers read.
+        // The form may name another charset for its texts, but few receivers read it.
         guard !header.isFile, let malformed, fileWithoutFilename == nil else { return nil }
         return finding(.textNotUTF8, at: offset + malformed, length: 1, "The text is not in UTF-8.")
     }
@@ -131,7 +131,7 @@ extension ContentChecks {
             return finding(
                 .contentContradictsType, at: field.offset, length: field.bytes.count,
                 "The Content-Type is \(announced ?? "") and the bytes are \(detected).",
-                // A word that is no media type and contradicts the bytes may stand for any type.
+                // Without a slash, the text is no media type and may stand for any type.
                 edits: field.essence.contains(.slash)
                     ? [Edit(at: field.offset, length: Int64(field.essence.count), detected.value.utf8)] : nil)
         }
@@ -166,7 +166,7 @@ extension ContentChecks {
                 || (malformed != nil && !type.hasPrefix("text/"))
         }
         guard isPicture || isAnnounced == true else { return nil }
-        // A text field is read as UTF-8, and bytes that are not UTF-8 are replaced.
+        // Receivers read a part without a filename as UTF-8 and replace all other bytes.
         return finding(
             .fileWithoutFilename, at: header.offset,
             "The part is a file by its \(isAnnounced == true ? "type" : "content") and has no filename."
@@ -180,7 +180,7 @@ extension ContentChecks {
     private var damaged: Finding? {
         guard let damage, value == nil else { return nil }
         let place = offset + damage.offset
-        // With a Content-Type, another finding says that the content contradicts it.
+        // If the header announces a picture, another finding reports that the content is text.
         if damage.cause == .text, announcedPicture != nil || content.size < 16 { return nil }
         let found = finding(damage.code, at: place, length: damage.length, damage.message)
         return damage.isProven ? found : found.weighing(.warning)
@@ -191,7 +191,7 @@ extension ContentChecks {
         return finding(.emptyFile, "The file \(filename.quoted) has no bytes.")
     }
 
-    /// The length of the line break behind the picture's end.
+    /// The length of the line break after the end of the picture; `nil` if there is none.
     var lineBreakBehindPicture: Int? {
         guard let end = content.picture.end, damage == nil else { return nil }
         let excess = content.size - end
@@ -216,8 +216,8 @@ extension ContentChecks {
     }
 }
 
-/// The facts that are kept of a part's content while it is read: its digest, its first and last bytes, and where its
-/// format ends.
+/// Facts about a part's content, collected while it is read: its digest, its first and last bytes, and the end of the
+/// picture in it.
 struct PartContent: Sendable {
     private(set) var size: Int64 = 0
     private(set) var start: [UInt8] = []
@@ -225,11 +225,11 @@ struct PartContent: Sendable {
     private(set) var tail: [UInt8] = []
     private(set) var file: FileDamageDetector
     private var hash = SHA256()
-    /// Whether the content may be a text. A text is checked for UTF-8 to its end.
+    /// Whether the content may be text. Text is checked for UTF-8 to its end.
     private let mayBeText: Bool
     private var decoder = UTF8Decoder()
     private var malformed: Int64?
-    /// The number of first bytes that are kept.
+    /// The number of bytes to keep from the start of the content.
     private let sample: Int
 
     /// - Parameters:
@@ -244,14 +244,14 @@ struct PartContent: Sendable {
 
     var picture: ArrivingPicture { file.picture }
 
-    /// The number of first bytes that is enough to distinguish text from other content.
+    /// The number of first bytes that are enough to distinguish text from other content.
     static let textSample = 4 << 10
-    /// The number of a policy's bytes that are kept: more than stores accept before a file.
+    /// The number of bytes to keep of a policy: more than stores accept before a file.
     private static let policySample = 64 << 10
     private static let tailBytes = 8
 
-    /// Whether the content seems to be complete without a line break behind it: a JPEG or PNG with its end, or other
-    /// content without a line break in its first bytes. The last of several lines of a text may be cut off.
+    /// Whether the content seems complete without a final line break: a JPEG or PNG with its end, or content whose
+    /// first bytes have no line break. A text of several lines may end in a line that was cut off.
     var seemsWhole: Bool {
         switch MediaType.forFirstBytes(start) {
         case .jpeg?: tail.suffix(2).elementsEqual(PictureEnd.jpeg)
@@ -280,7 +280,7 @@ struct PartContent: Sendable {
     /// The whole content as text, if it is short and in UTF-8.
     var text: String? { isWhole && size <= Int64(sample) ? String(validating: start, as: UTF8.self)?.streamSafe : nil }
 
-    /// The whole content as text, or its first words if it is longer; `nil` if it is not in UTF-8.
+    /// The whole content as text, or the first words of a long content; `nil` if the content is not in UTF-8.
     var words: String? {
         if isWhole { return String(validating: start, as: UTF8.self)?.streamSafe }
         let beginning = (0...3).lazy.compactMap { String(validating: start.dropLast($0), as: UTF8.self)?.streamSafe }
@@ -293,7 +293,7 @@ struct PartContent: Sendable {
         let cut = bytes[start...].suffix(3).lastIndex { $0 >= 0xC0 } ?? bytes.endIndex
         decode(bytes, in: 0..<start)
         guard malformed == nil else { return }
-        // The library checks whole characters at once, and does not say where the first invalid one is.
+        // `String(validating:)` does not report the position of the first invalid character.
         let isValid = String(validating: bytes[start..<cut], as: UTF8.self) != nil
         decode(bytes, in: isValid ? cut..<bytes.endIndex : start..<bytes.endIndex)
     }
@@ -305,10 +305,9 @@ struct PartContent: Sendable {
         }
     }
 
-    /// The offset of the first bytes of a part without a filename that are not UTF-8; `nil` if all are.
+    /// The offset of the first bytes that are not UTF-8, in a part without a filename; `nil` if all bytes are UTF-8.
     ///
-    /// - Parameter isWhole: Whether the content is complete, so that a character that is cut off at the end is
-    ///   malformed.
+    /// - Parameter isWhole: Whether the content is complete. A character that is cut off at its end is then malformed.
     func firstMalformed(isWhole: Bool) -> Int64? {
         malformed ?? (isWhole && decoder.pending > 0 ? size - Int64(decoder.pending) : nil)
     }

@@ -47,7 +47,7 @@ struct ContentTypeReading {
         }
     }
 
-    /// Notes two values in one field, which result when a program appends to a header.
+    /// Adds a finding about two values in one field, which result when a program appends to a header.
     private mutating func noteSeveral(_ value: String, at offset: Int64, length: Int) {
         guard problem != nil, isMultipart, value.utf8.contains(UInt8(ascii: ",")) else { return }
         let types = value.utf8.split(separator: UInt8(ascii: ",")).filter { piece in
@@ -91,7 +91,7 @@ struct ContentTypeReading {
 }
 
 extension ContentTypeReading {
-    /// The code for how the boundary in the Content-Type differs from the boundary in the body.
+    /// The code for the difference between the Content-Type's boundary and the boundary that the body uses.
     static func difference(_ announced: [UInt8], _ used: [UInt8]) -> FormProblem.Code {
         func without(_ characters: String, _ text: [UInt8]) -> [UInt8] {
             text.filter { !characters.utf8.contains($0) }

@@ -28,7 +28,7 @@ struct HeaderChecks {
     private var control: Finding? {
         for (what, value) in values {
             guard let index = value.bytes.firstIndex(where: { $0 < 0x20 || $0 == 0x7F }) else { continue }
-            // A corrected value is longer than the original.
+            // If the value was corrected, indices in it are no offsets in the body.
             let offset = value.isExact ? value.offset + Int64(index) : value.offset
             return Finding(
                 .controlInName, at: offset, length: 1, part: partIndex,
@@ -57,8 +57,8 @@ struct HeaderChecks {
             edits: value.isExact ? [Edit(at: value.offset, length: Int64(last + 1), [])] : nil)
     }
 
-    /// The index of the last slash or backslash. A backslash that escapes a quote or another backslash, or that ends
-    /// the name, does not count.
+    /// The index of the last slash or backslash. Backslashes that escape a quote or a backslash, or that end the name,
+    /// are ignored.
     private func lastSeparator(in bytes: [UInt8]) -> Int? {
         var last: Int?
         var index = 0
@@ -78,7 +78,8 @@ struct HeaderChecks {
         return finding(.emptyFilename, at: value, "The filename is empty.")
     }
 
-    /// A mistake in how the Content-Type is written. Whether the type matches the bytes is checked with the content.
+    /// The finding about a mistake in how the Content-Type is written. ``ContentChecks`` compares the type with the
+    /// bytes.
     var mediaType: Finding? {
         guard let field = header.contentTypeField else { return nil }
         let text = String(streamSafe: field.bytes)
@@ -109,9 +110,9 @@ struct HeaderChecks {
         String(streamSafe: field.essence.map { $0.asciiLowercased })
     }
 
-    /// The registered media type that a text means: a misspelled type, or a filename's extension in place of a type.
+    /// The registered media type that a text means. The text may be a misspelled type, or a filename extension.
     static func registered(_ essence: String) -> String? {
-        // A text that is longer than any known type or not ASCII would take long to look up.
+        // Long texts and texts that are not ASCII are no known type, and would take long to look up.
         guard essence.utf8.count <= 64, essence.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         if let registered = misspellings[essence] { return registered }
         return essence.isEmpty || essence.contains("/") ? nil : MediaType.forExtension(of: ".\(essence)")?.value

@@ -4,21 +4,21 @@ import PostcardFoundation
 /// Checks a form that is posted to an object store against the policy in the form.
 struct PolicyCheck {
     private let parts: [Explanation.Part]
-    /// The index of the file; `nil` if there is none.
+    /// The index of the part with the file; `nil` if there is none.
     private let file: Int?
-    /// The indices of the parts before the file. The store reads no others.
+    /// The indices of the parts before the file. The store ignores all parts after the file.
     private let fields: Range<Int>
     private let policy: Int
-    /// The index of the first field with each name. Names are in lower case.
+    /// The index of the first field with each name, by the name in lower case.
     private let places: [[UInt8]: Int]
 
     /// - Parameter parts: All parts of the form.
-    /// - Returns: `nil` if the form has no policy where an object store reads it.
+    /// - Returns: `nil` if the form has no policy where an object store looks for it.
     init?(_ parts: [Explanation.Part]) {
         let file = parts.firstIndex { $0.filename != nil }
         fields = 0..<(file ?? parts.count)
         let names = parts[fields].map { $0.name.utf8 }
-        // Insurers have forms with a policy too.
+        // A form without a signature is not for an object store: insurance forms have a field named `policy` too.
         guard let policy = names.firstIndex(where: { $0.isEqualIgnoringCase("policy") }),
             names.contains(where: { $0.isEqualIgnoringCase("signature") || $0.isEqualIgnoringCase("x-amz-signature") })
         else { return nil }
@@ -30,9 +30,9 @@ struct PolicyCheck {
         self.places = places
     }
 
-    /// - Parameter now: The time to compare the policy's expiration with.
+    /// - Parameter now: The time with which to compare the policy's expiration.
     func findings(at now: Date) -> [Finding] {
-        // A policy that is too long is not kept.
+        // The text of a policy that is too long was not kept.
         guard let text = parts[policy].text else { return [] }
         let read: FormPolicy
         do throws(FormPolicyError) {
@@ -67,13 +67,12 @@ struct PolicyCheck {
 
     private static func lowercased(_ name: String) -> [UInt8] { name.utf8.map { $0.asciiLowercased } }
 
-    /// Whether the value of the field with a name was kept: it is short, and in UTF-8.
+    /// Whether the value of the named field was kept, because it is short and in UTF-8.
     private func isKnown(_ name: String) -> Bool { parts[part(named: name)].text != nil }
 }
 
 extension FormProblem.Code {
-    /// The Doctor's codes about the policy of a form that is posted to an object store, in the order of the
-    /// documentation's page.
+    /// The codes about the policy of a form for an object store, in the order of the documentation's page.
     static let ofPolicies: [Self] = [
         .malformedPolicy, .expiredPolicy, .missingPolicyField, .policyMismatch, .fieldOutsidePolicy, .sizeOutsidePolicy,
     ]

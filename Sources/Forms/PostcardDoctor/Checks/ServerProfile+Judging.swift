@@ -2,9 +2,9 @@ import PostcardForm
 import PostcardFoundation
 
 extension Explanation {
-    /// The same explanation with findings about what the given servers would refuse with their default settings.
+    /// Adds findings about the limits of the given servers in their default settings.
     ///
-    /// - Parameter servers: The servers whose limits apply. Anything that they refuse is an error.
+    /// - Parameter servers: The servers to check. Anything that one of them refuses is an error.
     public func judged(against servers: [ServerProfile]) -> Explanation {
         var judged = self
         judged.needs = ServerNeeds(
@@ -22,7 +22,7 @@ extension Explanation {
 }
 
 extension ServerProfile {
-    /// The findings about what the server refuses in a form.
+    /// The findings about the parts of a form that the server refuses.
     func findings(in explanation: Explanation) -> [Finding] {
         let form = FormMeasures(
             bodySize: explanation.bodySize, partCount: explanation.partCount, parts: explanation.parts)
@@ -112,8 +112,8 @@ extension ServerProfile {
         }
     }
 
-    /// The name under which PHP reads a field. Spaces at its start are removed. Each dot and space before the first
-    /// bracket becomes an underscore, and so does a bracket that is not closed.
+    /// The field name as PHP reads it. Leading spaces are removed. Each dot and space before the first bracket becomes
+    /// an underscore, and so does a bracket that is not closed.
     private static func renamed(_ name: String) -> String {
         let bytes = Array(name.utf8.drop { $0 == .space })
         let open = bytes.firstIndex(of: UInt8(ascii: "[")) ?? bytes.count
@@ -131,7 +131,7 @@ extension ServerProfile {
         return parts[file...].firstIndex { $0.filename == nil }
     }
 
-    /// One warning about all common servers whose default limits a form exceeds.
+    /// A single warning about all common servers whose default limits the form exceeds.
     static func commonDefaults(bodySize: Int64, partCount: Int, parts: [Explanation.Part]) -> Finding? {
         let form = FormMeasures(bodySize: bodySize, partCount: partCount, parts: parts)
         var phrases: [String] = []
@@ -151,7 +151,7 @@ extension ServerProfile {
     }
 }
 
-/// The amounts that servers limit: sizes and counts of a form.
+/// The sizes and counts of a form that servers limit.
 struct FormMeasures {
     typealias Place = (offset: Int64, part: Int?)
 
@@ -159,7 +159,7 @@ struct FormMeasures {
     let partCount: Int
     let parts: [Explanation.Part]
 
-    /// The place at which the form exceeds a limit; `nil` if it does not.
+    /// The place at which the form exceeds a limit; `nil` if the form is within the limit.
     func excess(over limit: ServerProfile.Limit) -> Place? {
         guard amount(limit.measure) > limit.maximum else { return nil }
         return switch limit.measure {
@@ -173,10 +173,10 @@ struct FormMeasures {
         }
     }
 
-    /// The amount that a limit counts, as words.
+    /// The form's size or count that the limit restricts, in words.
     func phrase(_ limit: ServerProfile.Limit) -> String {
         let amount = amount(limit.measure)
-        // An amount that rounds to the limit is shown exactly.
+        // An amount is shown exactly if it would otherwise look equal to the limit.
         let size =
             Self.size(amount) == Self.size(limit.maximum) ? Self.exactSize(amount) : Self.size(amount)
         return switch limit.measure {
@@ -221,7 +221,7 @@ struct FormMeasures {
         (parts.indices.contains(index) ? parts[index].offset : bodySize, index)
     }
 
-    /// A number of bytes, written as in servers' settings.
+    /// A number of bytes in the notation of servers' settings.
     static func size(_ bytes: Int64) -> String {
         for (unit, factor) in [("GB", Int64(1 << 30)), ("MB", 1 << 20), ("KB", 1 << 10)]
         where bytes + factor / 20 >= factor {
@@ -242,7 +242,7 @@ extension Explanation.Part {
 }
 
 extension ServerProfile.Limit {
-    /// The limit as words.
+    /// The limit, in words.
     var phrase: String {
         let size = FormMeasures.size(maximum)
         return switch measure {

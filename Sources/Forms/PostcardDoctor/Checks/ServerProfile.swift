@@ -14,21 +14,21 @@ public struct ServerProfile: Sendable, Hashable {
     public let limits: [Limit]
     /// Whether the server ignores fields after a file.
     public var readsNoFieldsAfterFile = false
-    /// The name of the only file field that the server accepts; `nil` if there is no such rule.
+    /// The name of the only file field that the server accepts; `nil` if it accepts any file field.
     public var onlyFileName: String?
-    /// The name of a field that the server requires in every form; `nil` if there is no such rule.
+    /// The name of a field that the server requires in every form; `nil` if it requires none.
     public var neededField: String?
     /// Whether the server changes field names so that they have neither dots nor spaces, as PHP does.
     public var renamesFields = false
-    /// Whether fields with the same name overwrite each other if the name does not end in `[]`.
+    /// Whether a field replaces earlier fields of the same name, unless the name ends in `[]`.
     public var needsBracketsForLists = false
 
-    /// The media types of files that the server accepts; `nil` for all.
+    /// The media types of files that the server accepts; `nil` if it accepts all types.
     public var fileTypes: [MediaRange]?
 
     /// A limit of a server.
     public struct Limit: Sendable, Hashable {
-        /// The kind of amount that a limit counts, in bytes or items.
+        /// The quantity that a limit restricts, in bytes or items.
         public enum Measure: String, Sendable, Hashable {
             /// The size of the whole body.
             case bodyBytes
@@ -42,8 +42,8 @@ public struct ServerProfile: Sendable, Hashable {
             case fieldCount
             /// The number of files and text fields in a form.
             case partCount
-            /// The size of the names and values of all text fields, and two bytes more for each field, as in a
-            /// URL-encoded form.
+            /// The size of the names and values of all text fields, plus two bytes for each field, as in a URL-encoded
+            /// form.
             case textBytes
             /// The size of the header of one part, with its blank line.
             case partHeaderBytes
@@ -51,13 +51,13 @@ public struct ServerProfile: Sendable, Hashable {
             case bytesBeforeFile
         }
 
-        /// The amount that the limit counts.
+        /// The quantity that the limit restricts.
         public let measure: Measure
         /// The largest value that the server accepts.
         public let maximum: Int64
         /// The name of the setting that raises the limit; `nil` if there is none.
         public let setting: String?
-        /// How to fix a form that exceeds the limit, in a sentence.
+        /// The advice for a form that exceeds the limit, in a sentence.
         public let advice: String
     }
 
@@ -75,7 +75,7 @@ extension ServerProfile {
         .vapor, .s3, .cloudflare, .openAIAudio, .openAIImages,
     ]
 
-    /// The profile with a name, ignoring case. `nil` if there is no such profile.
+    /// Finds a profile by its name, ignoring case. `nil` if there is no such profile.
     public init?(named name: String) {
         guard let profile = Self.all.first(where: { $0.name == name.lowercased() }) else { return nil }
         self = profile
@@ -92,7 +92,7 @@ extension ServerProfile {
         Limit(measure: measure, maximum: maximum, setting: nil, advice: advice)
     }
 
-    /// PHP 8. Its limit on parts defaults to the sum of the limits on fields and on files.
+    /// PHP 8. Its limit on parts defaults to the sum of its limits on fields and files.
     public static let php: ServerProfile = {
         var php = ServerProfile(
             "php", "PHP",
@@ -112,11 +112,11 @@ extension ServerProfile {
     public static let nginx = ServerProfile(
         "nginx", "nginx", [limit(.bodyBytes, mebibyte, "client_max_body_size in nginx.conf")])
 
-    /// Apache httpd from 2.4.54 on.
+    /// Apache httpd 2.4.54 or newer.
     public static let apache = ServerProfile(
         "apache", "Apache httpd", [limit(.bodyBytes, 1 << 30, "LimitRequestBody in httpd.conf")])
 
-    /// Spring Boot from 3.3.13 on, on its own Tomcat.
+    /// Spring Boot 3.3.13 or newer, with its embedded Tomcat.
     public static let spring = ServerProfile(
         "spring", "Spring Boot",
         [
@@ -127,7 +127,7 @@ extension ServerProfile {
             limit(.textBytes, 2 * mebibyte, "server.tomcat.max-http-form-post-size"),
         ])
 
-    /// Tomcat from 11.0.9, 10.1.43 and 9.0.107 on; the releases just before accept ten parts.
+    /// Tomcat 9.0.107, 10.1.43 or 11.0.9 and newer. The releases just before these accept ten parts.
     public static let tomcat = ServerProfile(
         "tomcat", "Tomcat",
         [
@@ -136,11 +136,11 @@ extension ServerProfile {
             limit(.textBytes, 2 * mebibyte, "maxPostSize of the Connector in server.xml"),
         ])
 
-    /// multer on Express, which refuses a field that reaches its limit.
+    /// multer on Express, which refuses a field as large as its limit.
     public static let multer = ServerProfile(
         "multer", "multer", [limit(.fieldBytes, mebibyte - 1, "limits.fieldSize of multer")])
 
-    /// Ruby on Rails with Rack 3, which refuses the file and the part that reach its limits.
+    /// Ruby on Rails with Rack 3, which refuses a form whose number of files or parts equals its limit.
     public static let rails = ServerProfile(
         "rails", "Rails (Rack)",
         [
@@ -175,11 +175,11 @@ extension ServerProfile {
             limit(.fieldBytes, mebibyte, "max_part_size of request.form()"),
         ])
 
-    /// busboy on Express, which cuts a field that reaches its limit.
+    /// busboy on Express, which truncates a field as large as its limit.
     public static let express = ServerProfile(
         "express", "Express (busboy)", [limit(.fieldBytes, mebibyte - 1, "limits.fieldSize of busboy")])
 
-    /// Go's `net/http`, if a handler asks for a file or a value: 32 MiB, and 10 MiB more for everything but files.
+    /// Go's `net/http`, if the handler reads a file or value: 32 MiB, plus 10 MiB for everything but files.
     public static let go = ServerProfile(
         "go", "Go",
         [
@@ -187,8 +187,8 @@ extension ServerProfile {
             limit(.textBytes, 42 * mebibyte, "the maxMemory that r.ParseMultipartForm gets"),
         ])
 
-    /// ASP.NET Core with Kestrel. Its limit on values counts files too, and its limit on a value's length does not
-    /// apply to multipart forms.
+    /// ASP.NET Core with Kestrel. Its limit on the number of values includes files. Its limit on the length of a value
+    /// does not apply to multipart forms.
     public static let aspNet = ServerProfile(
         "aspnet", "ASP.NET Core",
         [

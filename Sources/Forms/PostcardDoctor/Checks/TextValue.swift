@@ -35,14 +35,14 @@ enum TextValue {
         guard MediaType.forExtension(of: text) != nil else { return false }
         let isDrive = text.dropFirst().hasPrefix(":\\") && text.utf8.first?.isLetter == true
         let folders = ["/Users/", "/home/", "/tmp/", "/var/", "/data/user/", "/storage/", "/sdcard/", "~/"]
-        // A path on a network share.
+        // Paths of network shares begin with two backslashes.
         if text.hasPrefix("\\\\") { return true }
-        // curl's @ names no file in --form-string, nor in other programs.
+        // curl's `--form-string` and other programs send the @ before a filename as text.
         return isDrive || folders.contains(where: text.hasPrefix) || (text.hasPrefix("@") && !text.contains(" "))
     }
 
-    /// Whether a text is the printed form of an object: Foundation's braces, Swift's structures and arrays, Dart's
-    /// `Instance of`, and `<…>`, `#<…>`, `…@1b6d3586` and `System.…` of other languages.
+    /// Whether a text is the printed form of an object in Foundation, Swift, Dart, Java, .NET, Ruby, Python or another
+    /// language.
     private static func isObject(_ text: String) -> Bool {
         if text.hasPrefix("[object "), text.hasSuffix("]") { return true }
         if isInAngleBrackets(text) || isBytes(text) || isJavaObject(text) { return true }
@@ -57,8 +57,8 @@ enum TextValue {
         return isStructure(text)
     }
 
-    /// Whether a text is a printed object such as `<UIImage: 0x6000…>`, `<_io.BufferedReader name='a'>` or `<ffd8ffe0
-    /// 00104a46>`, and not markup.
+    /// Whether a text is an object printed in angle brackets, such as `<UIImage: 0x6000…>` or `<ffd8ffe0 00104a46>`.
+    /// Markup is not.
     private static func isInAngleBrackets(_ text: String) -> Bool {
         guard text.hasPrefix("<") || text.hasPrefix("#<"), !text.contains("=\""), !text.contains("</") else {
             return false
@@ -69,7 +69,7 @@ enum TextValue {
         guard text.hasSuffix(">"), !inside.dropLast().contains(where: { $0 == "<" || $0 == ">" }) else { return false }
         let isHexadecimal = inside.dropLast().utf8.allSatisfy { $0.hexadecimalValue != nil || $0 == .space }
         if isHexadecimal, inside.utf8.count > 8 { return true }
-        // The name of a markup tag has no capital among small letters.
+        // Unlike the name of a type, the name of a markup tag does not mix small letters and capitals.
         let isTypeName =
             type.contains { $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: ".") }
             || (type.contains { $0 != $0.asciiLowercased } && type.contains { $0.isLetter && $0 == $0.asciiLowercased })
@@ -77,7 +77,7 @@ enum TextValue {
     }
 
     /// Whether a text is the printed form of bytes: `Data` in Swift, bytes in Python, a `Blob` in JavaScript, a stream
-    /// in PHP, or the bytes of a picture in many languages.
+    /// in PHP, or the first bytes of a picture as numbers.
     private static func isBytes(_ text: String) -> Bool {
         if text.hasPrefix("Blob {") || text.hasPrefix("File {") || text.hasPrefix("bytearray(b") { return true }
         if text.hasPrefix("Resource id #") { return true }
@@ -92,7 +92,7 @@ enum TextValue {
         return ["'", "\""].contains { text.hasPrefix("b\($0)") && text.hasSuffix($0) } && text.contains("\\x")
     }
 
-    /// The first bytes of PNG, JPEG and GIF, as numbers with and without a sign.
+    /// The first bytes of PNG, JPEG and GIF files, as unsigned and signed numbers.
     private static let firstBytes: Set<[String]> = [
         ["137", "80", "78"], ["-119", "80", "78"], ["255", "216", "255"], ["-1", "-40", "-1"], ["71", "73", "70"],
     ]
@@ -120,10 +120,10 @@ enum TextValue {
         return inside[..<colon].utf8.allSatisfy { $0.isTokenCharacter } && inside[colon...].hasPrefix(": ")
     }
 
-    /// Whether a number has separators of thousands, or a decimal comma.
+    /// Whether a text is a number with thousands separators or a decimal comma.
     ///
-    /// Two numbers and a comma may also be a list: `1,2` counts as a list, and `12,50` or `1,234` only if the field's
-    /// name is a plural.
+    /// Two numbers and a comma may be a list. `1,2` always counts as a list; `12,50` and `1,234` do if the field's name
+    /// is a plural.
     private static func isNumberForPeople(_ text: String, named name: String) -> Bool {
         guard text.utf8.count <= 30 else { return false }
         let number = text.hasPrefix("-") ? text.dropFirst() : text[...]
@@ -149,7 +149,7 @@ enum TextValue {
         return ["s", "]", "list", "range", "position", "point", "size"].contains { name.hasSuffix($0) }
     }
 
-    /// Whether a text is a date in a style for people: `2026-11-21 11:04:10 +0000`, `21.11.2026`, `11/21/26`, `Nov 21,
+    /// Whether a text is a date in a style for people, such as `2026-11-21 11:04:10 +0000`, `11/21/26` or `Nov 21,
     /// 2026`.
     private static func isDateForPeople(_ text: String) -> Bool {
         guard (6...64).contains(text.utf8.count), text.utf8.contains(where: { $0.isDigit }) else { return false }
@@ -180,9 +180,9 @@ enum TextValue {
     private static let days: Set<String> = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 }
 
-/// Texts whose UTF-8 bytes were read in another charset.
+/// Repairs texts whose UTF-8 bytes were read in another charset.
 enum Mojibake {
-    /// The text that the UTF-8 bytes meant; `nil` if nothing suggests that they were read in another charset.
+    /// The text that its sender meant; `nil` if nothing suggests that its UTF-8 bytes were read in another charset.
     static func undone(_ text: String) -> String? {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return nil }
         var bytes: [UInt8] = []
@@ -201,7 +201,7 @@ enum Mojibake {
         return meant
     }
 
-    /// By character: the bytes from 0x80 on that Windows-1252 reads differently from Latin-1.
+    /// The byte, from 0x80 on, of each character that Windows-1252 and Latin-1 encode differently.
     private static let windows1252: [Unicode.Scalar: UInt8] = {
         let upper: [Unicode.Scalar?] = [
             "€", nil, "‚", "ƒ", "„", "…", "†", "‡", "ˆ", "‰", "Š", "‹", "Œ", nil, "Ž", nil,

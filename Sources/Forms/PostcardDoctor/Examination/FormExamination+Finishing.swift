@@ -18,20 +18,20 @@ extension FormExamination {
         case .epilogue(_, let start, let content):
             noteEpilogue(from: start, holding: content)
         case .header:
-            // Without another error, the parser's own problem is reported, which may be a more serious one.
+            // Without other errors, the parser's own problem is reported later, and may be more serious.
             if findings.holdsError { noteTruncated() }
         case .opening, .lost, .ended:
             break
         }
     }
 
-    /// The finding for a close delimiter with another boundary as the last line of the open part's content.
+    /// The finding about the last line of the unfinished part, if the line is a close delimiter with another boundary.
     var foreignClose: Finding? {
         guard case .content(let format, _) = phase, let openPart, let line = buffer.lastLine,
             buffer.offset(of: line.lowerBound) >= openPart.offset, line.count > 4
         else { return nil }
         let text = buffer.bytes[line]
-        // The announced boundary closes the form with any number of dashes.
+        // The form's own boundary closes it even with a wrong number of dashes.
         let isAnnounced = announcedBoundary.map {
             HiddenParts.core(of: $0[...]).elementsEqual(HiddenParts.core(of: text))
         }
@@ -62,9 +62,9 @@ extension FormExamination {
         if isMeant {
             let close = Array(repeating: UInt8.dash, count: 2) + format.boundary + Array("--\r\n".utf8)
             let lineBreak = endsInLineBreak ? [] : Array("\r\n".utf8)
-            // Two dashes may close the form, with another boundary.
+            // Two dashes at the end may belong to a close delimiter with another boundary.
             let seemsClosed = content.tail.dropLast(endsInLineBreak ? 2 : 0).suffix(2).allSatisfy { $0 == .dash }
-            // A final LF may belong to the content, or be a line break that lost its CR.
+            // A final LF may be content, or a line break that lost its CR.
             let endsInLineFeed = !endsInLineBreak && content.tail.last == .lineFeed
             let isCertain =
                 !(seemsClosed && content.size > 1) && !endsInLineFeed && content.tail.last != .carriageReturn
@@ -123,7 +123,7 @@ extension FormExamination {
 
     // MARK: - The whole
 
-    /// Adds the findings that need all parts.
+    /// Adds the findings that need all parts of the form.
     mutating func noteWhole() {
         if case .epilogue = phase, partCount == 0 {
             add(Finding(.noParts, at: 0, "The form is closed before its first part."))
@@ -138,11 +138,11 @@ extension FormExamination {
         }
     }
 
-    /// Finds an extra line break at the end of the parts. If every part but the last ends in CRLF, the CRLF at the end
-    /// of texts is extra too.
+    /// Finds an extra line break at the end of each part. If all parts but the last end in CRLF, the CRLF is extra even
+    /// after texts.
     private mutating func noteTrailingLineBreaks() {
         let code = FormProblem.Code.extraLineBreakBeforeDelimiter
-        // Texts may be meant to end this way, but a picture is not.
+        // Texts may end in a line break on purpose, but pictures do not.
         let isSettled = findings.holds(code)
         let isCertain = isSettled && !trailingLineBreaks.holdsUnknown
         if !isCertain { findings.leave(code) }
@@ -184,8 +184,7 @@ extension FormExamination {
         }
     }
 
-    /// Finds fields after the file in a form for S3, which reads fields only up to the file. A form with S3's policy is
-    /// a form for S3.
+    /// Finds fields after the file in a form for S3, recognized by its policy. S3 ignores fields after the file.
     private mutating func noteOrder() {
         let names = parts.lazy.map { $0.name.utf8 }
         guard names.contains(where: { $0.isEqualIgnoringCase("key") }),
@@ -204,7 +203,7 @@ struct TrailingLineBreaks: Sendable {
     private var places: [(offset: Int64, part: Int)] = []
     private var count = 0
     private var pictures = 0
-    /// Whether a picture whose end is not known also ends in CRLF, without a sign that the CRLF is not part of it.
+    /// Whether CRLF also follows a picture whose end is unknown, so that the CRLF may be part of the picture.
     private(set) var holdsUnknown = false
     private var endsLast = false
     private var holdsFile = false
@@ -230,11 +229,11 @@ struct TrailingLineBreaks: Sendable {
         places.append((part.offset + content.size - 2, part.index))
     }
 
-    /// - Parameter besidesPicture: Whether a picture was found that ends in an extra CRLF, which proves the mistake.
+    /// - Parameter besidesPicture: Whether a CRLF follows a complete picture, which proves that the sender adds them.
     func places(besidesPicture: Bool) -> [(offset: Int64, part: Int)] {
-        // If a part ends without CRLF, each other part is judged alone.
+        // If only some parts end in CRLF, a picture proves nothing about the others.
         if besidesPicture { return places.count + pictures == count ? places : [] }
-        // All parts, or all but the last: a single text may be meant to end this way, and text files all do.
+        // Either all parts, or all but the last. A single text, or files of text, may end in CRLF on purpose.
         let isEach = count >= 3 && (places.count == count ? !holdsFile : places.count == count - 1 && !endsLast)
         return isEach ? places : []
     }
@@ -263,10 +262,10 @@ extension FormExamination {
     }
 
     var fixedContentType: String? {
-        // If the form ends with another boundary than it began with, only the sender knows which was meant.
+        // If the form begins and ends with different boundaries, only the sender knows which is right.
         guard let format, announced?.problem != nil || announced?.boundary != format.boundary, foreignClose == nil
         else { return nil }
-        // With another boundary, the parts inside the content may be the parts that were meant.
+        // If the boundaries differ, the parts found inside a content may be the real parts.
         let holdsPart = findings.holds(.partInContent) || openPart?.hidden.isEmpty == false
         if announced?.boundary != format.boundary, holdsPart { return nil }
         let fixed = "multipart/form-data; boundary=\(Self.parameterValue(format.boundary))"
@@ -295,7 +294,7 @@ extension FormExamination {
         }
         if let problem = announced.problem {
             var finding = Finding(problem, in: .head, at: contentType.offset, length: contentType.value.count)
-            // A consequence of a cause that is fixed needs no edits of its own.
+            // If an edit fixes the cause, its consequences need no edits of their own.
             finding.edits = cause == nil ? edits : edits.map { _ in [] }
             add(inView(ofBody: finding), under: cause)
             cause = cause ?? finding.code
@@ -303,7 +302,7 @@ extension FormExamination {
         noteBoundary(announced, contentType, under: cause, edits)
     }
 
-    /// A finding about the Content-Type, with advice that depends on the body.
+    /// The finding about the Content-Type, with advice that depends on the body.
     private func inView(ofBody finding: Finding) -> Finding {
         guard partCount > 0, let format else { return finding }
         switch finding.code {
@@ -342,7 +341,7 @@ extension FormExamination {
     mutating func noteVerdict() {
         guard case .refused(let problem) = verdict else { return }
         if announced == nil {
-            // The request has no Content-Type, which is the first finding.
+            // The first finding already reports the missing Content-Type.
             return
         }
         if announced?.problem != nil { return }

@@ -1,14 +1,13 @@
 import PostcardForm
 
 extension FormExamination {
-    /// The number of bytes that must be read ahead to recognize a delimiter: the delimiter's line and the header after
-    /// it.
+    /// The number of bytes to read ahead to recognize a delimiter: its line and the header after it.
     private static let lookahead = HeaderLines.maximumBytes + 512
 
-    /// The number of header bytes that count as one more line of the examination.
+    /// The number of header bytes that count as one line towards the limit on examined lines.
     private static let bytesOfLine = 128
 
-    /// The number of a body's bytes that are kept if the whole body is no longer.
+    /// The maximum size of a body that is kept whole, in bytes.
     private static let keptBytes = 64 << 10
 
     /// Reads the buffer as far as possible.
@@ -44,7 +43,7 @@ extension FormExamination {
         }
     }
 
-    /// Stops the examination. The parser still reads the rest of the body.
+    /// Ends the examination early. The parser still reads the rest of the body.
     private mutating func endExamination() {
         let offset = buffer.offset(of: position)
         add(
@@ -131,7 +130,7 @@ extension FormExamination {
         return false
     }
 
-    /// Accepts the body's first line as a delimiter, if it differs only in the dashes or blanks before its boundary.
+    /// Accepts the first line of the body as a delimiter if only the dashes or blanks before its boundary differ.
     private mutating func takeFirstLine(_ format: DelimiterFormat) -> Bool {
         guard position == 0, buffer.offset == 0 else { return false }
         var start = 0
@@ -173,7 +172,7 @@ extension FormExamination {
                 "A line of the content is a delimiter, and no part's header follows: servers end the content there."))
     }
 
-    /// The last line, if it is a close delimiter with other dashes before its boundary.
+    /// The last line of the body, if it is a close delimiter with other dashes before its boundary.
     private static func closeWithOtherDashes(
         _ buffer: BodyBuffer, _ format: DelimiterFormat, _ part: OpenPart
     ) -> (start: Int, delimiter: DelimiterLine.Delimiter)? {
@@ -196,7 +195,7 @@ extension FormExamination {
                 .wrongCloseDelimiter, at: offset, length: line.count, part: part.index,
                 "The last delimiter has \(dashes == 0 ? "no dashes" : dashes == 1 ? "one dash" : "\(dashes) dashes") "
                     + "before its boundary: it is content.",
-                // Without a line break of its own, the line may be content.
+                // A line without a line break before it may be content.
                 edits: offset == part.offset ? nil : edits)
         ]
         if let before, before != .crlf { findings.append(reader.bareLineBreak(before, at: contentEnd)) }
@@ -209,7 +208,7 @@ extension FormExamination {
     private mutating func take(_ delimiter: DelimiterLine.Delimiter, at index: Int, _ format: DelimiterFormat) {
         var isPreambleRemoved = false
         if openPart == nil {
-            // Done once: a body may begin with any number of delimiters that no part follows.
+            // Only the first delimiter is checked, because a body may begin with many delimiters without parts.
             if case .content(_, start: 0) = phase { isPreambleRemoved = notePreamble(upTo: index, format) }
         } else {
             take(position..<max(delimiter.contentEnd, position), format)
@@ -217,7 +216,7 @@ extension FormExamination {
             frame.take(delimiter, format)
         }
         for var finding in delimiter.findings {
-            // Without the preamble, the delimiter begins the body.
+            // Once the preamble is removed, the delimiter begins the body and needs no line break.
             let isFixed = isPreambleRemoved && finding.code == .missingLineBreakBeforeDelimiter
             if isFixed { finding.edits = [] }
             add(finding)
@@ -231,15 +230,15 @@ extension FormExamination {
         searched = position
     }
 
-    /// Notes bytes before the first delimiter.
+    /// Adds a finding about bytes before the first delimiter.
     ///
-    /// - Returns: Whether an edit removes them.
+    /// - Returns: Whether an edit removes these bytes.
     private mutating func notePreamble(upTo index: Int, _ format: DelimiterFormat) -> Bool {
         let end = buffer.offset(of: index)
         guard end > 0 else { return false }
         let isWhole = buffer.offset == 0
         let holdsPart = (0..<index).contains { buffer.holds("content-disposition", at: $0) }
-        // A delimiter with another mistake may begin a part without a name.
+        // A part without a name may begin at a delimiter with another mistake.
         let mayHoldPart = holdsPart || (0..<index).contains { buffer.mayBeginPart(at: $0, before: index, format) }
         let edits = isWhole && !mayHoldPart ? [Edit(at: 0, length: end, [])] : nil
         if isWhole, index == 3, buffer.holdsByteOrderMark(before: index) {
@@ -277,7 +276,7 @@ extension FormExamination {
         examinedLines += lines.lines.count + (position - start) / Self.bytesOfLine
         for finding in lines.findings { add(finding) }
         if case .body = lines.end {
-            // If the body ends inside a header there is no part, as the parser reports.
+            // A body that ends inside a header has no further part. The parser reports the truncation.
             return false
         }
         if case .delimiter = lines.end, lines.lines.isEmpty {
@@ -308,7 +307,7 @@ extension FormExamination {
         for finding in header.findings { add(finding) }
         for finding in HeaderChecks(header: header, partIndex: partCount).findings { add(finding) }
         let range = max(start - Excerpt.reach, 0)..<min(position + Excerpt.reach, buffer.count)
-        // A form has one policy. Further fields with the name are kept like other texts.
+        // Only the first field named `policy` is kept whole.
         let isPolicy = !hasPolicy && !header.isFile && header.name.utf8.isEqualIgnoringCase("policy")
         hasPolicy = hasPolicy || isPolicy
         let content = PartContent(

@@ -10,26 +10,25 @@ import PostcardPictureFormats
 /// for finding in examination.finish().findings { print(finding) }
 /// ```
 ///
-/// The receiver's parser reads the same body and decides whether the form is refused. Meanwhile the examination reads
-/// the body as the sender meant it: it uses the delimiters and line breaks that are really there, and continues after
-/// every problem. Of the content only short texts are kept, so the memory does not grow with the size of files. The
-/// first 5,000 parts are described. After 30,000 lines of delimiters and headers only the parser continues: no one
-/// fixes such a long form line by line.
+/// The receiver's parser reads the same body and decides whether the form is refused. The examination itself reads the
+/// body as the sender meant it: it uses the delimiters and line breaks of the body, and continues after every problem.
+/// It keeps only short texts of the content, so its memory does not grow with the size of files. It describes the first
+/// 5,000 parts. After 30,000 lines of delimiters and headers, only the parser continues.
 public struct FormExamination: Sendable {
     var buffer = BodyBuffer()
     /// The index in the buffer up to which the body has been read.
     var position = 0
-    /// The index in the buffer before which no delimiter begins.
+    /// The index in the buffer up to which delimiters were searched.
     var searched = 0
     var phase = Phase.opening
     var findings = FindingList()
     var parts: [Explanation.Part] = []
     var partCount = 0
     var openPart: OpenPart?
-    /// Whether the form has had a field `policy`.
+    /// Whether a field named `policy` was found.
     var hasPolicy = false
     var frame = FrameEvidence()
-    /// The parts other than pictures that end in CRLF. If a form has one CRLF too many, every part but the last does.
+    /// The parts other than pictures that end in CRLF. If the sender adds CRLF to each part, all parts but the last do.
     var trailingLineBreaks = TrailingLineBreaks()
     private(set) var bodySize: Int64 = 0
     /// The body's first bytes, as the excerpt of findings about the whole body.
@@ -39,48 +38,48 @@ public struct FormExamination: Sendable {
     let contentType: (value: [UInt8], offset: Int64)?
     /// Whether the head says that the body is compressed.
     let isEncoded: Bool
-    /// How many lines of delimiters and headers were read closely. A long line counts as several.
+    /// The number of lines of delimiters and headers that were examined. A long line counts as several.
     var examinedLines = 0
-    /// How many bytes were added since the buffer was last read.
+    /// The number of bytes that were added since the buffer was last read.
     private var fresh = 0
 
-    /// The place in the form that the examination has reached.
+    /// The section of the body that the examination has reached.
     enum Phase {
-        /// At the beginning: too few bytes were read to recognize the delimiters.
+        /// The start of the body, with too few bytes to recognize the delimiters.
         case opening
-        /// Before the first delimiter, or in a part's content. `start` is the offset of the content.
+        /// The bytes before the first delimiter, or a part's content. `start` is the offset of the content.
         case content(DelimiterFormat, start: Int64)
-        /// After a delimiter's line. `delimiterStart` is the offset of the delimiter.
+        /// The header after a delimiter. `delimiterStart` is the offset of the delimiter.
         case header(DelimiterFormat, delimiterStart: Int64)
-        /// After the close delimiter's line.
+        /// The bytes after the line of the close delimiter.
         case epilogue(DelimiterFormat, start: Int64, holding: EpilogueContent)
-        /// In a body that has nothing like a delimiter.
+        /// A body without anything that looks like a delimiter.
         case lost
-        /// After too many delimiters and headers: the rest is not examined.
+        /// The rest of a body with too many delimiters and headers, which is not examined.
         case ended
     }
 
-    /// The kind of bytes after the close delimiter's line.
+    /// The kind of bytes after the line of the close delimiter.
     enum EpilogueContent {
-        /// Only line breaks and blanks, and perhaps the close delimiter again.
+        /// Only line breaks and blanks, and perhaps a second close delimiter.
         case blank
         case text
-        /// Text, and then another close delimiter: the first close delimiter may have been content.
+        /// Text and a second close delimiter. The first may have been content.
         case textAndCloseDelimiter
         case part
 
-        /// Notes bytes after the close delimiter that are not a delimiter.
+        /// Records bytes after the close delimiter that are not a delimiter.
         mutating func take(_ bytes: ArraySlice<UInt8>) {
             guard case .blank = self, bytes.contains(where: { !$0.isBlank && $0 != .carriageReturn && $0 != .lineFeed })
             else { return }
             self = .text
         }
 
-        /// The kind of content after one more close delimiter.
+        /// The kind of content after a further close delimiter.
         var closedAgain: EpilogueContent { self == .text ? .textAndCloseDelimiter : self }
     }
 
-    /// The state of the receiver's parser: reading, or its result.
+    /// The result of the receiver's parser, or its state while it reads.
     enum Verdict {
         case reading(FormParser)
         case refused(FormProblem)
@@ -93,11 +92,11 @@ public struct FormExamination: Sendable {
         let offset: Int64
         var content: PartContent
         var hidden = HiddenForms()
-        /// The header and the beginning of the content, as the excerpt of findings at the content's end.
+        /// The part's header and the beginning of its content, as the excerpt of findings about the content's end.
         let opening: Excerpt
     }
 
-    /// The number of bytes that are read at once.
+    /// The number of bytes to read at once.
     private static let blockBytes = 256 << 10
 
     /// Begins an examination with a request's `Content-Type`.
@@ -123,7 +122,7 @@ public struct FormExamination: Sendable {
         }
     }
 
-    /// The limits of the parser. Content has no limits; everything that is held in memory has the default limits.
+    /// The limits of the parser. Content is not limited; what is held in memory has the default limits.
     private static let limits: FormLimits = {
         var limits = FormLimits()
         limits.maximumBodyBytes = .max
@@ -137,8 +136,7 @@ public struct FormExamination: Sendable {
 
     private static let maximumParts = 100_000
 
-    /// The maximum number of parts that are described, more than any known server accepts. Further parts are only
-    /// counted.
+    /// The maximum number of described parts, more than any known server accepts. Further parts are only counted.
     static let maximumDescribedParts = 5_000
 
     static let maximumExaminedLines = 30_000
@@ -148,8 +146,8 @@ public struct FormExamination: Sendable {
         announced?.boundary.flatMap { $0.count <= Self.maximumBoundaryBytes ? $0 : nil }
     }
 
-    /// The maximum length of a boundary, longer than any that a sender makes. A longer boundary would not fit in the
-    /// bytes that are read ahead, and would take long to search for.
+    /// The maximum length of a boundary, in bytes. Real boundaries are shorter, and longer ones would exceed the bytes
+    /// read ahead.
     private static let maximumBoundaryBytes = 256
 
     /// Reads the next chunk of the body.
@@ -189,11 +187,11 @@ public struct FormExamination: Sendable {
         finishBody(isWhole: isWhole)
         noteVerdict()
         noteWhole()
-        // If each part is written with CRLF before and after it, the body begins with a CRLF.
+        // If each part has a CRLF before and after it, the body also begins with CRLF.
         findings.subordinate(
             .leadingLineBreak,
             under: [.partsAfterCloseDelimiter, .extraLineBreakBeforeDelimiter])
-        // A sender that makes other mistakes meant this part too.
+        // If the sender made other mistakes, the part inside the content is probably one too.
         if !findings.edits.isEmpty || findings.holdsError { findings.weigh(.partInContent, .error) }
         var explanation = Explanation(boundary: usedBoundary, parts: parts, findings: findings.sorted)
         explanation.omittedFindings = findings.omitted
@@ -248,7 +246,7 @@ public struct FormExamination: Sendable {
     mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         var finding = finding
         finding.excerpt = finding.excerpt ?? excerpt(of: finding)
-        // If the head lost its CRs, so did the body.
+        // A finding about LF line breaks in the body follows from the same problem in the head.
         let isInBody = finding.code == .bareLineBreak
         findings.add(finding, under: cause ?? (isInBody ? .bareLineBreakInHead : nil))
     }
@@ -271,17 +269,17 @@ public struct FormExamination: Sendable {
     }
 }
 
-/// Evidence from all delimiters and headers of a form: one part may show how another part was meant.
+/// Counts of delimiters and headers in a form: one part may show what the sender meant in another.
 struct FrameEvidence: Sendable {
     /// The number of delimiters without a line break before them, and with one.
     private var delimiters = (unbroken: 0, broken: 0)
-    /// Whether a delimiter follows a kind of line break that the other lines do not use.
+    /// Whether the line break before a delimiter is of a kind that other lines do not use.
     private var holdsOtherBreak = false
 
-    /// The number of parts without a blank line; with a blank line and content; and, among those, with a blank line
-    /// that may belong to the content.
+    /// The numbers of parts without a blank line, with a blank line and content, and with a blank line that may be
+    /// content.
     private var parts = (unparted: 0, parted: 0, doubtful: 0)
-    /// Whether the last part has a blank line, and whether that blank line may belong to its content.
+    /// Whether the last part has a blank line, and whether that line may belong to its content.
     private var last: (isParted: Bool, isDoubtful: Bool) = (false, false)
 
     mutating func take(_ delimiter: DelimiterLine.Delimiter, _ format: DelimiterFormat) {
@@ -299,7 +297,7 @@ struct FrameEvidence: Sendable {
         case .content, .delimiter:
             parts.unparted += 1
         case .blankLine:
-            // A text may begin as a header does, or with a line break of another kind.
+            // A text may begin with a line like a header field, or with another kind of line break.
             let isText = !header.isFile || header.findings.contains { $0.code == .duplicatePartContentType }
             last = (true, (isText && lines.lines.count > 1) || lines.isBlankLineOther)
         case .body, .limit:
@@ -307,13 +305,13 @@ struct FrameEvidence: Sendable {
         }
     }
 
-    /// Notes that the last part has content.
+    /// Records that the last part has content.
     mutating func takeContent() {
         parts.parted += last.isParted ? 1 : 0
         parts.doubtful += last.isDoubtful ? 1 : 0
     }
 
-    /// The codes whose findings are uncertain: the same mistake elsewhere in the form would have gone unnoticed.
+    /// The codes whose findings are uncertain, because the same mistake at another place may not be recognized.
     var doubtful: [FormProblem.Code] {
         var codes: [FormProblem.Code] = []
         if (delimiters.unbroken > 1 && delimiters.broken > 0) || (delimiters.unbroken > 0 && holdsOtherBreak) {

@@ -1,23 +1,22 @@
 import PostcardForm
 
-/// Part headers inside a content, each behind the delimiter of another form. If that form also ends in the content, it
-/// is part of the content on purpose.
+/// The parts of other forms inside the content of a part. A form that also ends inside the content is there on purpose.
 struct HiddenForms: Sendable {
     private var forms: [(finding: Finding, end: ByteSearch, isEnded: Bool)] = []
-    /// Whether a line of the content resembles the close delimiter of the outer form.
+    /// Whether a line of the content resembles the close delimiter of the examined form.
     var holdsClose = false
 
-    /// The maximum number of forms that are noted in one content.
+    /// The maximum number of forms that are recorded for each content.
     private static let maximum = 4
 
     var isEmpty: Bool { forms.isEmpty }
 
-    /// Notes the header of a part of another form.
+    /// Records the header of a part of another form.
     ///
     /// - Parameters:
     ///   - finding: The finding to report if the other form does not end in the content.
     ///   - end: The close delimiter of the other form.
-    /// - Returns: `false` if too many forms were noted.
+    /// - Returns: `false` if too many forms are already recorded.
     mutating func begin(_ finding: Finding, end: [UInt8]) -> Bool {
         if forms.contains(where: { $0.end.needle == end }) { return true }
         guard forms.count < Self.maximum else { return false }
@@ -25,7 +24,7 @@ struct HiddenForms: Sendable {
         return true
     }
 
-    /// Searches the next bytes of the content for the close delimiters of the noted forms.
+    /// Searches more of the content for the close delimiters of the recorded forms.
     mutating func read(_ range: Range<Int>, of buffer: BodyBuffer) {
         for index in forms.indices where !forms[index].isEnded {
             let end = forms[index].end
@@ -41,12 +40,12 @@ struct HiddenForms: Sendable {
 
     /// The findings about the forms that do not end in the content.
     ///
-    /// - Parameter isCutOff: Whether the content has no end: then every noted form may be the form that was meant.
+    /// - Parameter isCutOff: Whether the content is cut off. Every recorded form may then be the form that was meant.
     func findings(isCutOff: Bool) -> [Finding] { forms.filter { isCutOff || !$0.isEnded }.map { $0.finding } }
 }
 
 extension FormExamination {
-    /// Notes lines that may begin parts in the next bytes of a content.
+    /// Records the lines that may begin parts in the next bytes of a content.
     mutating func noteHiddenParts(in range: Range<Int>, _ format: DelimiterFormat, _ part: OpenPart) {
         let announced = announcedBoundary.map { HiddenParts.core(of: $0[...]) }
         for line in format.hiddenParts.lines(in: buffer, range) {

@@ -1,6 +1,6 @@
 import PostcardForm
 
-/// Reads a raw HTTP/1.1 request, head and body as they were sent, chunk by chunk, and explains its form.
+/// Reads a raw HTTP/1.1 request, head and body, chunk by chunk, and explains its form.
 ///
 /// ```swift
 /// var examination = RequestExamination()
@@ -8,13 +8,12 @@ import PostcardForm
 /// let explanation = examination.finish()
 /// ```
 ///
-/// All bytes after the head belong to the body, even those beyond its Content-Length. Only the bytes after the last
-/// chunk of a chunked body do not. Use ``InputExamination`` if several requests may follow each other. Offsets in the
-/// head count from the start of the request. Offsets in the body count from the body's start, without the lines between
-/// chunks (RFC 9112 §7.1).
+/// All bytes after the head belong to the body, even beyond its Content-Length. A chunked body ends with its last
+/// chunk. Use ``InputExamination`` if several requests may follow each other. Offsets in the head count from the start
+/// of the request. Offsets in the body count from its start, without the lines between chunks (RFC 9112 §7.1).
 public struct RequestExamination: Sendable {
     private var state = State.head
-    /// The bytes of the head. They are not in the state, because every read would copy them there.
+    /// The bytes of the head. They are not part of the state, where every read would copy them.
     private var headBytes: [UInt8] = []
     private var form = FormExamination(contentType: nil, at: 0)
 
@@ -24,7 +23,7 @@ public struct RequestExamination: Sendable {
         case refused(Finding)
     }
 
-    /// How the end of the body is found.
+    /// The way in which the end of the body is found.
     fileprivate enum Framing {
         case end(received: Int64, contentLength: Int64?)
         case chunks(ChunkedBody)
@@ -70,7 +69,7 @@ public struct RequestExamination: Sendable {
         case .body(let head, let framing):
             if form.bodySize > 0, let finding = head.methodWithoutContent { form.add(excerpted(finding)) }
             if let finding = framing.finding(head) {
-                // Each CRLF that became LF makes the body a byte shorter.
+                // Each CRLF that lost its CR makes the body a byte shorter than its Content-Length.
                 form.add(
                     excerpted(finding), under: framing.isWhole == false ? .bareLineBreakInHead : nil)
             }
@@ -81,7 +80,7 @@ public struct RequestExamination: Sendable {
         }
     }
 
-    /// Explains the head alone, because the recording lacks the body.
+    /// Ends an examination whose recording lacks the body, and explains only the head.
     ///
     /// - Parameter message: The message about the missing body.
     mutating func finish(withoutBody message: String) -> Explanation {
@@ -89,7 +88,7 @@ public struct RequestExamination: Sendable {
         return excerpted(form.finish(withoutBody: message))
     }
 
-    /// Reads the head, and prepares to read the body.
+    /// Parses the head and prepares to read the body.
     private mutating func begin() {
         do {
             let head = try RequestHead(headBytes)
@@ -134,7 +133,7 @@ public struct RequestExamination: Sendable {
         return explanation
     }
 
-    /// A finding in the head, with the bytes around it as its excerpt.
+    /// The finding about the head, with the bytes around it as its excerpt.
     private func excerpted(_ finding: Finding) -> Finding {
         guard finding.place == .head else { return finding }
         var finding = finding
@@ -142,7 +141,7 @@ public struct RequestExamination: Sendable {
         return finding
     }
 
-    /// Adds the edits that need the whole request: for a missing type, and for lengths, which every edit changes.
+    /// Adds the edits that need the whole request: for a missing type, and for lengths that other edits change.
     private func addEdits(to explanation: inout Explanation, _ head: RequestHead, _ framing: Framing) {
         let mismatch = FormProblem.Code.contentLengthMismatch
         if !form.isClosed, let index = explanation.findings.firstIndex(where: { $0.code == mismatch }) {
@@ -153,7 +152,7 @@ public struct RequestExamination: Sendable {
                         + "that sends the body count it, or count its bytes, not its characters.")
             }
         }
-        // The last delimiter of a body that was cut off may be of either kind.
+        // If the body was cut off, its last delimiter need not be the close delimiter.
         if framing.isWhole != true { explanation.leaveLastDelimiter(unlessLengthIs: head.contentLength) }
         explanation.subordinateMismatch(to: head.contentLength)
         let missing = FormProblem.Code.missingContentType
@@ -183,7 +182,7 @@ extension RequestExamination.Framing {
         }
     }
 
-    /// The finding about the framing of the body, after the request has ended.
+    /// The finding about the framing of the body, once the request has ended.
     fileprivate func finding(_ head: RequestHead) -> Finding? {
         switch self {
         case .chunks(let body):
@@ -249,7 +248,7 @@ extension Finding {
 }
 
 extension Explanation {
-    /// Explains a request that a program made, before it is sent.
+    /// Explains a request before it is sent.
     ///
     /// A test of an uploader shows which byte of its request is wrong:
     ///
@@ -259,8 +258,8 @@ extension Explanation {
     /// ```
     ///
     /// - Parameters:
-    ///   - headerFields: The request's header fields, as in `URLRequest.allHTTPHeaderFields`. If no field has the
-    ///     length, the length of the body is used, as HTTP libraries do.
+    ///   - headerFields: The request's header fields, as in `URLRequest.allHTTPHeaderFields`. A missing length defaults
+    ///     to that of the body, as in HTTP libraries.
     ///   - body: The request's body.
     public init(headerFields: [String: String]?, body: some Sequence<UInt8>) {
         let bytes = Array(body)

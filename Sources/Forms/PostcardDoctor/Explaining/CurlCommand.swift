@@ -1,7 +1,7 @@
 import PostcardForm
 import PostcardFoundation
 
-/// A command line for a shell that sends a request again with curl.
+/// A shell command that sends a request again with curl.
 ///
 /// ```swift
 /// var command = CurlCommand(url: "http://127.0.0.1:8080/uploads", method: "POST")
@@ -10,18 +10,18 @@ import PostcardFoundation
 /// print(command.line)  // curl http://127.0.0.1:8080/uploads -H 'X-Trace: 7' --form-string 'message=안녕'
 /// ```
 ///
-/// Every text may come from a stranger. Texts are quoted so that the shell expands nothing, and nothing in them
-/// controls the terminal.
+/// Texts may come from untrusted requests. They are quoted so that the shell expands nothing in them, and so that they
+/// cannot control the terminal.
 package struct CurlCommand: Sendable {
     /// The URL of the request, with scheme and host.
     package var url: String
     /// The method of the request.
     package var method: String
-    /// The header fields to send. Fields that curl sends by itself (Host, lengths, codings, Connection, Expect) are
-    /// left out.
+    /// The header fields to send, except those that curl sends by itself: Host, lengths, codings, Connection and
+    /// Expect.
     package var fields: [(name: String, value: String)] = []
-    /// The names of header fields whose values are unknown or secret. Each value comes from a shell variable:
-    /// `Authorization` from `$AUTHORIZATION`.
+    /// The names of header fields with unknown or secret values, which shell variables provide: `$AUTHORIZATION` for
+    /// `Authorization`.
     package var secretFields: [String] = []
     /// The body of the request.
     package var content = Content.none
@@ -30,17 +30,17 @@ package struct CurlCommand: Sendable {
     package enum Content: Sendable {
         /// No body.
         case none
-        /// Exactly these bytes. The bytes become part of the command line, so there should be few.
+        /// These exact bytes. They become part of the command line, so they should be few.
         case bytes([UInt8])
-        /// A form. curl makes its body, with a new boundary.
+        /// A form whose body curl writes, with a new boundary.
         case parts([Part])
-        /// An unknown body, from a file called `body`.
+        /// An unknown body, which curl reads from a file named `body`.
         case unknown
     }
 
     /// A part of a form.
     package enum Part: Sendable {
-        /// A text field. If `value` is `nil`, it is unknown, and curl reads it from a file with the field's name.
+        /// A text field. If `value` is `nil`, curl reads the unknown value from a file with the field's name.
         case text(name: String, value: String?, contentType: String?)
         /// A file, which curl reads from the current directory.
         case file(name: String, filename: String, contentType: String?)
@@ -68,7 +68,7 @@ package struct CurlCommand: Sendable {
         return prefix + (words + contentWords).joined(separator: " ")
     }
 
-    /// The options that keep curl from expanding characters of a URL, and from removing dots from its path.
+    /// The options that keep curl from expanding characters in a URL and from removing dots from its path.
     package static func options(forURL url: String) -> [String] {
         var options: [String] = []
         if url.utf8.contains(where: { "[]{}".utf8.contains($0) }) { options.append("--globoff") }
@@ -78,8 +78,7 @@ package struct CurlCommand: Sendable {
         return options
     }
 
-    /// Whether the command sends exactly the recorded bytes. A form gets a new boundary, and an unknown body is not
-    /// sent.
+    /// Whether the command sends exactly the recorded bytes, which is not so for a form or an unknown body.
     package var isExact: Bool {
         switch content {
         case .none, .bytes: true
@@ -120,7 +119,7 @@ package struct CurlCommand: Sendable {
         }
     }
 
-    /// Whether a name is a token (RFC 9110 §5.6.2) without characters that a shell expands inside double quotes.
+    /// Whether a name is a token (RFC 9110 §5.6.2) that a shell leaves unchanged inside double quotes.
     private static func isToken(_ name: String) -> Bool {
         !name.isEmpty
             && name.utf8.allSatisfy { byte in
@@ -143,7 +142,7 @@ extension CurlCommand.Part {
     fileprivate var words: [String] {
         switch self {
         case .text(let name, nil, let contentType):
-            // An unknown value is read from a file, like the content of a file.
+            // curl reads an unknown value from a file.
             [
                 "-F",
                 ShellWord.quoted(
@@ -152,17 +151,17 @@ extension CurlCommand.Part {
         case .text(let name, let value?, let contentType?):
             ["-F", ShellWord.quoted("\(Self.safe(name))=\(CurlWord.quoted(value))\(Self.type(contentType))")]
         case .text(let name, let value?, nil):
-            // curl does not interpret the value of --form-string.
+            // `--form-string` sends its value literally.
             ["--form-string", ShellWord.quoted("\(name)=\(value)")]
         case .file(let name, let filename, let contentType):
             ["-F", ShellWord.quoted("\(Self.safe(name))=@\(Self.file(filename))\(contentType.map(Self.type) ?? "")")]
         }
     }
 
-    /// The name with its equals signs encoded. Behind an equals sign, curl would look for a file to send.
+    /// The name with its equals signs encoded, because curl would look for a file name after an equals sign.
     private static func safe(_ name: String) -> String { name.replacingASCII(["=": "%3D"]) }
 
-    /// The `type` parameter of `-F`. A type is left out if curl would read a file's name or another parameter from it.
+    /// The `type` parameter of `-F`; empty if curl would read a filename or another parameter in the type.
     private static func type(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             switch byte {
@@ -178,7 +177,7 @@ extension CurlCommand.Part {
         return !reserved.contains(where: lowercased.contains) ? ";type=\(text)" : ""
     }
 
-    /// The name of a file in the current directory. A name that no file can have is passed as `filename` instead.
+    /// The file to read from the current directory. A filename that no file can have is passed as `filename` instead.
     private static func file(_ filename: String) -> String {
         guard filename.isEmpty || filename == "-" || filename.utf8.contains(where: { $0 == .slash || $0 == 0 }) else {
             return CurlWord.quoted(filename)

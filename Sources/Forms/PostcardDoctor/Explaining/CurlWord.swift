@@ -2,12 +2,12 @@ import PostcardFoundation
 
 /// Quoted words as curl reads them.
 package enum CurlWord {
-    /// By letter: the byte that the letter means behind a backslash in a file of `-K`.
+    /// The byte that each letter means after a backslash in a configuration file of curl (`-K`).
     package static let escapes: [UInt8: UInt8] = [
         UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09, UInt8(ascii: "v"): 0x0B,
     ]
 
-    /// A line with an option in a file of `-K`.
+    /// A line with an option and its value for a configuration file of curl (`-K`).
     package static func line(_ option: String, _ value: some Sequence<UInt8>) -> [UInt8] {
         var line = Array("\(option) = \"".utf8)
         for byte in value {
@@ -22,7 +22,7 @@ package enum CurlWord {
         return line + Array("\"\n".utf8)
     }
 
-    /// A quoted value for `-F`, in which curl reads no parameters.
+    /// The quoted value of a `-F` option, in which curl reads no parameters.
     package static func quoted(_ text: String) -> String {
         "\"" + text.replacingASCII(["\\": #"\\"#, "\"": #"\""#]) + "\""
     }

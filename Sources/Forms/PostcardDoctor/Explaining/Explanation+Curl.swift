@@ -1,9 +1,8 @@
 import PostcardForm
 
 extension Explanation {
-    /// The curl command that sends the form as it should have been. It has the parts that were found; curl chooses the
-    /// boundary and lengths. `nil` if there are no parts, too many to describe, or a name that curl's arguments cannot
-    /// express.
+    /// The curl command that sends the form correctly, with the parts that were found. curl chooses the boundary and
+    /// lengths. `nil` if there are no parts, too many to describe, or a name that curl's arguments cannot express.
     package var curl: CurlCommand? {
         guard !parts.isEmpty, parts.count == partCount, !parts.contains(where: { $0.name.utf8.contains(.equals) })
         else { return nil }
@@ -14,8 +13,8 @@ extension Explanation {
         return command
     }
 
-    /// The parts as the servers accept them: fields before the file for an object store, the names that the server
-    /// wants, and brackets for lists in PHP.
+    /// The parts as the chosen servers accept them: an object store's fields before the file, required names, and
+    /// brackets for lists in PHP.
     private var acceptedParts: [CurlCommand.Part] {
         let quoted = Set(problems.filter { $0.code == .quotesInName }.compactMap { $0.partIndex })
         let unnamed = Set(problems.filter { $0.code == .fileWithoutFilename }.compactMap { $0.partIndex })
@@ -43,13 +42,13 @@ extension Explanation {
             if isOrdered { files.append(file) } else { fields.append(file) }
         }
         for needed in needs.fields where !parts.contains(where: { $0.name.utf8.isEqualIgnoringCase(needed) }) {
-            // The store replaces this with the name of the file.
+            // The store replaces `${filename}` with the name of the file.
             fields.append(.text(name: needed, value: "${filename}", contentType: nil))
         }
         return fields + files
     }
 
-    /// The URL of the request. If it is unknown, or its host cannot exist, the URL of a receiver on this machine.
+    /// The URL of the request, or of a receiver on this machine if the URL is unknown or its host is invalid.
     private var url: String {
         var target = (head?.target ?? "")[...]
         var host = (authority ?? head?.all("host").first?.value ?? "")[...]
@@ -61,7 +60,7 @@ extension Explanation {
             target = rest[host.endIndex...]
         }
         guard Self.isAuthority(host.utf8) else { return "http://127.0.0.1:8080/uploads" }
-        // Any other target could be read as an option of curl.
+        // A target without a slash could be read as an option of curl.
         return "\(scheme)://\(host)\(target.hasPrefix("/") ? Self.escaped(target) : "/")"
     }
 
@@ -81,7 +80,7 @@ extension Explanation {
         return !host.isEmpty && host.allSatisfy { isLetterOrDigit($0) || "-._~".utf8.contains($0) }
     }
 
-    /// A path and a query with every byte percent-encoded that a URL cannot have (RFC 3986 §3.3 and §3.4).
+    /// A path and query with each byte percent-encoded that is not allowed in a URL (RFC 3986 §3.3 and §3.4).
     private static func escaped(_ target: Substring) -> String {
         let bytes = Array(target.utf8)
         var escaped: [UInt8] = []
@@ -104,7 +103,7 @@ extension Explanation {
 }
 
 extension Explanation.Part {
-    /// A filename extension for the part's type, such as `png`.
+    /// A filename extension for the media type of the part, such as `png`.
     fileprivate var fileExtension: String {
         let subtype = contentType?.utf8.split(separator: .semicolon).first?.split(separator: .slash).last
         guard let subtype, subtype.allSatisfy({ $0.isLetter || $0.isDigit }) else { return "bin" }

@@ -1,23 +1,23 @@
 import PostcardForm
 
-/// How a receiver reads a form, and the problems of the form.
+/// The form as a receiver reads it, and the problems of the form.
 ///
-/// `postcard explain --json` prints it as JSON.
+/// `postcard explain --json` prints an explanation as JSON.
 public struct Explanation: Sendable {
-    /// The Content-Type's boundary; `nil` if there is none, or none that a receiver can use.
+    /// The boundary in the Content-Type; `nil` if it is missing or unusable.
     public let boundary: String?
 
     /// The parts, in the order of the body. If the form is cut off inside a part, that part is the last.
     public let parts: [Part]
 
-    /// The findings: errors before warnings, and otherwise in the order of the request. Each is a root cause.
+    /// The root causes: errors before warnings, and otherwise in the order of the request.
     public internal(set) var findings: [Finding]
 
     /// The number of findings that are left out of ``findings``, which keeps at most 1000.
     public internal(set) var omittedFindings = 0
 
-    /// The corrected `Content-Type`, if the body was explained without its request; `nil` if no correction is certain
-    /// or needed.
+    /// The corrected `Content-Type` for a body that was explained without its request; `nil` if no correction is
+    /// certain or needed.
     public internal(set) var fixedContentType: String?
 
     /// The size of the received body, in bytes.
@@ -26,19 +26,19 @@ public struct Explanation: Sendable {
     /// The number of parts, including those that ``parts`` does not describe.
     public internal(set) var partCount = 0
 
-    /// The edits that fix every problem that can be fixed without asking the sender, in the order of the request.
+    /// The edits for all problems that can be fixed without asking the sender, in the order of the request.
     public internal(set) var edits: [Edit] = []
 
-    /// Whether ``edits`` is complete. At most 100,000 edits are kept, and an incomplete list fixes nothing.
+    /// Whether ``edits`` is complete. At most 100,000 edits are kept; an incomplete list is not applied.
     var areEditsComplete = true
 
     /// The head of a raw request; `nil` for a body without a request.
     var head: RequestHead?
 
-    /// The changes to the form that the chosen servers need.
+    /// The changes that the chosen servers need in the form.
     var needs = ServerNeeds()
 
-    /// The changes to a form that servers would otherwise refuse or read differently.
+    /// The changes to a form without which servers refuse or misread it.
     struct ServerNeeds: Sendable {
         var fieldsFirst = false
         var fileName: String?
@@ -49,14 +49,14 @@ public struct Explanation: Sendable {
     /// The scheme of the request's URL, `http` or `https`; `nil` if the recording does not show it.
     package internal(set) var scheme: String?
 
-    /// The host of the request's URL, with its port if it has one; `nil` if the host can only be in the head.
+    /// The host of the request's URL, with its port if there is one; `nil` if only the head may show it.
     package internal(set) var authority: String?
 
     /// All findings in one list, each root cause followed by its consequences.
     public var problems: [Finding] { findings.flatMap { [$0] + $0.consequences } }
 
-    /// Whether receivers accept the form and lose nothing of it: there are no errors, only warnings. A form that the
-    /// receiver's parser refuses is never valid.
+    /// Whether receivers accept the form and read all of it: there may be warnings, but no errors. A form that the
+    /// parser refuses is never valid.
     public var isValid: Bool { findings.allSatisfy { $0.severity != .error } }
 
     /// Whether the form has neither errors nor warnings.
@@ -76,7 +76,7 @@ public struct Explanation: Sendable {
         public let size: Int64
         /// The SHA-256 digest of the content, in hexadecimal digits.
         public let sha256: String
-        /// The header fields as they were on the wire.
+        /// The header fields, exactly as they were sent.
         public let headers: [(name: String, value: String)]
         /// The content, if it is a short text; `nil` otherwise.
         package let text: String?
@@ -84,7 +84,7 @@ public struct Explanation: Sendable {
 }
 
 extension Explanation: CustomStringConvertible {
-    /// All findings, one on each line. A failed expectation in a test shows this text.
+    /// All findings, one on each line, as shown by a failed expectation of a test.
     public var description: String {
         if findings.isEmpty { return "a well-formed form of \(parts.count) \(parts.count == 1 ? "part" : "parts")" }
         return findings.map { finding in

@@ -1,9 +1,8 @@
 import PostcardForm
 
-/// Writes a corrected request or body. Only problems are fixed whose correction is certain according to the
-/// explanation.
+/// Writes a corrected request or body. Fixes only problems with a certain correction.
 ///
-/// The input is read a second time, because a fix at its beginning may only be known at its end.
+/// The input is read a second time, because the correction of its beginning may depend on its end.
 ///
 /// ```swift
 /// var fixer = RequestFixer(explanation)
@@ -11,18 +10,18 @@ import PostcardForm
 /// fixer.finish { output.append($0) }
 /// ```
 ///
-/// A raw request gets the Content-Length of its fixed body. A body without a request stays a body; if its Content-Type
-/// is wrong, send it with ``Explanation/fixedContentType``.
+/// A raw request gets the Content-Length of its fixed body. For a body without a request, only the body is written:
+/// send it with ``Explanation/fixedContentType`` if its Content-Type is wrong.
 public struct RequestFixer: Sendable {
     private var splitter: RequestSplitter
     private let headEdits: [Edit]
     private var bodyEdits: ArraySlice<Edit>
     private let head: RequestHead?
     private let fixedBodySize: Int64
-    /// The number of bytes of the body that were read.
+    /// The number of bytes of the body read so far.
     private var offset: Int64 = 0
 
-    /// Makes a fixer. The explanation must be of the same input.
+    /// Makes a fixer for the input that the explanation describes.
     public init(_ explanation: Explanation) {
         head = explanation.head
         headEdits = explanation.orderedEdits(.head)
@@ -49,7 +48,7 @@ public struct RequestFixer: Sendable {
         }
     }
 
-    /// Ends the input, and passes on the bytes that are inserted at its end.
+    /// Ends the input and passes on the bytes to insert at its end.
     public mutating func finish(handOn: (RawSpan) throws -> Void) rethrows {
         for edit in bodyEdits {
             let replacement = edit.replacement[...]
@@ -72,7 +71,7 @@ public struct RequestFixer: Sendable {
                 index += count
                 offset += Int64(count)
             }
-            // The bytes to skip may continue in the next chunk.
+            // The replaced bytes may continue in the next chunk.
             let passed = offset - edit.offset
             let replacement = edit.replacement[...]
             if passed == 0, !replacement.isEmpty { try handOn(replacement.span.bytes) }
@@ -83,7 +82,7 @@ public struct RequestFixer: Sendable {
         }
     }
 
-    /// The head with its edits, and with the length of the fixed body.
+    /// The head with all edits and the length of the fixed body.
     private func fixedHead(_ head: RequestHead, _ headBytes: [UInt8]) -> [UInt8] {
         var edits = headEdits
         let lengths = head.all("content-length")
@@ -93,7 +92,7 @@ public struct RequestFixer: Sendable {
         var isWritten = false
         for field in replaced.sorted(by: { $0.line.lowerBound < $1.line.lowerBound })
         where !touched.contains(Int64(field.line.lowerBound)) {
-            // The whole line is written again, which replaces all other edits of the line.
+            // The line is written anew, so its other edits do not apply.
             edits.removeAll { field.line.contains(Int(clamping: $0.offset)) }
             edits.append(
                 Edit(
@@ -112,13 +111,13 @@ public struct RequestFixer: Sendable {
 }
 
 extension Explanation {
-    /// The edits in the head or in the body, in order.
+    /// The edits of the head or of the body, in order.
     fileprivate func orderedEdits(_ place: Finding.Place) -> [Edit] {
         areEditsComplete ? Self.ordered(edits.filter { $0.place == place }) : []
     }
 
-    /// The edits in the order of the input. At the same byte, an insertion is before a replacement. Of overlapping
-    /// edits, only the first is kept.
+    /// The edits, sorted by offset. At the same offset, insertions precede replacements. Of overlapping edits, only the
+    /// first is kept.
     fileprivate static func ordered(_ edits: [Edit]) -> [Edit] {
         let sorted = edits.enumerated().sorted {
             ($0.element.offset, min($0.element.length, 1), $0.offset)
@@ -133,12 +132,11 @@ extension Explanation {
         return kept
     }
 
-    /// The size of the fixed body, in bytes.
     fileprivate var fixedBodySize: Int64 {
         orderedEdits(.body).reduce(bodySize) { $0 - $1.length + Int64($1.replacement.count) }
     }
 
-    /// Removes the edit of a last delimiter without dashes, unless closing the form gives its body the right length.
+    /// Removes the edit of a last delimiter without dashes, unless the edit gives the body the right length.
     mutating func leaveLastDelimiter(unlessLengthIs contentLength: Int64?) {
         guard contentLength != fixedBodySize,
             let index = findings.firstIndex(where: { $0.code == .wrongCloseDelimiter && $0.length == 0 }),
@@ -148,7 +146,7 @@ extension Explanation {
         findings[index].edits = nil
     }
 
-    /// Makes a wrong Content-Length a consequence of the finding whose edits give the body that length.
+    /// Makes a wrong Content-Length a consequence of the finding whose edits give the body this length.
     mutating func subordinateMismatch(to contentLength: Int64?) {
         let mismatch = FormProblem.Code.contentLengthMismatch
         guard let contentLength, contentLength == fixedBodySize,
@@ -161,7 +159,7 @@ extension Explanation {
         findings.remove(at: index)
     }
 
-    /// The number of bytes missing in a truncated body. The Content-Length of the fixed head includes them.
+    /// The number of bytes missing from a truncated body, which the Content-Length of the fixed head includes.
     fileprivate var missingBytes: Int64 {
         let mismatch = FormProblem.Code.contentLengthMismatch
         let isCutOff = findings.flatMap { [$0] + $0.consequences }.contains {
@@ -170,18 +168,17 @@ extension Explanation {
         return isCutOff ? max((head?.contentLength ?? 0) - bodySize, 0) : 0
     }
 
-    /// The findings that ``RequestFixer`` fixes, each with the consequences that are also fixed.
+    /// The findings that ``RequestFixer`` fixes, each with its fixed consequences.
     ///
-    /// If a problem is fixed at some places only, ``unfixable`` has it too, with the other places.
+    /// A problem that is fixed only at some places is also in ``unfixable``, with the remaining places.
     public var fixable: [Finding] { areEditsComplete ? findings.flatMap { $0.findings(thatAreFixed: true) } : [] }
 
-    /// The findings that only the sender can fix, each with the consequences that are not fixed.
+    /// The findings that only the sender can fix, each with its consequences that are not fixed.
     public var unfixable: [Finding] {
         areEditsComplete ? findings.flatMap { $0.findings(thatAreFixed: false) } : findings
     }
 
-    /// Whether an explanation of the fixed request shows the same contents. A content that an edit touches must be as
-    /// the edit makes it.
+    /// Whether the parts of the fixed request have the same contents, apart from the changes that edits make.
     package func keepsContents(in fixed: Explanation) -> Bool {
         guard fixed.partCount == partCount, fixed.parts.count == parts.count else { return false }
         var edits = orderedEdits(.body)[...]
@@ -192,8 +189,8 @@ extension Explanation {
         }
     }
 
-    /// The findings that were fixed and those that were not, judged by an explanation of the fixed request. An error
-    /// that is found there again does not count as fixed.
+    /// The fixed findings and the remaining ones, according to an explanation of the fixed request. An error that is
+    /// found again is not fixed.
     package func outcome(reading fixed: Explanation) -> (fixed: [Finding], left: [Finding]) {
         let left = unfixable
         let known = Set(left.lazy.filter { $0.severity == .error }.map { $0.code })
@@ -203,8 +200,8 @@ extension Explanation {
     }
 }
 
-/// Splits a request into its head and its body, and joins the chunks of a chunked body. A body without a request is
-/// passed on unchanged.
+/// Splits a request into head and body, and joins the chunks of a chunked body. A body without a request is passed on
+/// unchanged.
 package struct RequestSplitter: Sendable {
     private enum State {
         case head([UInt8])
@@ -239,7 +236,7 @@ package struct RequestSplitter: Sendable {
             try handOnBody(bytes.span.bytes)
         case .head(var bytes):
             guard let head else { return }
-            // The state is emptied first, because an array with two owners is copied when it grows.
+            // Emptying the state first leaves the array with one owner, so that appending copies nothing.
             state = .body
             let count = min(head.length - bytes.count, chunk.byteCount)
             chunk.extracting(first: count).withUnsafeBytes { bytes += $0 }

@@ -1,13 +1,13 @@
 import PostcardForm
 import PostcardFoundation
 
-/// Turns texts from any source into words of a shell's command line. The shell expands nothing in the words, and
-/// nothing in them controls a terminal.
+/// Quotes untrusted texts as words of a shell command. The shell expands nothing in the words, and nothing in them
+/// controls a terminal.
 package enum ShellWord {
-    /// A text as a word on one line.
+    /// The text as a word on one line.
     ///
-    /// Characters that a terminal cannot show are written in `$'…'`, which bash, zsh and ksh understand, but not every
-    /// other shell.
+    /// Characters that a terminal cannot show are written in `$'…'`, which bash, zsh and ksh support, but some other
+    /// shells do not.
     static func quoted(_ text: String) -> String {
         if isPlain(text.utf8) { return text }
         guard text.unicodeScalars.contains(where: isUnprintable) else {
@@ -27,8 +27,8 @@ package enum ShellWord {
         return word + "'"
     }
 
-    /// Any bytes as a word for every POSIX shell. Bytes that a terminal cannot show are written by `printf`. A line
-    /// break is written as itself, because the shell removes line breaks at the end of `printf`'s output.
+    /// The bytes as a word for every POSIX shell. `printf` writes bytes that a terminal cannot show. Line breaks stay
+    /// in the word, because the shell removes them from the end of `printf`'s output.
     package static func quoted(_ bytes: [UInt8]) -> String {
         if isPlain(bytes) { return String(decoding: bytes, as: UTF8.self) }
         var word = ""
@@ -90,8 +90,7 @@ package enum ShellWord {
         bytes.map { "\\" + String(String(0o1000 + Int($0), radix: 8).dropFirst()) }.joined()
     }
 
-    /// Whether a shell expands nothing in a text. In zsh, a word that begins with an equals sign expands to a program's
-    /// path.
+    /// Whether a shell expands nothing in a text. zsh expands a word that begins with an equals sign.
     private static func isPlain(_ text: some Collection<UInt8>) -> Bool {
         !text.isEmpty && text.first != UInt8(ascii: "=")
             && text.allSatisfy { byte in
@@ -104,8 +103,7 @@ package enum ShellWord {
             }
     }
 
-    /// Whether a character is invisible, or changes how other characters look. Joiners are not included, because emoji
-    /// use them.
+    /// Whether a character is invisible or changes the look of others. Joiners are excluded, because emoji use them.
     private static func isUnprintable(_ scalar: Unicode.Scalar) -> Bool {
         if DisplayText.isPlain(scalar) { return false }
         return switch scalar.properties.generalCategory {
@@ -114,7 +112,7 @@ package enum ShellWord {
         }
     }
 
-    /// The characters of a text, each with its bytes. The character is `nil` for a byte that is not UTF-8.
+    /// The characters of a text with their bytes. The character is `nil` for a byte that is not UTF-8.
     private static func scalars(of bytes: [UInt8]) -> [(Unicode.Scalar?, [UInt8])] {
         var result: [(Unicode.Scalar?, [UInt8])] = []
         var rest = bytes[...]

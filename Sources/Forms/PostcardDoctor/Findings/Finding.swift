@@ -1,22 +1,22 @@
 public import PostcardForm
 
-/// A problem at one place of a request: which byte is wrong, why that matters, and what to write instead.
+/// A problem at one place of a request: the wrong bytes, the reason why they matter, and what to write instead.
 ///
 /// A finding is a root cause. Its ``consequences`` follow from it, or repeat it elsewhere.
 public struct Finding: Sendable, Hashable {
-    /// The start from which an offset is counted.
+    /// The part of the request from whose start an offset counts.
     public enum Place: String, Sendable, Hashable {
-        /// The offset counts from the first byte of the request line. Without a request, it counts from the first byte
-        /// of the Content-Type's value.
+        /// The head. Offsets count from the start of the request line, or of the Content-Type's value without a
+        /// request.
         case head
-        /// The offset counts from the first byte of the body, without the lines between its chunks.
+        /// The body. Offsets count from its first byte, without the lines between chunks.
         case body
     }
 
     /// The kind of problem.
     public let code: FormProblem.Code
 
-    /// Whether ``offset`` counts in the head or in the body.
+    /// The part of the request from whose start ``offset`` counts.
     public let place: Place
 
     /// The offset of the first wrong byte, from the start of ``place``.
@@ -37,31 +37,30 @@ public struct Finding: Sendable, Hashable {
     /// The bytes around the offset; `nil` if there are none to show.
     public internal(set) var excerpt: Excerpt?
 
-    /// The edits that fix the problem; `nil` if only the sender knows what was meant. Empty for a consequence whose
-    /// cause is fixed.
+    /// The edits that fix the problem; `nil` if only the sender can fix it. Empty for a consequence whose cause is
+    /// fixed.
     public internal(set) var edits: [Edit]?
 
-    /// The consequences and repetitions of the problem, in the order of the body. At most ``maximumConsequences`` are
-    /// kept.
+    /// The consequences and repetitions of the problem, in the order of the body: at most ``maximumConsequences``.
     public internal(set) var consequences: [Finding] = []
 
-    /// The number of consequences, including those that were not kept.
+    /// The number of consequences, including those left out of ``consequences``.
     public internal(set) var consequenceCount = 0
 
-    /// The consequences that were not kept: for each code, the first with edits and the first without. Each counts the
-    /// further consequences of its kind as its own.
+    /// Samples of the consequences left out of ``consequences``: for each code, the first with edits and the first
+    /// without. Each sample counts the others of its kind.
     var unkept: [Finding] = []
 
-    /// The maximum number of consequences that are kept: enough to show what they have in common.
+    /// The maximum number of consequences that are kept, enough to show a pattern.
     public static let maximumConsequences = 20
 
-    /// The severity of the problem. It is the severity of the code, unless more or less than usual is lost here.
+    /// The severity of the problem: that of its code, unless this request loses more or less than usual.
     public private(set) var severity: FormProblem.Severity
 
-    /// Why servers refuse or misread this, in a sentence or two.
+    /// The reason why servers refuse or misread the request, in a sentence or two.
     public var reason: String { code.cause }
 
-    /// The Swift code that avoids the problem, if that helps.
+    /// Swift code that avoids the problem; `nil` if code does not help.
     public var swift: String? { code.swift }
 
     init(
@@ -80,7 +79,7 @@ public struct Finding: Sendable, Hashable {
         self.edits = edits
     }
 
-    /// The parser's problem as a finding, by default at the same offset.
+    /// Makes a finding of the parser's problem, by default at the problem's offset.
     package init(
         _ problem: FormProblem, in place: Place = .body, at offset: Int64? = nil, length: Int = 0, part: Int? = nil
     ) {
@@ -92,19 +91,19 @@ public struct Finding: Sendable, Hashable {
 }
 
 extension Finding {
-    /// The same finding with other advice.
+    /// A copy of the finding with other advice.
     func advising(_ advice: String) -> Finding {
         var finding = self
         finding.advice = advice
         return finding
     }
 
-    /// The same finding with another message.
+    /// A copy of the finding with another message.
     func saying(_ message: String) -> Finding {
         Finding(code, in: place, at: offset, length: length, part: partIndex, message, advice: advice, edits: edits)
     }
 
-    /// The same finding with another severity, because this problem loses more or less than usual.
+    /// A copy of the finding with another severity, for a problem that loses more or less than usual.
     func weighing(_ severity: FormProblem.Severity) -> Finding {
         var finding = self
         finding.severity = severity
@@ -113,8 +112,7 @@ extension Finding {
 }
 
 extension FormProblem.Code {
-    /// Every code that an explanation can hold, in the order of the documentation's page: the head, the delimiters, the
-    /// parts, the whole.
+    /// All codes of findings in the order of the documentation's page: head, delimiters, parts, whole form.
     public static var explained: [Self] {
         let all = ofParser + ofFraming + ofParts + ofPolicies
         return Topic.allCases.flatMap { topic in all.filter { $0.topic == topic } }
@@ -128,12 +126,12 @@ extension Finding: CustomStringConvertible {
     }
 }
 
-/// A change that fixes a request: bytes that replace others.
+/// A change that fixes a request by replacing bytes.
 public struct Edit: Sendable, Hashable {
-    /// Whether ``offset`` counts in the head or in the body.
+    /// The part of the request from whose start ``offset`` counts.
     public let place: Finding.Place
 
-    /// The first byte that is replaced, counted from the start of ``place``.
+    /// The offset of the first replaced byte, from the start of ``place``.
     public let offset: Int64
 
     /// The number of bytes that are replaced; 0 for an insertion.
@@ -173,7 +171,7 @@ public struct Excerpt: Sendable, Hashable {
 extension Excerpt {
     func appending(_ new: UnsafeRawBufferPointer) -> Excerpt { Excerpt(offset: offset, bytes: bytes + new) }
 
-    /// The part of the excerpt around an offset; `nil` if the offset is outside.
+    /// The section of the excerpt around an offset; `nil` if the offset is outside.
     func around(_ place: Int64) -> Excerpt? {
         guard place >= offset, place <= offset + Int64(bytes.count) else { return nil }
         let index = Int(clamping: place - offset)

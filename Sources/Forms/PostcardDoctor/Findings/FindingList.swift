@@ -6,17 +6,17 @@ struct FindingList: Sendable {
     private(set) var omitted = 0
 
     private var found: [(code: FormProblem.Code, edit: Edit)] = []
-    /// The edits that are certain, in the order in which they were found.
+    /// The edits that are certain, in the order of discovery.
     var edits: [Edit] { found.map { $0.edit } }
     private(set) var areEditsComplete = true
 
     private var rootByCode: [FormProblem.Code: Int] = [:]
 
-    /// The maximum number of root causes, so that a form full of problems does not fill the memory.
+    /// The maximum number of root causes, which bounds the memory for a form full of problems.
     static let maximumRoots = 1000
     static let maximumEdits = 100_000
 
-    /// - Parameter cause: The code of the root cause, if `finding` is to become its consequence.
+    /// - Parameter cause: The code of the root cause of which `finding` becomes a consequence, if any.
     mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         if let edits = finding.edits {
             if found.count + edits.count <= Self.maximumEdits {
@@ -25,7 +25,7 @@ struct FindingList: Sendable {
                 areEditsComplete = false
             }
         }
-        // An error does not become the consequence of a warning, where it would not count as an error.
+        // An error must not be hidden as the consequence of a warning.
         if let root = cause.flatMap({ rootByCode[$0] }), !finding.outweighs(roots[root]) {
             return roots[root].append(finding)
         }
@@ -40,14 +40,14 @@ struct FindingList: Sendable {
         roots.append(finding)
     }
 
-    /// Replaces a root cause with a more serious finding. The former root cause becomes a consequence of the finding.
+    /// Replaces a root cause with a more serious finding, and makes the former root cause its consequence.
     private mutating func replace(_ root: Int, by finding: Finding) {
         let former = roots[root]
         roots[root] = finding
         for each in former.flattened { roots[root].append(each) }
     }
 
-    /// Makes a finding the consequence of a cause that was found later.
+    /// Makes the findings with a code consequences of a cause that was found later.
     mutating func subordinate(_ code: FormProblem.Code, under causes: [FormProblem.Code]) {
         guard let index = rootByCode[code], let cause = causes.compactMap({ rootByCode[$0] }).first,
             !roots[index].outweighs(roots[cause])
@@ -62,7 +62,7 @@ struct FindingList: Sendable {
         if let root = rootByCode[code] { roots[root] = roots[root].weighing(severity) }
     }
 
-    /// Removes the edits of all findings with a code, because something elsewhere makes them uncertain.
+    /// Removes the edits of all findings with a code, because they are no longer certain.
     mutating func leave(_ code: FormProblem.Code) {
         found.removeAll { $0.code == code }
         for index in roots.indices { roots[index].leave(code) }
@@ -70,13 +70,13 @@ struct FindingList: Sendable {
 
     func holds(_ code: FormProblem.Code) -> Bool { rootByCode[code] != nil }
 
-    /// Whether edits fix the root cause with a code, and so its consequences.
+    /// Whether edits fix the root cause with a code, and thereby its consequences.
     func fixes(_ code: FormProblem.Code) -> Bool { rootByCode[code].map { roots[$0].edits != nil } ?? false }
 
     var holdsError: Bool { roots.contains { $0.severity == .error } }
 
-    /// The findings in order: errors before warnings, the head before the body, how the body was sent before its
-    /// content, and otherwise by their offsets.
+    /// The findings in order: errors before warnings, the head before the body, the framing of the body before its
+    /// content, and otherwise by offset.
     var sorted: [Finding] {
         roots.enumerated().sorted { left, right in
             let (one, other) = (left.element, right.element)
@@ -100,7 +100,7 @@ extension Finding {
         return finding
     }
 
-    /// The finding without its consequences, followed by all its consequences.
+    /// The finding and all its consequences, as separate findings.
     fileprivate var flattened: [Finding] { [alone] + consequences + unkept }
 
     /// The finding and its consequences without their edits.
@@ -112,14 +112,14 @@ extension Finding {
         return finding
     }
 
-    /// Removes the edits of the finding and of its consequences that have a code.
+    /// Removes the edits of all findings with a code, from the finding and its consequences.
     fileprivate mutating func leave(_ code: FormProblem.Code) {
         if self.code == code { edits = nil }
         for index in consequences.indices { consequences[index].leave(code) }
         for index in unkept.indices { unkept[index].leave(code) }
     }
 
-    /// Adds a consequence, with the number of further consequences that it counts.
+    /// Adds a consequence, and the number of further consequences that it stands for.
     mutating func append(_ consequence: Finding) {
         consequenceCount += 1 + consequence.consequenceCount
         let isKept = consequences.count < Self.maximumConsequences
@@ -145,8 +145,8 @@ extension Finding {
     /// Whether edits fix the finding, directly or through its cause.
     private var isFixed: Bool { edits != nil }
 
-    /// The fixed findings among the finding and its consequences, or those that are not fixed. If the finding itself is
-    /// not among them, the first consequence of each code takes its place.
+    /// The findings that are fixed, or not fixed, among the finding and its consequences. If the finding is not among
+    /// them, the first consequence of each code becomes a root cause.
     func findings(thatAreFixed areFixed: Bool) -> [Finding] {
         var found: [Finding] = []
         for finding in flattened where finding.isFixed == areFixed {
@@ -157,34 +157,34 @@ extension Finding {
         return found
     }
 
-    /// Whether the finding is about how the body was sent. Such a finding may be the cause of problems in the body.
+    /// Whether the finding is about the framing of the body, which may cause problems in the body.
     fileprivate var isAboutFraming: Bool {
         code == .contentLengthMismatch || code == .malformedChunk
     }
 }
 
-/// Findings of one kind for display: the first in full, and the places of the others.
+/// Findings of one kind for display: the first in full, and only the places of the others.
 package struct FindingGroup: Sendable {
     /// The finding that is shown in full.
     package let finding: Finding
 
-    /// The places at which the same problem is found again.
+    /// The places at which the same problem occurs again.
     package let repetitions: Places
 
-    /// The consequences of the finding: the first of each kind, with the places of all.
+    /// The first consequence of each kind, and the places of all consequences of that kind.
     package let consequences: [(first: Finding, places: Places)]
 
-    /// The number of further consequences, of kinds that were not kept.
+    /// The number of further consequences, whose kinds are unknown.
     package let otherConsequences: Int
 
-    /// The first places of a problem, and their total number.
+    /// The first places of a problem, and the number of all its places.
     package struct Places: Sendable {
         /// The first places: at most ``maximum``.
         package let first: [Place]
         /// The number of all places, including those that ``first`` leaves out.
         package let count: Int
 
-        /// The maximum number of places that are listed: they fit on a line.
+        /// The maximum number of listed places, which fit on a line.
         package static let maximum = 6
 
         fileprivate init(_ findings: [Finding], hidden: Int = 0) {
@@ -202,14 +202,14 @@ package struct FindingGroup: Sendable {
     /// - Parameters:
     ///   - others: Findings of the same kind.
     ///   - hidden: The number of further findings of that kind.
-    ///   - codes: The kinds of consequences that are left out.
+    ///   - codes: The kinds of consequences to leave out.
     private init(
         _ finding: Finding, _ others: some Sequence<Finding>, hidden: Int, leavingOut codes: Set<FormProblem.Code>
     ) {
         self.finding = finding
         let kept = finding.consequences.filter { !codes.contains($0.code) }
         let unkept = finding.consequenceCount - finding.consequences.count
-        // If everything that was kept repeats the finding, so does the rest.
+        // If all kept consequences repeat the finding, the remaining ones do too.
         let isAlike = kept.allSatisfy { $0.code == finding.code }
         repetitions = Places(
             Array(others) + kept.filter { $0.code == finding.code }, hidden: hidden + (isAlike ? unkept : 0))
@@ -217,12 +217,12 @@ package struct FindingGroup: Sendable {
         otherConsequences = isAlike ? 0 : unkept
     }
 
-    /// Groups findings by kind, in the order in which each kind is first found.
+    /// Groups findings by kind, in the order of their first occurrence.
     ///
     /// - Parameters:
     ///   - findings: The root causes.
-    ///   - counts: The total number of findings of a kind, if `findings` does not have all of them.
-    ///   - codes: The kinds to leave out. The consequences of such a finding are shown in its place.
+    ///   - counts: The total number of findings of each kind that is incomplete in `findings`.
+    ///   - codes: The kinds to leave out. The consequences of such a finding take its place.
     package static func groups(
         of findings: [Finding], counts: [FormProblem.Code: Int] = [:], leavingOut codes: Set<FormProblem.Code> = []
     ) -> [FindingGroup] {
@@ -237,7 +237,7 @@ package struct FindingGroup: Sendable {
         var groups: [[Finding]] = []
         var places: [FormProblem.Code: Int] = [:]
         for finding in findings {
-            // Refusals of a server are about several settings.
+            // A server's refusals concern different settings, so they are not grouped.
             if finding.code != .refusedByServer, let place = places[finding.code] {
                 groups[place].append(finding)
             } else {

@@ -1,7 +1,7 @@
 public import PostcardForm
 
 extension FormProblem.Code {
-    /// The Doctor's codes about the request's head and the delimiters, in the order of the documentation's page.
+    /// The codes about the request's head and the delimiters, in the order of the documentation's page.
     static let ofFraming: [Self] = [
         .bareLineBreakInHead, .methodWithoutContent, .duplicateContentType, .conflictingLengths, .boundaryMismatch,
         .boundaryWithDashes,
@@ -28,7 +28,7 @@ extension FormProblem.Code {
         example: #"POST / HTTP/1.1\nContent-Type: multipart/form-data; boundary=XX\n\n"#,
         advice: #"End every line with CRLF ("\r\n"), or let an HTTP library write the head."#)
 
-    /// The request has a form, although requests with its method have no body.
+    /// The request has a form, although its method allows no body.
     public static let methodWithoutContent = Self(
         "method-without-content", severity: .warning, .head, "The method sends no form",
         cause: "What the content of a GET, HEAD, DELETE, TRACE or CONNECT means is not defined (RFC 9110 §9.3): most "
@@ -47,7 +47,7 @@ extension FormProblem.Code {
         swift: #"request.setValue("multipart/form-data; boundary=\(boundary)", "#
             + #"forHTTPHeaderField: "Content-Type")"#)
 
-    /// The head gives the length of the body in two different ways.
+    /// The head states two different lengths of the body.
     public static let conflictingLengths = Self(
         "conflicting-lengths", .head, "Two lengths of one body",
         cause: "If a server uses one and its proxy the other, requests can be smuggled, so both refuse (RFC 9112 "
@@ -55,7 +55,7 @@ extension FormProblem.Code {
         example: #"Content-Length: 812\r\nTransfer-Encoding: chunked"#,
         advice: "Send the Content-Length or the Transfer-Encoding, and let the library that sends decide which.")
 
-    /// The boundary of the body's delimiters is not the boundary of the Content-Type.
+    /// The Content-Type and the body use different boundaries.
     public static let boundaryMismatch = Self(
         "boundary-mismatch", .head, "The header's boundary is not the body's",
         cause: "The boundary was made twice, once for the header and once for the body: often by a computed "
@@ -97,7 +97,7 @@ extension FormProblem.Code {
         example: "boundary=formboundary7ma in the head, and --FormBoundary7MA in the body",
         advice: "Write the same boundary in both places.")
 
-    /// The boundary has characters that need quotes, but is not quoted.
+    /// The boundary has characters that must be quoted, but is not quoted.
     public static let boundaryWithoutQuotes = Self(
         "boundary-without-quotes", severity: .warning, .head, "The boundary needs quotes",
         cause: "Characters such as : / ? = , and space end a token (RFC 9110 §5.6.2). Strict servers read the "
@@ -175,7 +175,7 @@ extension FormProblem.Code {
         example: #"Content-Encoding: gzip\r\n\r\n\x1F\x8B\x08…"#,
         advice: "Send the body as it is, without a Content-Encoding.")
 
-    /// The recording of the request contains nothing of its body.
+    /// The recording of the request has no bytes of the body.
     public static let bodyNotRecorded = Self(
         "body-not-recorded", .head, "The recording lacks the body",
         cause:
@@ -337,7 +337,7 @@ extension FormProblem.Code {
         example: #"--XX--\r\n--XX\r\nContent-Disposition: …"#,
         advice: "Write two dashes after the last boundary only.")
 
-    /// The rest of the body is not examined, because there are so many delimiters and headers before it.
+    /// The rest of the body was not examined, because too many delimiters and headers precede it.
     public static let notExamined = Self(
         "not-examined", severity: .warning, .delimiters, "The rest is not examined",
         cause: "The body has more delimiters and headers than any server accepts. What follows is checked only as a "

@@ -1,7 +1,7 @@
 public import PostcardForm
 
 extension FormProblem.Code {
-    /// The Doctor's codes about the parts and the form as a whole, in the order of the documentation's page.
+    /// The codes about the parts and the whole form, in the order of the documentation's page.
     static let ofParts: [Self] = [
         .blankBeforeColon, .unescapedQuote, .unquotedValue, .quotesInName, .controlInName, .mojibake,
         .fileWithoutFilename, .emptyFilename, .pathInFilename, .textWithFilename, .malformedMediaType,
@@ -67,7 +67,7 @@ extension FormProblem.Code {
         advice: "Read and write text as UTF-8.",
         swift: "Data(filename.utf8)  // not filename.data(using: .isoLatin1)")
 
-    /// A part has no filename, although its type or content is that of a file.
+    /// A part has the type or content of a file, but no filename.
     public static let fileWithoutFilename = Self(
         "file-without-filename", .parts, "A file has no filename",
         cause: "The filename is what makes a part a file. Without one the picture is a text field: held in memory, "

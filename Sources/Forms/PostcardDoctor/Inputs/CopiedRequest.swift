@@ -32,7 +32,7 @@ extension HTTPArchive.Entry {
             headers: options?["headers"]?.stringMembers ?? [], body: options?["body"]?.string)
     }
 
-    /// Makes the entry of a request with exactly these bytes as its body.
+    /// Makes an entry for a request whose body has exactly these bytes.
     init(method: [UInt8], url: [UInt8], headers: [HTTPArchive.Header], body: [UInt8]?) {
         request = HTTPArchive.Request(
             method: method, url: url, headers: headers, bodySize: nil,
@@ -92,14 +92,14 @@ private struct CopiedCommand {
             default: break
             }
         }
-        // curl names the boundary that it chooses when it runs.
+        // curl chooses an unknown boundary when it runs.
         if hasForm, !headers.contains(where: { $0.name.isEqualIgnoringCase("content-type") }) {
             headers.append((Array("Content-Type".utf8), Array("multipart/form-data; boundary=unknown".utf8)))
         }
     }
 
-    /// Adds a header field. Content-Length is left out: it belongs to the recorded request, from which the browser has
-    /// removed the content of files.
+    /// Adds a header field other than Content-Length, which is wrong because the browser left out the contents of
+    /// files.
     private mutating func addHeader(_ text: [UInt8]) {
         guard let colon = text.firstIndex(of: .colon) else { return }
         let value = text[(colon + 1)...].drop { $0 == .space }
@@ -109,7 +109,7 @@ private struct CopiedCommand {
     }
 }
 
-/// Splits a command line into its words, without running anything in it.
+/// Splits a command line into words and runs nothing.
 private enum ShellWords {
     /// The finished words, and the word that is being read.
     private struct Words {
@@ -156,8 +156,7 @@ private enum ShellWords {
         return words.finished()
     }
 
-    /// Splits a line by the rules of cmd and of programs on Windows. A caret means that the next character is taken as
-    /// it is.
+    /// Splits a line by the rules of cmd and of Windows programs. A caret escapes the next character.
     static func cmd(_ text: [UInt8]) -> [[UInt8]] {
         var plain: [UInt8] = []
         var rest = text.filter { $0 != UInt8(ascii: "\r") }[...]
@@ -166,8 +165,8 @@ private enum ShellWords {
                 plain.append(byte)
                 continue
             }
-            // A caret at the end of a line continues the line. An empty line after it is a line break that lost its CR
-            // when the command was copied.
+            // A caret continues the line. An empty line after the caret is a line break that lost its CR when the
+            // command was copied.
             if next != UInt8(ascii: "\n") {
                 plain.append(next)
             } else if rest.first == UInt8(ascii: "\n") {

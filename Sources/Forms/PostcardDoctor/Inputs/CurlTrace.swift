@@ -1,11 +1,11 @@
 import PostcardForm
 
-/// Reads the output of `curl --trace` and `curl --trace-ascii`, in chunks of any size, and returns the bytes of one of
-/// the recorded requests.
+/// Reads the output of `curl --trace` and `curl --trace-ascii`, in chunks of any size, and returns the bytes of one
+/// recorded request.
 ///
 /// A line of `--trace` has sixteen bytes in hexadecimal digits. A line of `--trace-ascii` has up to 64 characters, ends
-/// at a CRLF in the data, and shows a dot for every byte that is not printable ASCII. Lines begin with their offsets,
-/// so every byte keeps its place, but some bytes are lost.
+/// at a CRLF in the data, and shows a dot for every byte that is not printable ASCII. Every line begins with an offset,
+/// so no byte moves, but the bytes behind dots are lost.
 struct CurlTrace: Sendable {
     /// The number of the request to return, from 1; `nil` for the first request with a body.
     private let entry: Int?
@@ -16,40 +16,40 @@ struct CurlTrace: Sendable {
     /// The number of the current request, from 1.
     private(set) var requestCount = 0
     private(set) var takenEntry: Int?
-    /// Whether lines are missing or were changed, so that the bytes are not certain.
+    /// Whether lines are missing or changed, so that the bytes are uncertain.
     private(set) var isDamaged = false
     /// Whether any connection recorded so far uses TLS.
     private var usesTLS = false
-    /// Whether the returned request, or a request before it, was sent over TLS. If only an earlier request was, a URL
-    /// with https may fail, but no form is sent unencrypted.
+    /// Whether the returned request, or an earlier one, was sent over TLS. A wrong `https` may fail, but a wrong `http`
+    /// would send the form unencrypted.
     private(set) var isSecure = false
 
     private enum Notation { case hexadecimal, characters }
 
-    /// The kind of data in the lines that begin with an offset.
+    /// The kind of data in the following lines with offsets.
     private enum Block {
         case other
         case header(Filling)
         case data(Filling)
     }
 
-    /// The size of a block, and the number of its bytes read so far.
+    /// The size of a block of data, and the number of its bytes read so far.
     private struct Filling {
         let size: Int
         var count = 0
     }
 
-    /// The progress of choosing the request whose bytes are returned.
+    /// The progress in finding the request to return.
     private enum Choice {
         case searching
-        /// The head of a request that may have no body. `hasResponse` says whether data or a response followed it.
+        /// The head of a request that may have no body. `hasResponse` is `true` once data or a response followed the
+        /// head.
         case head([UInt8], hasResponse: Bool)
         case body
         case done
     }
 
-    /// The maximum length of a line. curl's data lines are shorter. Its notes on a connection may be longer, and are
-    /// cut.
+    /// The maximum length of a line, longer than curl's data lines. Longer notes on connections are cut.
     private static let maximumLineLength = 512
     private static let maximumHeadBytes = 64 << 10
 
@@ -57,7 +57,7 @@ struct CurlTrace: Sendable {
         self.entry = entry
     }
 
-    /// Whether the trace does not show all bytes exactly: each of its dots may be another byte.
+    /// Whether the trace shows dots instead of some bytes.
     var isLossy: Bool { notation == .characters }
 
     /// Whether these first bytes are those of a `curl --trace` file.
@@ -69,7 +69,7 @@ struct CurlTrace: Sendable {
     ///
     /// - Parameters:
     ///   - chunk: Any number of bytes.
-    ///   - output: The array to which the request's bytes are appended.
+    ///   - output: The array that receives the bytes of the request.
     mutating func read(_ chunk: RawSpan, into output: inout [UInt8]) {
         countSteps(chunk.byteCount)
         for position in 0..<chunk.byteCount {
@@ -125,8 +125,8 @@ struct CurlTrace: Sendable {
         hand(on: bytes, into: &output)
     }
 
-    /// The bytes between two lines of characters: a CRLF, or nothing if the first line was full. An editor may have
-    /// removed blanks at the end of a line.
+    /// The line break of the data between two lines: CRLF, or none after a full line. An editor may have removed blanks
+    /// from the end of a line.
     private mutating func lineBreak(from end: Int, to next: Int) -> [UInt8] {
         guard next >= end, next - end <= 66 else {
             isDamaged = true
@@ -158,7 +158,8 @@ struct CurlTrace: Sendable {
     private mutating func begin(_ title: Title, into output: inout [UInt8]) {
         switch title.kind {
         case .sentHeader(let size):
-            // curl writes a long head in several pieces. A response or data between two heads separates two requests.
+            // curl may write a long head in several blocks. Data or a response between two heads separates two
+            // requests.
             if case .head(_, hasResponse: false) = choice {} else { beginRequest(into: &output) }
             block = .header(Filling(size: size))
         case .sentData(let size):
@@ -203,22 +204,22 @@ struct CurlTrace: Sendable {
     }
 }
 
-/// A line that describes the following lines, such as `=> Send data, 325 bytes (0x145)`.
+/// A line that introduces data, such as `=> Send data, 325 bytes (0x145)`.
 private struct Title {
     enum Kind {
         case sentHeader(size: Int)
         case sentData(size: Int)
         case received
-        /// A note that curl writes only for a connection over TLS.
+        /// A note that appears only for connections over TLS.
         case secureConnection
         case other
     }
 
     let kind: Kind
 
-    /// Reads a title line. `nil` for any other line.
+    /// Parses a title line. `nil` for any other line.
     init?(_ line: some Collection<UInt8>) {
-        // --trace-time and --trace-ids add a time and numbers in front. Nothing else is allowed there.
+        // Only the times and numbers of `--trace-time` and `--trace-ids` may precede the title.
         let title = line.prefix(100).drop { Self.stamp.contains($0) }
         guard title.first == UInt8(ascii: "=") || title.first == UInt8(ascii: "<") else { return nil }
         if title.starts(with: "== Info".utf8) {
@@ -242,17 +243,16 @@ private struct Title {
 
     private static let stamp = Array("0123456789:.[]- x".utf8)
 
-    /// The notes that show a connection over TLS. Not every TLS library causes the first: the library of Windows does
-    /// not.
+    /// The beginnings of notes on a TLS connection. With the TLS library of Windows, only the second appears.
     private static let notesOnTLS = ["SSL connection using", "ALPN"]
 }
 
-/// A line with data: its offset in the block, a colon and a blank, and the data.
+/// A line of data: its offset in the block, a colon, a blank, and the data.
 private struct DataLine {
     let offset: Int
     let characters: ArraySlice<UInt8>
 
-    /// Reads a data line. `nil` for any other line.
+    /// Parses a data line. `nil` for any other line.
     init?(_ line: [UInt8]) {
         guard let colon = line.prefix(17).firstIndex(of: UInt8(ascii: ":")), colon >= 4 else { return nil }
         var offset = 0
@@ -261,11 +261,11 @@ private struct DataLine {
             offset = offset << 4 | Int(digit)
         }
         self.offset = offset
-        // An editor may have removed the blank of an empty line.
+        // An editor may have removed the blank after the colon of an empty line.
         characters = line[(colon + 1)...].dropFirst()
     }
 
-    /// The bytes that the line's pairs of hexadecimal digits stand for, at most sixteen.
+    /// The bytes of the line's pairs of hexadecimal digits, at most sixteen.
     var bytes: [UInt8] {
         var bytes: [UInt8] = []
         var rest = characters
@@ -278,7 +278,6 @@ private struct DataLine {
         return bytes
     }
 
-    /// Whether the line is from `--trace`: all its lines begin with two pairs of hexadecimal digits. No request line
-    /// does.
+    /// Whether the line is from `--trace`, whose lines begin with pairs of hexadecimal digits. No request line does.
     var looksHexadecimal: Bool { !bytes.isEmpty && (bytes.count > 1 || characters.count > 48) }
 }

@@ -1,7 +1,7 @@
 import PostcardFoundation
 import PostcardForm
 
-/// A HAR 1.2 file, as browsers and proxies write it: the requests in it, and the bytes of a chosen request.
+/// The requests of a HAR 1.2 file, as browsers and proxies write it, and the bytes of one of them.
 struct HTTPArchive {
     let entries: [Entry]
 
@@ -29,7 +29,7 @@ struct HTTPArchive {
         }
     }
 
-    /// The chosen entry, with its number from 1.
+    /// The chosen entry and its number, from 1.
     ///
     /// - Throws: ``InputError`` if there is no such entry, or if `number` is `nil` and there are several uploads.
     func choose(_ number: Int?) throws(InputError) -> (number: Int, entry: Entry) {
@@ -57,12 +57,12 @@ struct HTTPArchive {
         let request: Request
     }
 
-    /// The parts of a request that the archive contains, as bytes.
+    /// The parts of a request that the archive records, as bytes.
     struct Request {
         let method: [UInt8]
         let url: [UInt8]?
         let headers: [Header]
-        /// The size of the body. `nil` if it is not a whole number: the file is read all the same.
+        /// The size of the body; `nil` if the archive has no whole number for it.
         let bodySize: Int?
         let postData: PostData?
     }
@@ -72,7 +72,7 @@ struct HTTPArchive {
     struct PostData {
         var mimeType: [UInt8]?
         var text: [UInt8]?
-        /// `base64` if a proxy stores the body's bytes in base64, as HAR 1.2 does for responses.
+        /// The encoding of the body's text: `base64` for some proxies, which HAR 1.2 allows only for responses.
         var encoding: [UInt8]?
         var hasParams = false
         /// Whether the text is exactly the bytes that were sent.
@@ -99,7 +99,7 @@ extension HTTPArchive.Request {
 }
 
 extension HTTPArchive.PostData {
-    /// Makes the data of a body from the exact bytes that were sent.
+    /// Makes the data of a body from the sent bytes.
     init(bytes: [UInt8]) {
         self.init(text: bytes, isExact: true)
     }
@@ -120,12 +120,12 @@ private struct Element {
         self.path = path
     }
 
-    /// A difference from the HAR format, in a sentence.
+    /// A mismatch with the HAR format, in a sentence.
     struct Mismatch: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// The member with a name.
+    /// The value of the named member.
     ///
     /// - Throws: ``Mismatch`` if there is no such member.
     func member(_ name: StaticString) throws(Mismatch) -> Element {
@@ -133,7 +133,7 @@ private struct Element {
         return member
     }
 
-    /// The member with a name; `nil` if there is no such member, or it is `null`.
+    /// The value of the named member; `nil` if it is missing or `null`.
     func optional(_ name: StaticString) throws(Mismatch) -> Element? {
         guard case .object = json else { throw otherType }
         guard let value = json[name], value != .null else { return nil }
@@ -167,14 +167,14 @@ extension HTTPArchive.Entry {
             where: HTTPArchive.isMultipart)
     }
 
-    /// The request as it would be sent over HTTP/1.1, with remarks on what the archive lacks.
+    /// The request in HTTP/1.1, with remarks on what the archive lacks.
     func recording() -> HTTPArchive.Recording {
         let body = request.body
         var head = HTTPArchive.onOneLine(request.method) + [.space] + request.target + Array(" HTTP/1.1\r\n".utf8)
         var hasLength = false
         let length = Array("\(body.bytes.count)".utf8)
         for field in request.headers where field.name.first != .colon {
-            // The recorder has joined the chunks of the body, and HTTP/2 has none.
+            // The recorder has joined the chunks of the body, and HTTP/2 has no chunks.
             if field.name.isEqualIgnoringCase("transfer-encoding") { continue }
             var value = field.value
             if field.name.isEqualIgnoringCase("content-length") {
@@ -198,19 +198,19 @@ extension HTTPArchive {
         let bytes: [UInt8]
         /// A remark on what the recorded request lacks, in a sentence.
         let remark: String?
-        /// The message about the missing body, if the archive has none of it.
+        /// The message about the missing body, if the archive has no bytes of the body.
         var missingBody: String?
         let origin: Origin
     }
 
-    /// The scheme and the host of a request's URL; each is `nil` if the archive does not have it, or only in the head.
+    /// The scheme and host of a request's URL; each is `nil` if the archive lacks it or only the head may have it.
     struct Origin {
         let scheme: String?
         let authority: String?
     }
 
-    /// The text with its line breaks replaced by spaces: some recorders join the values of several fields, one per
-    /// line.
+    /// The text with spaces in place of its line breaks, with which some recorders separate the values of several
+    /// fields.
     fileprivate static func onOneLine(_ text: [UInt8]) -> [UInt8] {
         text.map { $0 == .carriageReturn || $0 == .lineFeed ? .space : $0 }
     }
@@ -233,7 +233,7 @@ extension HTTPArchive.Request {
         headers.filter { $0.name.isEqualIgnoringCase(name) }.map { $0.value }
     }
 
-    /// The target for the request line: the path and query of the URL, without blanks and line breaks.
+    /// The path and query of the URL for the request line, without blanks and line breaks.
     fileprivate var target: [UInt8] {
         rawTarget.reduce(into: []) { target, byte in
             if byte > 0x20, byte != 0x7F {
@@ -252,7 +252,7 @@ extension HTTPArchive.Request {
         return target.first == .slash ? target : [.slash] + target
     }
 
-    /// The texts before and after `://`; `nil` if the URL does not have it.
+    /// The parts of a URL before and after `://`; `nil` if the URL has no `://`.
     private func parts(of url: [UInt8]) -> (scheme: ArraySlice<UInt8>, rest: ArraySlice<UInt8>)? {
         let separator = Array("://".utf8)
         return url.indices.first { url[$0...].starts(with: separator) }.map { (url[..<$0], url[($0 + 3)...]) }
@@ -260,11 +260,11 @@ extension HTTPArchive.Request {
 
     private static func endsAuthority(_ byte: UInt8) -> Bool { "/?#".utf8.contains(byte) }
 
-    /// The scheme and the host of the URL. If the URL has neither, the request's pseudo-header fields of HTTP/2 may
-    /// have them; those fields are left out of the head.
+    /// The scheme and host of the URL. If the URL has neither, they come from HTTP/2 pseudo-header fields, which are
+    /// not in the head.
     fileprivate var origin: HTTPArchive.Origin {
         if let url, let (scheme, rest) = parts(of: url) {
-            // A name and a password before the host are left out, because the line for curl may be shared.
+            // A name and password before the host are left out, because people may share the curl command.
             let authority = rest.prefix { !Self.endsAuthority($0) }.split(separator: UInt8(ascii: "@")).last ?? []
             let isVisible = authority.allSatisfy { $0 > 0x20 && $0 != 0x7F }
             if let scheme = Self.known(scheme), !authority.isEmpty, isVisible {
@@ -281,8 +281,8 @@ extension HTTPArchive.Request {
         ["http", "https"].first { scheme.isEqualIgnoringCase($0) }
     }
 
-    /// The bytes of the body. HAR stores a body as text. For bytes that are not UTF-8, some recorders write one
-    /// character per byte, and others leave the bytes out; the recorded sizes show which.
+    /// The bytes of the body. HAR stores a body as text. Some recorders write each byte that is not UTF-8 as a
+    /// character, and others leave it out; the recorded sizes show which.
     fileprivate var body: Body {
         guard let postData, let bytes = postData.text, !bytes.isEmpty else {
             return Body(bytes: [], missing: missingBody)
@@ -313,7 +313,7 @@ extension HTTPArchive.Request {
                 + "or replace what is not text. Offsets and sizes are those in the HAR.")
     }
 
-    /// The sizes of the body that the archive states, in bytes; -1 if the recorder did not know the size.
+    /// The sizes of the body in the archive, in bytes; -1 if the recorder did not know the size.
     private var sizes: [Int] {
         [bodySize, values(of: "content-length").first.flatMap { Int(String(streamSafe: $0)) }].compactMap { $0 }
     }

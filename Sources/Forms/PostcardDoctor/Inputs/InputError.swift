@@ -15,7 +15,7 @@ public struct InputError: PostcardError {
         public static let malformedArchive = Code(rawValue: "malformed-archive")
         /// The input has no entry with the given number.
         public static let noEntry = Code(rawValue: "no-entry")
-        /// The input has several uploads, and a number must choose one of them.
+        /// The input has several uploads, and no number chooses one of them.
         public static let severalUploads = Code(rawValue: "several-uploads")
         /// The input has no request with a body.
         public static let noUpload = Code(rawValue: "no-upload")
@@ -103,7 +103,7 @@ enum ForeignInput: Sendable, Equatable {
     /// The number of first bytes that are checked.
     static let startLength = 1024
 
-    /// Recognizes an input that is not a request. `nil` if the input may be a request, even a broken one.
+    /// Recognizes an input by its first bytes. `nil` if it may be a request, even a broken one.
     init?(_ start: [UInt8]) {
         if start.isEmpty {
             self = .empty
@@ -141,19 +141,19 @@ enum ForeignInput: Sendable, Equatable {
             return .verboseCurl
         }
         if first.first == UInt8(ascii: "{") || first.first == UInt8(ascii: "[") { return .json }
-        // This byte does not occur in text.
+        // Text has no such control characters.
         if start.contains(where: { $0 < 0x20 && !(0x08...0x0D).contains($0) && $0 != 0x1B }) { return .binary }
         if lines.dropFirst().prefix(8).contains(where: isHeaderField) { return nil }
         if lines.count <= 2, !first.contains(UInt8(ascii: " ")), first.contains(UInt8(ascii: "=")) {
             return .encodedForm
         }
-        // The last character may be cut off.
+        // The last character may be incomplete.
         let isText = (0...3).contains { String(validating: start.dropLast($0), as: UTF8.self) != nil }
         return isText ? .text : .binary
     }
 
-    /// Whether a line has two words and a version, or at least a method and a path. The examination finds mistakes in
-    /// the line.
+    /// Whether a line has two words and a version, or at least a method and a path. Mistakes are left to the
+    /// examination.
     private static func isRequestLine(_ line: ArraySlice<UInt8>) -> Bool {
         let words = line.split(separator: UInt8(ascii: " "))
         guard words.count >= 2, words[0].allSatisfy({ (0x41...0x5A).contains($0 & 0xDF) }) else { return false }
@@ -165,7 +165,7 @@ enum ForeignInput: Sendable, Equatable {
         return line[..<colon].allSatisfy { $0.isDigit || $0 == UInt8(ascii: "-") || (0x41...0x5A).contains($0 & 0xDF) }
     }
 
-    /// The boundary of a form without its head: the first line is a delimiter, and a part's header follows.
+    /// The boundary of a body without a head. The first line must be a delimiter, and a part's header must follow.
     private static func boundary(_ line: ArraySlice<UInt8>, _ start: [UInt8]) -> String? {
         guard line.starts(with: "--".utf8), line.count > 2, line.count <= 72 else { return nil }
         let text = String(streamSafe: start).lowercased()

@@ -1,8 +1,8 @@
 import PostcardForm
 import PostcardFoundation
 
-/// The event with which AWS Lambda calls a function for a request, through API Gateway (REST and HTTP APIs), a function
-/// URL or a load balancer.
+/// The event that AWS Lambda passes to a function for a request to API Gateway (REST or HTTP), a function URL or a load
+/// balancer.
 struct LambdaEvent {
     private let json: JSON
     private let body: [UInt8]
@@ -32,7 +32,7 @@ struct LambdaEvent {
                 postData: isBase64 ? HTTPArchive.PostData(base64: body) : HTTPArchive.PostData(bytes: body)))
     }
 
-    /// The remark on bytes that were lost before the function was called, in a sentence.
+    /// The remark that bytes were lost before the function was called, in a sentence.
     var remark: String? {
         !isBase64 && body.firstRange(of: [0xEF, 0xBF, 0xBD]) != nil
             ? "The event has the body as text, in which bytes that are not UTF-8 were replaced. Add multipart/form-data to "
@@ -42,8 +42,8 @@ struct LambdaEvent {
 }
 
 extension JSON {
-    /// The members whose values are strings or lists of strings. They are sorted by name, because servers may send them
-    /// in any order.
+    /// The members whose values are strings or lists of strings, sorted by name, because servers send them in any
+    /// order.
     var stringMembers: [HTTPArchive.Header] {
         guard case .object(let members) = self else { return [] }
         return members.sorted { $0.name.lexicographicallyPrecedes($1.name) }.flatMap { member in

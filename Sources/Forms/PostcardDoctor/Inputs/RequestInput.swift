@@ -9,9 +9,9 @@ import PostcardFoundation
 /// let explanation = try examination.finish()
 /// ```
 ///
-/// Reads raw HTTP/1.1 requests, the output of `curl --trace` and `curl --trace-ascii`, HAR 1.2 files, requests that a
-/// browser copied as a curl command or a call of `fetch`, and events of AWS Lambda. Raw requests may follow each other,
-/// as in all bytes that a client sent over a connection. For any other input the explanation says what the input is.
+/// The formats are raw HTTP/1.1 requests, the output of `curl --trace` and `curl --trace-ascii`, HAR 1.2 files,
+/// requests that a browser copied as a curl command or a call of `fetch`, and events of AWS Lambda. Raw requests may
+/// follow each other, as on a connection. For any other input, the explanation names the kind of input.
 public struct InputExamination: Sendable {
     /// The formats of a recorded request.
     public enum Format: String, Sendable, Hashable {
@@ -27,7 +27,7 @@ public struct InputExamination: Sendable {
         case curlCommand = "curl-command"
         /// A call of `fetch`, as browsers copy it.
         case fetchCall = "fetch"
-        /// The event with which AWS Lambda calls a function for a request.
+        /// The event that AWS Lambda passes to a function for a request.
         case lambdaEvent = "lambda-event"
     }
 
@@ -37,17 +37,17 @@ public struct InputExamination: Sendable {
     /// Starts reading an input.
     ///
     /// - Parameters:
-    ///   - entry: The number of the request, from 1. Defaults to the only upload of a HAR file, or the first request
-    ///     with a body of a trace or of raw requests.
+    ///   - entry: The number of the request, from 1. Defaults to the only upload of a HAR file, and otherwise to the
+    ///     first request with a body.
     ///   - format: The format of the input. Defaults to the format that its first bytes suggest.
     public init(entry: Int? = nil, format: Format? = nil) {
         input = RequestInput(entry: entry, format: format)
     }
 
-    /// The format of the input; `nil` while too few bytes were read to recognize it.
+    /// The format of the input; `nil` until enough bytes were read to recognize it.
     public var format: Format? { input.format }
 
-    /// Remarks on what the input lacks of the request, in sentences.
+    /// Remarks on the parts of the request that the input lacks, in sentences.
     public var remarks: [String] { input.remarks }
 
     /// Reads the next bytes of the input.
@@ -73,10 +73,8 @@ public struct InputExamination: Sendable {
 }
 
 extension Explanation {
-    /// The explanation without findings that the recording itself may have caused, because it does not have the
-    /// original bytes.
-    ///
-    /// A finding with edits is about bytes that were recorded, and is kept.
+    /// Removes findings with the given codes, unless they have edits: a lossy recording may have caused them. A finding
+    /// with edits is about bytes that were recorded.
     fileprivate func leavingOut(_ codes: Set<FormProblem.Code>) -> Explanation {
         guard !codes.isEmpty else { return self }
         func isCertain(_ finding: Finding) -> Bool {
@@ -92,7 +90,7 @@ extension Explanation {
         return explanation
     }
 
-    /// The explanation for an input that is not a request.
+    /// The explanation of an input that is not a request.
     fileprivate init(_ foreign: ForeignInput, beginning: [UInt8]) {
         var finding = Finding(.malformedRequest, in: .head, at: 0, foreign.message, advice: foreign.advice)
         if !beginning.isEmpty { finding.excerpt = Excerpt(offset: 0, bytes: Array(beginning.prefix(Excerpt.reach))) }
@@ -102,23 +100,23 @@ extension Explanation {
 
 /// Extracts a request from its recording, chunk by chunk, and returns the bytes that were sent.
 ///
-/// A raw request and a curl trace may have any size. An input in any other format is read whole, up to
-/// ``maximumArchiveBytes``.
+/// Raw requests and curl traces may have any size. All other inputs are read whole, up to ``maximumArchiveBytes``.
 package struct RequestInput: Sendable {
     private let entry: Int?
     private let knownFormat: InputExamination.Format?
     private let maximumArchiveBytes: Int
     private var state = State.start([])
-    /// The first bytes of the input, if it is raw.
+    /// The first bytes of a raw input.
     private(set) var beginning: [UInt8] = []
     private var archiveRemarks: [String] = []
     /// The format of an input that is read whole.
     private var archiveFormat = InputExamination.Format.httpArchive
-    /// The scheme of the request's URL; `nil` before the input's end, and if the recording does not show it.
+    /// The scheme of the request's URL; `nil` before the end of the input, or if the recording does not show the
+    /// scheme.
     private(set) var scheme: String?
-    /// The host of the request's URL; `nil` before the input's end, and if the host can only be in the head.
+    /// The host of the request's URL; `nil` before the end of the input, or if only the head may show the host.
     private(set) var authority: String?
-    /// The message about the missing body, if the input has none of it; `nil` before the input's end.
+    /// The message about the missing body; `nil` before the end of the input, or if the input has bytes of the body.
     private(set) var missingBody: String?
 
     private enum State {
@@ -129,7 +127,7 @@ package struct RequestInput: Sendable {
         case failed(InputError)
     }
 
-    /// The maximum size of a HAR file, in bytes: enough for a browser's long session.
+    /// The maximum size of a HAR file, in bytes: enough for a long session in a browser.
     package static let maximumArchiveBytes = 256 << 20
 
     /// The number of first bytes that distinguish the formats.
@@ -138,8 +136,8 @@ package struct RequestInput: Sendable {
     /// Starts reading an input.
     ///
     /// - Parameters:
-    ///   - entry: The number of the request, from 1. Defaults to the only upload of a HAR file, or the first request
-    ///     with a body of a trace or of raw requests.
+    ///   - entry: The number of the request, from 1. Defaults to the only upload of a HAR file, and otherwise to the
+    ///     first request with a body.
     ///   - format: The format of the input. Defaults to the format that its first bytes suggest.
     package init(entry: Int? = nil, format: InputExamination.Format? = nil) {
         self.init(entry: entry, format: format, maximumArchiveBytes: Self.maximumArchiveBytes)
@@ -151,7 +149,7 @@ package struct RequestInput: Sendable {
         self.maximumArchiveBytes = maximumArchiveBytes
     }
 
-    /// The format of the input; `nil` while too few bytes were read to recognize it.
+    /// The format of the input; `nil` until enough bytes were read to recognize it.
     package var format: InputExamination.Format? {
         switch state {
         case .start, .failed: nil
@@ -161,13 +159,13 @@ package struct RequestInput: Sendable {
         }
     }
 
-    /// The kind of an input that is not a recorded request; `nil` if it is one.
+    /// The kind of an input that is not a recorded request; `nil` for a recorded request.
     var foreign: ForeignInput? {
         guard case .request = state else { return nil }
         return ForeignInput(beginning)
     }
 
-    /// Remarks on what the input lacks of the request, in sentences.
+    /// Remarks on the parts of the request that the input lacks, in sentences.
     package var remarks: [String] {
         switch state {
         case .start, .failed: []
@@ -178,7 +176,7 @@ package struct RequestInput: Sendable {
         }
     }
 
-    /// The kinds of findings that the recording itself may have caused, because it has replaced or lost bytes.
+    /// The codes of findings that the recording may have caused by replacing or losing bytes.
     var uncertainCodes: Set<FormProblem.Code> {
         switch state {
         case .trace(let trace) where trace.isLossy: Self.codesOfReplacedBytes.union([.policyMismatch])
@@ -189,8 +187,8 @@ package struct RequestInput: Sendable {
         }
     }
 
-    /// The kinds of findings that replaced bytes cause: pictures are no longer recognized, and different names and
-    /// contents may have become equal.
+    /// The codes of findings that replaced bytes cause: pictures are not recognized, and different names or contents
+    /// become equal.
     private static let codesOfReplacedBytes: Set<FormProblem.Code> = [
         .contentContradictsType, .truncatedPicture, .textWithFilename, .contradictingFilenames, .repeatedFilename,
         .repeatedContent, .textNotUTF8, .fileDecodedAsText, .convertedLineBreaks,
@@ -200,7 +198,7 @@ package struct RequestInput: Sendable {
     ///
     /// - Parameters:
     ///   - chunk: Any number of bytes.
-    ///   - handOn: Receives the request's next bytes.
+    ///   - handOn: Receives the next bytes of the request.
     /// - Throws: ``InputError`` if a HAR file is too large.
     package mutating func read(_ chunk: RawSpan, handOn: (RawSpan) -> Void) throws(InputError) {
         switch state {
@@ -283,7 +281,7 @@ package struct RequestInput: Sendable {
         }
     }
 
-    /// The request of an input that was read whole.
+    /// The request in an input that was read whole.
     private mutating func entry(of archive: [UInt8]) throws(InputError) -> HTTPArchive.Entry {
         switch archiveFormat {
         case .curlCommand: return try HTTPArchive.Entry(curlCommand: archive)

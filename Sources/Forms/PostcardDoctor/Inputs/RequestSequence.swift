@@ -1,10 +1,10 @@
 import PostcardForm
 import PostcardFoundation
 
-/// Reads raw requests that follow each other, in chunks of any size, and returns the bytes of one of them.
+/// Reads raw requests that follow each other, in chunks of any size, and returns the bytes of one request.
 ///
-/// The head of a request says where the request ends. The bytes after it begin another request only if they are a
-/// request line. Otherwise they belong to the request before them, and its examination reports them.
+/// The head of a request says where the request ends. A request line must follow, or the remaining bytes count as part
+/// of the request.
 struct RequestSequence: Sendable {
     /// The number of the request to return, from 1; `nil` for the first request with a body.
     private let entry: Int?
@@ -20,13 +20,13 @@ struct RequestSequence: Sendable {
         case head([UInt8])
         case body(rest: Int64)
         case chunks(ChunkedBody)
-        /// After a request. The bytes are the beginning of a line that may be a request line.
+        /// The line after a request, which may be a request line. The bytes are its beginning.
         case nextLine([UInt8])
-        /// In bytes that all belong to the current request, up to the input's end.
+        /// The rest of the input, which belongs to the current request.
         case rest
     }
 
-    /// The progress of choosing the request whose bytes are returned.
+    /// The progress in finding the request to return.
     private enum Choice {
         case searching, taking, done
     }
@@ -61,13 +61,13 @@ struct RequestSequence: Sendable {
         }
     }
 
-    /// Reads some of the bytes.
+    /// Reads some of the given bytes.
     ///
     /// - Returns: The number of bytes that were read: at least one.
     private mutating func step(_ bytes: RawSpan, _ handOn: (RawSpan) -> Void) -> Int {
         switch state {
         case .head(var head):
-            // The state is emptied first, because an array with two owners is copied when it grows.
+            // Emptying the state first leaves the array with one owner, so that appending copies nothing.
             state = .head([])
             return readHead(&head, bytes, handOn)
         case .body(let rest):
@@ -140,7 +140,7 @@ struct RequestSequence: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: The bytes of the request's head.
-    ///   - head: The head; `nil` if the bytes have no end of a head, or are no head.
+    ///   - head: The parsed head; `nil` if the bytes are not a complete head.
     private mutating func begin(_ bytes: [UInt8], _ head: RequestHead?, _ handOn: (RawSpan) -> Void) {
         requestCount += 1
         state = head.map { Self.state(behind: $0) } ?? .rest
@@ -154,7 +154,7 @@ struct RequestSequence: Sendable {
         }
     }
 
-    /// The state after a head. A body of unknown length lasts to the end of the input.
+    /// The state after a head. A body of unknown length extends to the end of the input.
     private static func state(behind head: RequestHead) -> State {
         if head.isChunked { return .chunks(ChunkedBody()) }
         if let length = head.contentLength { return length > 0 ? .body(rest: length) : .nextLine([]) }
@@ -162,7 +162,7 @@ struct RequestSequence: Sendable {
         return isBodiless && head.all("content-length").isEmpty ? .nextLine([]) : .rest
     }
 
-    /// Counts bytes that are no request line, and all further bytes, as part of the current request.
+    /// Counts the bytes, which begin no request line, and all further bytes as part of the current request.
     private mutating func leave(_ bytes: [UInt8], _ handOn: (RawSpan) -> Void) {
         state = .rest
         if choice == .searching, !heldHead.isEmpty { take(heldHead, handOn) }
@@ -181,9 +181,9 @@ struct RequestSequence: Sendable {
     }
 }
 
-/// Finds the end of a request on a connection that stays open after the request.
+/// Finds the end of a request on a connection that stays open.
 ///
-/// The end of a badly broken request cannot be found: the caller needs a timeout.
+/// The end of a badly broken request cannot be found, so the caller needs a timeout.
 package struct RequestEnd: Sendable {
     private var state = State.head([])
 
@@ -223,7 +223,7 @@ package struct RequestEnd: Sendable {
             }
             begin(head[..<end])
             if case .complete = state { return }
-            // The rest is the body.
+            // The bytes after the head belong to the body.
             read(chunk.extracting((end - known)...))
         case .body(let rest):
             let left = rest - Int64(chunk.byteCount)
@@ -237,15 +237,15 @@ package struct RequestEnd: Sendable {
     }
 
     private static func state(withoutEnd head: [UInt8]) -> State {
-        // A client that uses TLS or HTTP/2 waits for a reply and sends nothing more.
+        // A TLS or HTTP/2 client sends nothing more before it receives a reply.
         switch beginning(of: head[...]) {
         case .tls, .http2: .complete
         default: head.count < maximumHeadBytes ? .head(head) : .unknown
         }
     }
 
-    /// The kind of a head that is not an HTTP request's. A head may arrive in many small pieces, so only the bytes that
-    /// are needed are read again.
+    /// The kind of a head that is not HTTP/1.1. A head may arrive in small pieces, so only its first bytes are read
+    /// again.
     private static func beginning(of head: ArraySlice<UInt8>) -> ForeignInput? {
         ForeignInput(Array(head.prefix(ForeignInput.startLength)))
     }
@@ -273,7 +273,7 @@ package struct RequestEnd: Sendable {
         } else if let length {
             state = length > 0 ? .body(rest: length) : .complete
         } else {
-            // Without a length, receivers see no body (RFC 9112 §6.3), but the bytes that follow may be one.
+            // Without a length, the request has no body (RFC 9112 §6.3), but the next bytes may be meant as its body.
             state = .unknown
         }
     }

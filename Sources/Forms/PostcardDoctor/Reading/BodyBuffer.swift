@@ -1,12 +1,12 @@
 import PostcardForm
 
-/// The section of a body that is being read, with a few bytes before it.
+/// A section of a body while it is read, with a few earlier bytes.
 ///
 /// Indices are indices of ``bytes``. Offsets count from the start of the body.
 struct BodyBuffer: Sendable {
     private(set) var bytes: [UInt8] = []
 
-    /// The offset of the section's first byte in the body.
+    /// The offset in the body of the first byte in ``bytes``.
     private(set) var offset: Int64 = 0
 
     /// Whether the body has ended.
@@ -29,7 +29,7 @@ struct BodyBuffer: Sendable {
 
     /// Drops bytes that were read, except those that an excerpt may show.
     ///
-    /// - Returns: The number by which every index is now smaller.
+    /// - Returns: The number to subtract from every index.
     mutating func forget(before index: Int) -> Int {
         let count = max(index - Excerpt.reach, 0)
         countSteps(bytes.count - count)
@@ -56,12 +56,10 @@ struct BodyBuffer: Sendable {
         return true
     }
 
-    /// Whether the bytes at an index equal the given bytes.
     func holds(_ wanted: [UInt8], at index: Int) -> Bool {
         index >= 0 && index + wanted.count <= count && bytes[index..<(index + wanted.count)].elementsEqual(wanted)
     }
 
-    /// The line break at an index.
     func lineBreak(at index: Int) -> LineBreak? {
         switch self[index] {
         case .carriageReturn?: self[index + 1] == .lineFeed ? .crlf : .cr
@@ -70,7 +68,7 @@ struct BodyBuffer: Sendable {
         }
     }
 
-    /// The line break that ends before an index.
+    /// The line break directly before an index.
     func lineBreak(before index: Int) -> LineBreak? {
         switch self[index - 1] {
         case .lineFeed?: self[index - 2] == .carriageReturn ? .crlf : .lf
@@ -79,7 +77,7 @@ struct BodyBuffer: Sendable {
         }
     }
 
-    /// The end of the line at an index: its line break, or the end of the buffer. A CR alone ends a line only if the
+    /// The end of the line at an index: its line break, or the end of the buffer. A lone CR ends a line only if the
     /// body has no other line breaks.
     ///
     /// - Parameter limit: The index at which a longer line is cut.
@@ -93,14 +91,14 @@ struct BodyBuffer: Sendable {
         return end
     }
 
-    /// The number of dashes that begin a line and end before an index.
+    /// The number of dashes between the start of a line and an index.
     func dashes(before index: Int, atMost maximum: Int) -> Int {
         var start = index
         while index - start < maximum, self[start - 1] == .dash { start -= 1 }
         return lineBreak(before: start) == nil ? 0 : index - start
     }
 
-    /// The last line without its line break; `nil` if the line is longer than the buffer.
+    /// The last line of the body without its line break; `nil` if the line is longer than the buffer.
     var lastLine: Range<Int>? {
         let end = count - (lineBreak(before: count)?.length ?? 0)
         var start = end
@@ -126,8 +124,7 @@ enum LineBreak: Sendable, Hashable {
 
 /// Finds a short sequence of bytes in a long one.
 ///
-/// Sixteen positions are compared at once with the first and the last byte, so searching a body is faster than hashing
-/// it.
+/// Compares sixteen positions at once with the first and last byte, which makes a search faster than hashing.
 struct ByteSearch: Sendable {
     let needle: [UInt8]
 
@@ -135,7 +132,7 @@ struct ByteSearch: Sendable {
         self.needle = Array(needle)
     }
 
-    /// The first index of the whole needle in a range of bytes; `nil` if there is none.
+    /// The first index of the whole sequence in a range of bytes; `nil` if there is none.
     func firstIndex(in bytes: [UInt8], from start: Int, end: Int) -> Int? {
         let end = min(end, bytes.count)
         guard let first = needle.first, let last = needle.last, end - start >= needle.count else { return nil }
@@ -170,7 +167,7 @@ struct ByteSearch: Sendable {
     }
 }
 
-/// The last bytes of formats whose pictures all end in the same bytes.
+/// The final bytes that all pictures of a format have.
 enum PictureEnd {
     static let jpeg: [UInt8] = [0xFF, 0xD9]
     static let png = Array("IEND".utf8) + [0xAE, 0x42, 0x60, 0x82]
@@ -183,10 +180,10 @@ extension BodyBuffer {
             || holds("content-transfer-encoding", at: index) || holds("content-length", at: index)
     }
 
-    /// Whether a line ends at an index and a part's header begins on the next line, or after one blank line.
+    /// Whether a line ends at an index and a part's header follows, perhaps after a blank line.
     func beginsPart(behind index: Int) -> Bool { header(behind: index) != nil }
 
-    /// Whether an index follows more dashes at the start of its line than a delimiter has.
+    /// Whether more dashes precede an index on its line than a delimiter has.
     func followsDashes(_ index: Int) -> Bool {
         var start = index
         while let byte = self[start - 1], byte == .dash { start -= 1 }
@@ -194,8 +191,8 @@ extension BodyBuffer {
         return start < index && (start == 0 || lineBreak(before: start) != nil)
     }
 
-    /// Whether a dash comes before an index, or only dashes and blanks on its line. Two dashes at the end of a text
-    /// belong to the text: a delimiter has one dash too many, or none.
+    /// Whether a dash precedes an index, or only dashes and blanks precede it on its line. Two dashes after a text do
+    /// not count: they belong to the text.
     func isIndented(_ index: Int) -> Bool {
         if self[index - 1] == .dash {
             let isText =
@@ -206,8 +203,8 @@ extension BodyBuffer {
         return bytes[start..<index].allSatisfy { $0 == .dash || $0.isBlank }
     }
 
-    /// Whether the byte before an index may be the remains of a line break, or a byte that got behind a line break. It
-    /// follows a CR alone, or is a whole line and no letter or digit.
+    /// Whether the byte before an index may be a damaged line break, or was moved behind one. Such a byte follows a
+    /// lone CR, or is the only byte of its line and no letter or digit.
     func endsInStrayByte(_ index: Int) -> Bool {
         guard let byte = self[index - 1], byte != .lineFeed, let before = lineBreak(before: index - 1) else {
             return false
@@ -215,7 +212,7 @@ extension BodyBuffer {
         return before == .cr || !(byte.isLetter || byte.isDigit)
     }
 
-    /// Whether the last bytes of a JPEG or PNG come before an index.
+    /// Whether the final bytes of a JPEG or PNG precede an index.
     func endsPicture(at index: Int) -> Bool {
         [PictureEnd.jpeg, PictureEnd.png].contains { holds($0, at: index - $0.count) }
     }

@@ -19,8 +19,8 @@ enum BodyKind: CaseIterable {
     /// Whether the body begins with the signature of gzip (RFC 1952 §2.3.1).
     static func isGzip(_ buffer: BodyBuffer) -> Bool { buffer.holds([0x1F, 0x8B, 0x08], at: 0) }
 
-    /// Recognizes a form whose line breaks were removed or escaped, by the first bytes of the body. Only the end of the
-    /// body may have a line break.
+    /// Recognizes a form whose line breaks were removed or escaped, by the body's first bytes. Only the body's last
+    /// bytes may be a line break.
     init?(lineOf buffer: BodyBuffer) {
         var line = buffer.bytes[...]
         while let last = line.last, last == .lineFeed || last == .carriageReturn { line.removeLast() }
@@ -65,8 +65,7 @@ enum BodyKind: CaseIterable {
         return next.map { "\"{[}]-0123456789tfn".utf8.contains($0) } ?? false
     }
 
-    /// Whether a text is a form in base64. Two dashes are `LS0` or `LS1` in base64, and CRLF with two dashes is
-    /// `DQotL`.
+    /// Whether a text is a form in base64, where two dashes are `LS0` or `LS1`, and CRLF with two dashes is `DQotL`.
     private static func isBase64(_ text: ArraySlice<UInt8>) -> Bool {
         guard ["LS0", "LS1", "DQotL"].contains(where: { text.starts(with: $0.utf8) }), text.count >= 16 else {
             return false

@@ -3,33 +3,32 @@ import PostcardForm
 /// Decodes a chunked body (RFC 9112 §7.1) whose bytes arrive in pieces of any size.
 struct ChunkedBody: Sendable {
     private var state = State.size(0, digits: 0)
-    /// The number of bytes in the chunks so far.
+    /// The number of bytes in the chunks read so far.
     private(set) var length: Int64 = 0
     /// The number of bytes after the last chunk.
     private(set) var excess: Int64 = 0
-    /// Whether the bytes after the last chunk are only line breaks, which servers ignore before another request (RFC
-    /// 9112 §2.2).
+    /// Whether only line breaks follow the last chunk. Servers ignore them before another request (RFC 9112 §2.2).
     private(set) var isExcessBlank = true
 
     private enum State {
-        /// In the digits of a chunk's size.
+        /// Inside the digits of a chunk's size.
         case size(Int64, digits: Int)
-        /// In the extensions after a chunk's size.
+        /// Inside the extensions after a chunk's size.
         case extensions(Int64)
-        /// After the CR of the line with the size.
+        /// After the CR of the line with a chunk's size.
         case sizeEnd(Int64)
         case data(rest: Int64)
-        /// After the data of a chunk, before the CR or the LF of its line break.
+        /// After the data of a chunk, before the CR or LF of its line break.
         case dataEnd
         case dataLineFeed
-        /// In the lines after the last chunk.
+        /// Inside the trailer after the last chunk.
         case trailer(lineLength: Int)
         case trailerLineFeed(lineLength: Int)
         case complete
         case failed
     }
 
-    /// The problem of the chunks, after the body has ended; `nil` if they are complete.
+    /// The problem of the chunks, once the body has ended; `nil` if they are complete.
     var problem: FormProblem? {
         switch state {
         case .complete:
@@ -68,7 +67,7 @@ struct ChunkedBody: Sendable {
         }
     }
 
-    /// The state after a byte that is not data of a chunk.
+    /// The state after a byte that is not part of a chunk's data.
     private func next(_ byte: UInt8) -> State {
         switch (state, byte) {
         case (.size(let size, let digits), _):

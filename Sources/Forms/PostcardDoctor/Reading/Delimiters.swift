@@ -1,12 +1,12 @@
 import PostcardForm
 
-/// The form of the delimiters in a body, which may differ from what the Content-Type says.
+/// The delimiters of a body as the body writes them, which may differ from the Content-Type.
 struct DelimiterFormat: Sendable {
     /// The boundary that the body uses.
     let boundary: [UInt8]
-    /// The number of dashes before the boundary: two, or as many as the body has.
+    /// The number of dashes before the boundary: two, or the number that the body has.
     let dashes: Int
-    /// The line break of delimiter and header lines, taken from the first of them.
+    /// The line break of delimiters and headers, taken from the first such line.
     let lineBreak: LineBreak
     /// Searches for possible delimiters.
     let search: ByteSearch
@@ -26,7 +26,7 @@ struct DelimiterFormat: Sendable {
         hiddenParts = HiddenParts(boundary: self.boundary, delimiter: search.needle, lineBreak: lineBreak)
     }
 
-    /// The number of bytes that are searched for the first delimiter.
+    /// The number of bytes in which the first delimiter is searched.
     static let opening = 64 << 10
 
     /// Recognizes the format by the first bytes of a body.
@@ -55,7 +55,7 @@ struct DelimiterFormat: Sendable {
         return nil
     }
 
-    /// The format with the Content-Type's boundary, if the body has delimiters with it.
+    /// Makes the format with the Content-Type's boundary; `nil` if the body has no delimiters with it.
     private init?(announced: [UInt8], in buffer: BodyBuffer) {
         let format = DelimiterFormat(boundary: announced)
         var index = 0
@@ -84,8 +84,7 @@ struct DelimiterFormat: Sendable {
         return nil
     }
 
-    /// Whether the Content-Type's boundary includes the dashes of the close delimiter: the body uses the boundary
-    /// without them.
+    /// Whether the Content-Type's boundary wrongly includes the dashes of the close delimiter.
     private func isCloseDelimiterOfAnother(in buffer: BodyBuffer) -> Bool {
         guard boundary.count > 2, boundary.suffix(2).elementsEqual("--".utf8) else { return false }
         let shorter = DelimiterFormat(boundary: boundary.dropLast(2))
@@ -93,20 +92,20 @@ struct DelimiterFormat: Sendable {
         return buffer.lineBreak(at: first + shorter.delimiter.count) != nil
     }
 
-    /// The format with another boundary, if the body begins with a delimiter that has it.
+    /// The format with another boundary; `nil` unless the body begins with a delimiter that has another boundary.
     private func formatBefore(in buffer: BodyBuffer) -> DelimiterFormat? {
         var start = 0
         while let lineBreak = buffer.lineBreak(at: start) { start += lineBreak.length }
         let end = buffer.lineEnd(from: start, endingAtCarriageReturn: true)
         let line = buffer.bytes[start..<end]
-        // If the boundary is the same, only the dashes are wrong.
+        // With the same boundary, only the dashes are wrong.
         guard line.starts(with: "--".utf8), !HiddenParts.core(of: line).elementsEqual(hiddenParts.core),
             !buffer.holds(delimiter, at: start)
         else { return nil }
         return DelimiterFormat(line: start..<end, of: buffer, announced: boundary)
     }
 
-    /// The format of a line as the first delimiter, if a part's header follows the line.
+    /// Makes the format of a line that is the first delimiter; `nil` if no part's header follows the line.
     private init?(line: Range<Int>, of buffer: BodyBuffer, announced: [UInt8]?) {
         guard (1...200).contains(line.count), let lineBreak = buffer.lineBreak(at: line.upperBound) else { return nil }
         guard buffer.beginsPart(behind: line.upperBound) else { return nil }
@@ -130,16 +129,16 @@ struct DelimiterFormat: Sendable {
 enum DelimiterLine {
     /// The bytes are content.
     case content
-    /// The bytes are content. Their line differs from a delimiter only at its end.
+    /// The bytes are content. Their line differs from a delimiter only after the boundary.
     case lookalike
-    /// The bytes are a delimiter for every receiver. The sender meant them as content, because no part follows.
+    /// Every receiver reads the bytes as a delimiter, but the sender meant content, because no part follows.
     case heldByContent
     case delimiter(Delimiter)
 
     struct Delimiter {
         /// The index at which the content before the delimiter ends.
         let contentEnd: Int
-        /// The index behind the delimiter's line. The next header begins there, or the bytes after the close delimiter.
+        /// The index after the delimiter's line: the start of the next header, or of the bytes after the form.
         let next: Int
         let isClose: Bool
         /// The line break before the delimiter; `nil` if there is none.
@@ -152,13 +151,12 @@ enum DelimiterLine {
 struct DelimiterReader {
     let buffer: BodyBuffer
     let format: DelimiterFormat
-    /// The index of the part whose content is read.
+    /// The index of the part whose content is being read.
     let partIndex: Int?
 
     /// - Parameters:
     ///   - index: The index of the delimiter.
-    ///   - isAtStart: Whether the delimiter begins the body or a part's content, where it needs no line break before
-    ///     it.
+    ///   - isAtStart: Whether the delimiter begins the body or a content, so that it needs no line break before it.
     func line(at index: Int, isAtStart: Bool) -> DelimiterLine {
         let dashes = isAtStart ? 0 : buffer.dashes(before: index, atMost: 2 - format.dashes)
         let start = index - dashes
@@ -171,7 +169,7 @@ struct DelimiterReader {
         }
         guard isProper || ending.isCertain else { return .content }
         if !isProper, buffer.followsDashes(start) { return .content }
-        // A boundary without dashes may occur in any text. It is a delimiter only if a part follows.
+        // Any text may contain a boundary without dashes. It is a delimiter only if a part follows.
         if format.dashes == 0, !ending.isCertain, !isAtStart { return .content }
         if isProper, partIndex != nil, !ending.isClose, buffer.holdsNoHeader(at: ending.next, of: format) {
             return .heldByContent
@@ -179,7 +177,7 @@ struct DelimiterReader {
         var findings: [Finding] = []
         if let before, before != .crlf {
             var finding = bareLineBreak(before, at: contentEnd)
-            // If no other line ends in CR, this CR may be the last byte of the content.
+            // If no other line ends in a lone CR, this CR may be content.
             let isDoubtful =
                 before == .cr
                 ? format.lineBreak != .cr && !buffer.endsPicture(at: contentEnd) : buffer.endsInStrayByte(contentEnd)
@@ -195,7 +193,7 @@ struct DelimiterReader {
         }
         if format.dashes + dashes < 2 {
             var finding = missingDashes(at: start, format.dashes + dashes)
-            // A delimiter needs a line break before it. The content of a part may be the boundary itself.
+            // Without a line break before it, the boundary may be the content of a part.
             if isAtStart, partIndex != nil { finding.edits = nil }
             findings.append(finding)
         }
@@ -206,7 +204,7 @@ struct DelimiterReader {
                 findings: ending.findings))
     }
 
-    /// The first delimiter, if it differs from the other delimiters in the dashes or blanks before its boundary.
+    /// The first delimiter, if only the dashes or blanks before its boundary differ from other delimiters.
     ///
     /// - Parameter start: The index of the body's first line.
     func firstLine(at start: Int) -> DelimiterLine.Delimiter? {
@@ -236,14 +234,14 @@ struct DelimiterReader {
     private struct Ending {
         let next: Int
         var isClose = false
-        /// Whether the bytes after the delimiter prove that it is one, even in the middle of a line.
+        /// Whether the bytes after the boundary prove that it is part of a delimiter, even in the middle of a line.
         var isCertain = false
         var findings: [Finding] = []
     }
 
     /// The end of a delimiter's line after its boundary; `nil` if the line is content.
     ///
-    /// - Parameter isLine: Whether the delimiter begins a line. If not, text after the boundary makes the line content.
+    /// - Parameter isLine: Whether the delimiter begins a line. Otherwise, text after the boundary makes it content.
     private func ending(_ behind: Int, ofLine isLine: Bool) -> Ending? {
         if let close = closing(behind, ofLine: isLine) { return close }
         let padded = buffer.skippingBlanks(from: behind)
@@ -280,7 +278,7 @@ struct DelimiterReader {
             ])
     }
 
-    /// The end of the close delimiter after its boundary, well-formed or not.
+    /// The end of a close delimiter after its boundary, even with mistakes; `nil` if the delimiter does not close.
     private func closing(_ behind: Int, ofLine isLine: Bool) -> Ending? {
         if buffer[behind] == .dash, buffer[behind + 1] == .dash {
             let padded = buffer.skippingBlanks(from: behind + 2)
@@ -308,7 +306,7 @@ struct DelimiterReader {
             ])
     }
 
-    /// The length of the bytes in place of the close delimiter's dashes, if only a line break follows them.
+    /// The length of wrong dashes in a close delimiter before the final line break; `nil` for any other bytes.
     private func wrongDashes(_ behind: Int) -> Int? {
         let rest = buffer.bytes[min(behind, buffer.count)...]
         guard rest.count <= 8 else { return nil }
@@ -335,7 +333,7 @@ struct DelimiterReader {
         let offset = buffer.offset(of: index)
         return Finding(
             .missingLineBreakBeforeDelimiter, at: offset, part: partIndex, message,
-            // The dashes and blanks before the boundary may belong to the content or to the delimiter.
+            // Dashes and blanks before the boundary may belong to the content.
             edits: format.dashes < 2 || buffer.isIndented(index) || buffer.endsInStrayByte(index)
                 ? nil : [Edit(at: offset, "\r\n".utf8)])
     }

@@ -3,7 +3,7 @@ import PostcardFoundation
 
 /// Reads a Content-Disposition as the sender meant it, even if it is malformed.
 struct DispositionReading {
-    /// The range of the disposition type: up to the first semicolon, or up to the first parameter.
+    /// The range of the disposition type, which ends at the first semicolon or parameter.
     private(set) var type: Range<Int>
     private(set) var parameters: [Parameter] = []
     /// Whether the whole value was read as a type and parameters.
@@ -15,19 +15,18 @@ struct DispositionReading {
         let value: Range<Int>
         let isQuoted: Bool
         let fault: Fault?
-        /// The range that a finding about the fault points at.
+        /// The range to which a finding about the fault refers.
         let mark: Range<Int>
-        /// The range of the value with its quotes, if they are not ASCII double quotes; `nil` if there are no such
-        /// quotes.
+        /// The range of the value with quotes other than ASCII double quotes; `nil` if there are none.
         var foreignQuotes: Range<Int>?
     }
 
-    /// A mistake in how a parameter is written.
+    /// A mistake in the notation of a parameter.
     enum Fault {
         case unescapedQuote, unquoted, unclosed, blanksAroundEquals
-        /// A colon follows the name, instead of an equals sign.
+        /// A colon replaces the equals sign.
         case colon
-        /// The semicolon before the parameter is a comma, or is missing.
+        /// The semicolon before the parameter is a comma or missing.
         case comma, noSemicolon
     }
 
@@ -42,7 +41,7 @@ struct DispositionReading {
         while end > range.lowerBound, bytes[end - 1].isBlank { end -= 1 }
         type = range.lowerBound..<end
         if Array(bytes[type]).contains(where: { $0 == .equals || $0 == .quote }) {
-            // The semicolon behind the type is missing, or the type itself is missing.
+            // The semicolon after the type is missing, or the type itself.
             let word = bytes[type].prefix { $0.isTokenCharacter }.endIndex
             let isParameter = Self.beginsParameter(bytes, at: range.lowerBound, end: range.upperBound)
             index = isParameter ? range.lowerBound : word
@@ -58,7 +57,7 @@ struct DispositionReading {
 
     func parameter(_ name: String) -> Parameter? { parameters.first { $0.name == name } }
 
-    /// Whether every corrected value is certain: it has only one possible meaning.
+    /// Whether every corrected value has only one possible meaning.
     func isCertain(_ bytes: [UInt8]) -> Bool {
         isRead && parameters.allSatisfy { $0.fault == nil && $0.foreignQuotes == nil || $0.hasCertainExtent(in: bytes) }
     }
@@ -117,10 +116,10 @@ struct DispositionReading {
         return Parameter(name: name, value: value, isQuoted: true, fault: fault, mark: mark ?? value)
     }
 
-    /// The index of the semicolon where a quoted value lacks its closing quote: the next quote belongs to another
-    /// parameter, which has both its quotes.
+    /// The index of the semicolon before which a quoted value lacks its closing quote: the next quote belongs to
+    /// another parameter that has both its quotes.
     ///
-    /// - Parameter name: The name of the parameter that has the value. A header has each parameter only once.
+    /// - Parameter name: The name of the parameter. A header has each parameter only once.
     private static func missingQuote(in bytes: [UInt8], from start: Int, end: Int, of name: String) -> Int? {
         guard start < end, bytes[start] == .quote,
             let quote = bytes[(start + 1)..<end].firstIndex(of: .quote),
@@ -136,11 +135,11 @@ struct DispositionReading {
         return semicolon
     }
 
-    /// The end of a value: a semicolon before another parameter, or the end of the bytes.
+    /// The end of a value: a semicolon before another parameter, or the last of the bytes.
     private static func valueEnd(in bytes: [UInt8], from start: Int, end: Int) -> Int {
         let isQuoted = start < end && bytes[start] == .quote
         var index = isQuoted ? start + 1 : start
-        // Whether a quote comes before the index, with nothing but blanks between them.
+        // Whether only blanks are between the last quote and the index.
         var isBehindQuote = false
         while index < end {
             let isSeparator =
@@ -155,7 +154,7 @@ struct DispositionReading {
                 continue
             }
             let isSemicolon = bytes[index] == .semicolon
-            // Several semicolons in a row are skipped together.
+            // Skips all semicolons in a row.
             var next = index
             while next < end,
                 bytes[next].isBlank || bytes[next] == .semicolon || (!isSemicolon && bytes[next] == .comma)
@@ -172,8 +171,8 @@ struct DispositionReading {
         return end
     }
 
-    /// Whether a known parameter of parts begins at an index. Other names may be part of a value, after a comma or a
-    /// blank.
+    /// Whether a known parameter of parts begins at an index. After a comma or blank, other names may belong to a
+    /// value.
     private static func beginsName(_ bytes: [UInt8], at start: Int, end: Int) -> Bool {
         let name = bytes[start..<end].prefix { $0.isTokenCharacter }
         let isKnown = ["name", "filename", "filename*"].contains { name.isEqualIgnoringCase($0) }
@@ -240,7 +239,7 @@ struct DispositionReading {
         return result
     }
 
-    /// The value in double quotes. Quotes inside the value are escaped as browsers escape them.
+    /// The value in double quotes. Quotes in the value are escaped as in browsers.
     static func quoted(_ value: ArraySlice<UInt8>) -> [UInt8] {
         var result: [UInt8] = [.quote]
         var isEscaped = false
@@ -252,15 +251,15 @@ struct DispositionReading {
             }
             isEscaped = byte == .backslash && !isEscaped
         }
-        // A backslash at the end of the value would escape the closing quote.
+        // A final backslash would escape the closing quote.
         if isEscaped { result.append(.backslash) }
         return result + [.quote]
     }
 }
 
 extension DispositionReading.Parameter {
-    /// Whether it is certain where a corrected value ends: nothing in the value may be its end, another parameter, or
-    /// another field.
+    /// Whether the end of a corrected value is certain: the value contains nothing that looks like its end, a parameter
+    /// or a field.
     func hasCertainExtent(in bytes: [UInt8]) -> Bool {
         let text = bytes[value]
         let isPlain = text.allSatisfy { byte in

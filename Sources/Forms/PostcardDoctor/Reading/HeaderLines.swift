@@ -8,29 +8,30 @@ struct HeaderLines {
     /// The index at which the content begins.
     private(set) var contentStart = 0
     private(set) var end = End.blankLine
-    /// Whether the blank line has a kind of line break that no other line has.
+    /// Whether the blank line has another kind of line break than all other lines.
     private(set) var isBlankLineOther = false
     private(set) var findings: [Finding] = []
-    /// The index of the first field that is unusual in a part's header. If no blank line follows, it may be content.
+    /// The index of the first field that is unusual for a part. Without a blank line after it, the field may be
+    /// content.
     private var otherField: Int?
-    /// The index of the first line that is not a field. It may be content, even if a blank line follows.
+    /// The index of the first line that is not a field. Such a line may be content, even before a blank line.
     private var otherLine: Int?
 
     enum End {
         case blankLine
-        /// The header ends without a blank line, and content follows.
+        /// The header ends without a blank line before the content.
         case content
-        /// The header ends at a delimiter: the part has no content.
+        /// The header ends at a delimiter, and the part has no content.
         case delimiter
-        /// The header ends with the body.
+        /// The header ends at the end of the body.
         case body
-        /// The header has no blank line within the limit of any server.
+        /// The header is longer than any server accepts.
         case limit
     }
 
-    /// The maximum size of a header, larger than any server's limit.
+    /// The maximum size of a header, in bytes, which is larger than any server's limit.
     static let maximumBytes = 24 << 10
-    /// The maximum size of a broken header line, such as a line without its colon.
+    /// The maximum size of a broken header line, such as a line without its colon, in bytes.
     private static let maximumOtherBytes = 512
 
     /// - Returns: `nil` if the buffer ends before the header does.
@@ -75,7 +76,7 @@ struct HeaderLines {
                 finish(.blankLine, at: next, buffer)
                 return
             }
-            // A line that is not a field is read only as far as it can belong to a header.
+            // A line that is not a field is read only up to the maximum for broken lines.
             let isField = buffer.isField(index..<buffer.count)
             let limit = isField ? start + Self.maximumBytes : index + Self.maximumOtherBytes
             let end = buffer.lineEnd(
@@ -105,15 +106,15 @@ struct HeaderLines {
         contentStart = index
         let isEnded = if case .blankLine = end { true } else { false }
         guard let doubtful = [isEnded ? nil : otherField, otherLine].compactMap({ $0 }).min() else { return }
-        // Lines that may be content are not changed.
+        // Lines that may be content are left unchanged.
         for index in findings.indices where findings[index].offset >= buffer.offset(of: doubtful) {
             findings[index].edits = nil
         }
     }
 
-    /// Notes a line break other than CRLF.
+    /// Adds a finding about a line break other than CRLF.
     ///
-    /// - Parameter isFolded: Whether the next line continues the field. A blank then replaces the line break.
+    /// - Parameter isFolded: Whether the next line continues the field, so that a blank replaces the line break.
     private mutating func note(
         _ lineBreak: LineBreak, at index: Int, _ buffer: BodyBuffer, _ partIndex: Int, isFolded: Bool = false
     ) {
@@ -123,16 +124,16 @@ struct HeaderLines {
         findings.append(finding)
     }
 
-    /// Notes a line of blanks, which is a blank line with extra bytes.
+    /// Adds a finding about a line that has only blanks, which should be an empty line.
     ///
-    /// - Returns: The index of the next line; `nil` if the line has more than blanks.
+    /// - Returns: The index of the next line; `nil` if the line has other bytes.
     private mutating func noteBlanks(
         at index: Int, _ buffer: BodyBuffer, _ format: DelimiterFormat, _ partIndex: Int
     ) -> Int? {
         guard let end = buffer.endOfBlankLine(at: index), let lineBreak = buffer.lineBreak(at: end) else { return nil }
         let next = end + lineBreak.length
         let offset = buffer.offset(of: index)
-        // A field or a blank line after this line may still belong to the header.
+        // A field or blank line after the blanks may still belong to the header.
         var isCertain = !buffer.isField(next..<buffer.count)
         if let second = buffer.lineBreak(at: next) {
             isCertain = buffer.holds(format.delimiter, at: next + second.length)
@@ -167,7 +168,7 @@ struct HeaderLines {
             edits: buffer.mayBelongToHeader(at: index, format) ? nil : [Edit(at: offset, "\r\n".utf8)])
     }
 
-    /// Whether a malformed line belongs to the header and is not the first line of the content.
+    /// Whether a malformed line belongs to the header. Otherwise it is the first line of the content.
     private func belongs(_ line: Range<Int>, in buffer: BodyBuffer, _ format: DelimiterFormat) -> Bool {
         if lines.isEmpty || line.count > Self.maximumOtherBytes {
             return lines.isEmpty && line.count <= Self.maximumOtherBytes
@@ -182,13 +183,13 @@ struct HeaderLines {
         let next = line.upperBound + lineBreak.length
         if buffer.beginsHeader(at: next) { return true }
         guard let second = buffer.lineBreak(at: next) else { return false }
-        // A blank line follows, and then content instead of a delimiter.
+        // The line must precede a blank line and content, not a delimiter.
         return !buffer.holds(format.delimiter, at: next + second.length)
     }
 }
 
 extension BodyBuffer {
-    /// Whether a line is a field, or continues one.
+    /// Whether a line is a field, or continues the field before it.
     fileprivate func isField(_ line: Range<Int>) -> Bool {
         guard let first = self[line.lowerBound] else { return false }
         if first.isBlank { return true }
@@ -200,11 +201,11 @@ extension BodyBuffer {
         return self[skippingBlanks(from: index)] == .colon
     }
 
-    /// Whether a field with a prefix that part headers use, `Content-` or `X-`, begins at an index.
+    /// Whether a field begins at an index, with the prefix `Content-` or `X-` of fields in parts.
     fileprivate func beginsPartField(at index: Int) -> Bool { holds("content-", at: index) || holds("x-", at: index) }
 
-    /// Whether no header follows a delimiter, not even a malformed one, before a blank line or another delimiter.
-    /// `false` if the body ends earlier.
+    /// Whether a blank line or another delimiter follows a delimiter before any header, even a malformed one. `false`
+    /// if the body ends earlier.
     func holdsNoHeader(at start: Int, of format: DelimiterFormat) -> Bool {
         var index = start
         for number in 0..<Self.maximumLines {
@@ -224,8 +225,8 @@ extension BodyBuffer {
         return end > index && lineBreak(at: end) != nil ? end : nil
     }
 
-    /// Whether the line at an index, which seems to begin the content, may be a damaged line of the header: a field
-    /// with a wrong byte in its name, or a blank line with a stray byte.
+    /// Whether the first line of the content may be a damaged line of the header: a field with a wrong byte in its
+    /// name, or a blank line with a stray byte.
     fileprivate func mayBelongToHeader(at index: Int, _ format: DelimiterFormat) -> Bool {
         if self[index] == .carriageReturn { return true }
         if let byte = self[index], let lineBreak = lineBreak(at: index + 1),
@@ -243,8 +244,8 @@ extension BodyBuffer {
         }
     }
 
-    /// Whether a third of a name is found near its place in the name, up to two bytes away. At least one third is
-    /// intact if only two bytes are wrong. A full comparison would take a hundred times as long.
+    /// Whether a third of a name is found at most two bytes from its place. With two wrong bytes, one third is still
+    /// intact. A full comparison would take a hundred times as long.
     private func holdsPiece(of name: [UInt8], near index: Int) -> Bool {
         let length = name.count / 3
         countSteps(15)
@@ -262,8 +263,7 @@ extension BodyBuffer {
         "content-type", "content-length", "content-disposition", "content-transfer-encoding",
     ].map { Array($0.utf8) }
 
-    /// The number of bytes that are inserted, removed or changed between two texts. A large number if there are more
-    /// than three.
+    /// The number of inserted, removed or changed bytes between two texts. A large number stands for more than three.
     private static func distance(_ one: [UInt8], _ other: [UInt8]) -> Int {
         let (most, many) = (3, 99)
         countSteps((2 * most + 1) * one.count)
@@ -282,10 +282,10 @@ extension BodyBuffer {
         return row[other.count]
     }
 
-    /// The maximum length of a field's name, longer than any name.
+    /// The maximum length of a field's name, in bytes, longer than any real name.
     private static let maximumNameBytes = 100
 
-    /// The maximum number of lines that are searched, more than any real part's header has.
+    /// The maximum number of lines to search, more than any real header has.
     private static let maximumLines = 16
 
     /// Whether a line looks like part of a header, even if it is malformed.
@@ -293,7 +293,7 @@ extension BodyBuffer {
         beginsHeader(at: line.lowerBound) || line.contains { holds("form-data", at: $0) }
     }
 
-    /// Whether an index behind a boundary ends the line of a delimiter, or closes the form.
+    /// Whether the byte after a boundary ends the line of a delimiter, or begins the dashes that close the form.
     func endsDelimiter(at index: Int) -> Bool {
         if self[index] == .dash, self[index + 1] == .dash { return true }
         let padded = skippingBlanks(from: index)

@@ -1,7 +1,7 @@
 import PostcardForm
 import PostcardFoundation
 
-/// The contents of a part's header as far as they can be read, and the findings about it.
+/// The readable contents of a part's header, and the findings about the header.
 struct HeaderReading {
     let name: String
     let filename: String?
@@ -19,7 +19,7 @@ struct HeaderReading {
     struct Located {
         let offset: Int64
         let bytes: [UInt8]
-        /// Whether the bytes are unchanged, so that offsets within them are exact.
+        /// Whether the bytes are unchanged. Only then are indices in them exact offsets.
         var isExact = true
 
         /// The media type in the bytes, without its parameters.
@@ -60,8 +60,8 @@ struct HeaderReading {
             filename = header.filename
             contentType = header.contentType
             fields = header.fields
-            // All receivers read the same filename twice, as .NET writes it, in the same way, but not if one filename
-            // is written in the encoded words of RFC 2047.
+            // All receivers agree on .NET's repetition of the filename, unless one of the two is an encoded word (RFC
+            // 2047).
             let plain = disposition?.parameter("filename").map { fixed.bytes[$0.value] }
             let isRepeated = plain.map { !$0.starts(with: "=?".utf8) } ?? false
             findings += header.warnings.filter {
@@ -91,7 +91,7 @@ extension HeaderText {
         return !name.isEmpty && bytes[name.endIndex...].drop { $0.isBlank }.first == .colon
     }
 
-    /// A field's value on one line. Spaces replace its line breaks, and blanks before the value are left out.
+    /// The value of a field on one line. Spaces replace its line breaks; blanks before the value are left out.
     fileprivate func unfolded(_ value: Range<Int>) -> HeaderReading.Located {
         let line = unfoldedBytes[value]
         let blanks = line.prefix { $0.isBlank }.count
@@ -99,7 +99,7 @@ extension HeaderText {
             offset: offset(of: value.lowerBound + blanks), bytes: Array(line.dropFirst(blanks)))
     }
 
-    /// The finding about folded lines, which continue the field before them. Its edits put each field on one line.
+    /// The finding about folded lines. Its edits put each field on one line.
     fileprivate func foldedLine(_ partIndex: Int) -> Finding? {
         let lines = foldedLines
         guard let first = lines.first else { return nil }
@@ -108,19 +108,19 @@ extension HeaderText {
             lines.count == 1
                 ? "A line of the part's header begins with a blank, and continues the field before it."
                 : "\(lines.count) lines of the part's header begin with a blank, and continue the field before them.",
-            // A line that is a field itself does not continue the field before it, even with a blank before its name.
+            // A line that is a field does not continue another field, even with a blank before its name.
             edits: lines.contains { beginsField(at: $0 + blanks(at: $0)) }
                 ? nil : lines.map { edit(($0 - 2)..<($0 + blanks(at: $0)), with: [.space]) })
     }
 }
 
 extension DispositionReading {
-    /// The value of a parameter as the parser decodes it, in a header that the parser refuses.
+    /// The decoded value of a parameter in a header that the parser refuses as a whole.
     fileprivate func decoded(_ name: String, in text: HeaderText) -> String? {
         guard let parameter = parameter(name) else { return nil }
         let value = Array(text.unfoldedBytes[parameter.value])
         let quote: [UInt8] = parameter.isQuoted ? [.quote] : []
-        // The parser refuses a filename without a name.
+        // The parser refuses a filename without a name, so a name is added.
         let start = "Content-Disposition: form-data; \(name == "name" ? "" : "name=a; ")\(name)="
         let line = Array(start.utf8) + quote + value + quote + Array("\r\n".utf8)
         countSteps(line.count)
@@ -161,13 +161,13 @@ extension DispositionReading.Parameter {
     }
 }
 
-/// Parses a header repeatedly, and fixes one problem each time.
+/// Parses a header repeatedly, and fixes one problem after each attempt.
 struct HeaderFixer {
     private(set) var text: HeaderText
     let partIndex: Int
     private(set) var findings: [Finding] = []
 
-    /// The maximum number of problems that are fixed. No real header has more.
+    /// The maximum number of problems to fix, more than any real header has.
     private static let maximumSteps = 8
 
     init(text: HeaderText, partIndex: Int) {
@@ -189,7 +189,7 @@ struct HeaderFixer {
         return nil
     }
 
-    /// Notes a problem, and fixes it so that parsing can continue.
+    /// Records a problem and fixes it, so that the next attempt gets further.
     private mutating func fix(_ problem: FormProblem) -> Bool {
         let index = Int(clamping: problem.offset)
         switch problem.code {
@@ -233,14 +233,14 @@ struct HeaderFixer {
         return false
     }
 
-    /// Removes a second Content-Type, with a finding that names the first. Only the sender knows which of two different
-    /// types was meant.
+    /// Removes a second Content-Type, with a finding that quotes the first. Only the sender knows which of two types is
+    /// right.
     private mutating func removeContentType(at index: Int, _ problem: FormProblem) -> Bool {
         guard let first = text.field("content-type"),
             let second = text.fields.first(where: { $0.line == index }), second.line > first.line
         else { return note(problem) }
         let areEqual = text.text(first.value).utf8.isEqualIgnoringCase(text.text(second.value).utf8)
-        // The line break before the line is removed, because the line break of the last line is not in these bytes.
+        // The edit removes the line break before the line, because these bytes lack the line break of the last line.
         let line = (second.line - 2)..<second.value.upperBound
         findings.append(
             Finding(
@@ -252,7 +252,7 @@ struct HeaderFixer {
         return true
     }
 
-    /// The line of a field in quotes, cut to a length that fits in a message.
+    /// The line of a field in quotes, cut to fit in a message.
     private func quoted(_ field: HeaderText.Field) -> String {
         text.text(field.line..<field.value.upperBound).quoted
     }

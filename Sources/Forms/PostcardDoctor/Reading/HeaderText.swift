@@ -1,14 +1,14 @@
 import PostcardForm
 import PostcardFoundation
 
-/// A part's header in well-formed lines, with the offset of each byte in the body.
+/// A part's header as well-formed lines, with the offset of each byte in the body.
 ///
-/// Problems of the header are fixed in this text one by one, so that the parser can find the next problem.
+/// Each fix changes this text, so that the parser gets to the next problem.
 struct HeaderText {
     private(set) var bytes: [UInt8] = []
-    /// The offset of each byte in the body, and the offset of the header's end.
+    /// The offset of each byte in the body, and finally the offset of the header's end.
     private var places: [Int64] = []
-    /// The offset of the header, even if bytes are removed from it.
+    /// The offset of the header in the body, which stays the same if bytes are removed from the header.
     let start: Int64
 
     init(_ lines: HeaderLines, in buffer: BodyBuffer) {
@@ -38,9 +38,9 @@ struct HeaderText {
         places.replaceSubrange(range, with: repeatElement(place, count: replacement.count))
     }
 
-    /// Inserts separators into rows of combining marks that are too long.
+    /// Inserts separators into long sequences of combining marks.
     ///
-    /// - Returns: `false` if no row is too long.
+    /// - Returns: `false` if no sequence is too long.
     mutating func separateCombiningMarks() -> Bool {
         countSteps(bytes.count)
         let excesses = CombiningMarks.excesses(in: bytes)
@@ -83,7 +83,7 @@ struct HeaderText {
         return fields
     }
 
-    /// The start indices of the folded lines. A folded line begins with a blank, and continues the field before it.
+    /// The start indices of the folded lines, which begin with a blank and continue the field before them.
     var foldedLines: [Int] {
         countSteps(bytes.count)
         var folded: [Int] = []
@@ -95,8 +95,7 @@ struct HeaderText {
         return folded
     }
 
-    /// The bytes with folded lines joined. Two spaces replace each line break, so that all other bytes keep their
-    /// index.
+    /// The bytes with folded lines joined. Two spaces replace each line break, so all other bytes keep their indices.
     var unfoldedBytes: [UInt8] {
         var unfolded = bytes
         for line in foldedLines { unfolded.replaceSubrange((line - 2)..<line, with: [.space, .space]) }
@@ -119,7 +118,6 @@ struct HeaderText {
         return name.isEqualIgnoringCase(lowercase)
     }
 
-    /// The end of the line at an index.
     func lineEnd(from index: Int) -> Int {
         var end = index
         while end + 1 < bytes.count, bytes[end] != .carriageReturn || bytes[end + 1] != .lineFeed { end += 1 }

@@ -1,21 +1,20 @@
 import PostcardForm
 
-/// Finds lines that resemble a delimiter or begin a part's header, in bytes where no receiver reads a part.
+/// Finds lines that resemble a delimiter or begin a part's header, in bytes where receivers read no part.
 ///
-/// The sender probably meant such a line as a delimiter. It has a dash or a blank too many or too few, or another
-/// mistake.
+/// The sender probably meant a delimiter, but wrote a wrong number of dashes or blanks, or made another mistake.
 struct HiddenParts: Sendable {
-    /// The boundary without the dashes around it; empty if the boundary consists of dashes.
+    /// The boundary without dashes at its ends; empty if the boundary has nothing else.
     let core: [UInt8]
     private let coreSearch: ByteSearch
     private let delimiter: [UInt8]
     private let lineBreak: LineBreak
-    /// The number of dashes before the core in a delimiter.
+    /// The number of dashes before ``core`` in a delimiter.
     private let leadingDashes: Int
 
-    /// Searches for the disposition type of a form's parts. Its first letter is left out, because it may be a capital.
+    /// Searches for the disposition type `form-data`, apart from its first letter, which may be a capital.
     private static let typeSearch = ByteSearch("orm-data".utf8)
-    /// The maximum number of bytes before the disposition type in its line, with some blanks.
+    /// The maximum number of bytes before the disposition type on its line.
     private static let reach = 64
 
     /// A line that resembles a delimiter, or the first line of a header.
@@ -24,19 +23,19 @@ struct HiddenParts: Sendable {
         let kind: Kind
 
         enum Kind {
-            /// The line resembles a delimiter, and a part seems to follow.
+            /// A line that resembles a delimiter and probably begins a part.
             case delimiter
-            /// The line resembles a delimiter, and no part follows. A text may hold such a line.
+            /// A line that resembles a delimiter, but may be text because no part follows.
             case text
-            /// The line resembles the close delimiter.
+            /// A line that resembles the close delimiter.
             case closeDelimiter
-            /// The line begins a part's header. If a line before it begins another form in the content, `end` is the
-            /// close delimiter of that form.
+            /// The first line of a part's header. If the line before it begins another form, `end` is the close
+            /// delimiter of that form.
             case header(end: [UInt8]?)
         }
     }
 
-    /// - Parameter lineBreak: The line break of the form's lines, other than CRLF.
+    /// - Parameter lineBreak: The line break of the form, in addition to CRLF.
     init(boundary: [UInt8], delimiter: [UInt8], lineBreak: LineBreak) {
         self.lineBreak = lineBreak
         core = Array(Self.core(of: boundary[...]))
@@ -48,7 +47,7 @@ struct HiddenParts: Sendable {
     /// The dashes that word processors make of two hyphens.
     static let typographicDashes = ["–", "—", "−"].map { Array($0.utf8) }
 
-    /// The line without the dashes and blanks around it.
+    /// A line without the dashes and blanks at its ends.
     static func core(of line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var core = line.drop { $0 == .dash || $0.isBlank }
         while let last = core.last {
@@ -63,9 +62,9 @@ struct HiddenParts: Sendable {
         return core
     }
 
-    /// The lines whose recognized bytes begin in a range, in the order of the body.
+    /// The recognized lines that begin in a range, in the order of the body.
     ///
-    /// The header line after a line that resembles a delimiter is not returned again.
+    /// The header after a line that resembles a delimiter is not a separate result.
     func lines(in buffer: BodyBuffer, _ range: Range<Int>) -> [Line] {
         var explained: Set<Int> = []
         var found: [Line] = []
@@ -79,15 +78,15 @@ struct HiddenParts: Sendable {
         each(Self.typeSearch, in: buffer, range) { index in
             guard let start = dispositionStart(before: index, in: buffer), !explained.contains(start) else { return }
             let before = lineBefore(start, in: buffer)
-            // A line that begins like a delimiter has a finding of its own.
+            // Another finding already reports a line that begins like a delimiter.
             if let before, beginsDelimiter(at: before.lowerBound, in: buffer) { return }
             found.append(Line(start: start, kind: .header(end: before.flatMap { formEnd(buffer.bytes[$0]) })))
         }
         return found.sorted { $0.start < $1.start }
     }
 
-    /// The start of the Content-Disposition whose type is at an index, even if it is misspelled. It begins a line, or
-    /// follows the boundary on the delimiter's line.
+    /// The start of the Content-Disposition, even a misspelled one, whose type is at an index. It begins a line, or
+    /// follows the boundary on a delimiter's line.
     private func dispositionStart(before index: Int, in buffer: BodyBuffer) -> Int? {
         guard buffer.holds("form-data", at: index - 1) else { return nil }
         var end = index - 1
@@ -116,7 +115,7 @@ struct HiddenParts: Sendable {
         return buffer.lineStart(before: end, atMost: delimiter.count + Self.reach).map { $0..<end }
     }
 
-    /// The close delimiter of another form whose delimiter a line is; `nil` if the line is no delimiter, or may be a
+    /// The close delimiter of another form, derived from its delimiter; `nil` if the line is no delimiter, or may be a
     /// delimiter of this form.
     private func formEnd(_ line: ArraySlice<UInt8>) -> [UInt8]? {
         guard line.starts(with: "--".utf8), (3...Self.reach).contains(line.count), !Self.core(of: line).isEmpty else {
@@ -125,8 +124,8 @@ struct HiddenParts: Sendable {
         return Array(line) + [.dash, .dash]
     }
 
-    /// Whether a line begins like a delimiter, after a line break of the form's kind. Such a line is a delimiter, or
-    /// has a finding as content.
+    /// Whether a line begins like a delimiter, after a line break of the form's kind. Another finding reports such a
+    /// line.
     private func beginsDelimiter(at start: Int, in buffer: BodyBuffer) -> Bool {
         let before = buffer.lineBreak(before: start)
         return buffer.holds(delimiter, at: start) && (before == .crlf || before == lineBreak)
@@ -142,9 +141,9 @@ struct HiddenParts: Sendable {
         }
     }
 
-    /// The line around the core of the boundary at an index, if the line resembles a delimiter: only its dashes and
-    /// blanks differ, or a delimiter ends it. `next` is the index of the following line, after a blank line if there is
-    /// one. `isFollowed` says whether a part seems to begin there.
+    /// The line around the core of the boundary at an index, if it differs from a delimiter only in dashes and blanks,
+    /// or ends with a delimiter. `next` is the index of the following line, or of the line after a blank one.
+    /// `isFollowed` says whether a part seems to begin at `next`.
     private func nearDelimiter(at index: Int, in buffer: BodyBuffer) -> (start: Int, next: Int, isFollowed: Bool)? {
         let coreEnd = index + core.count
         var end = coreEnd
@@ -162,8 +161,8 @@ struct HiddenParts: Sendable {
         return buffer.holds(delimiter, at: whole) ? (whole, next, isFollowed) : nil
     }
 
-    /// Whether a part begins behind a line, even with mistakes: a header follows, or a blank line without a delimiter
-    /// after it.
+    /// Whether a part begins after a line, perhaps with mistakes: a header, or a blank line without a delimiter after
+    /// it.
     private func part(behind end: Int, in buffer: BodyBuffer) -> (next: Int, Bool) {
         var next = end + (buffer.lineBreak(at: end)?.length ?? 0)
         let blank = buffer.lineBreak(at: next)
@@ -174,8 +173,7 @@ struct HiddenParts: Sendable {
 }
 
 extension BodyBuffer {
-    /// The start of the line around an index, or the start of the body; `nil` if the start is further away than the
-    /// maximum.
+    /// The start of the line around an index, or of the body; `nil` if the start is further away than `maximum`.
     func lineStart(before index: Int, atMost maximum: Int) -> Int? {
         var start = index
         while index - start <= maximum {
@@ -190,7 +188,7 @@ extension BodyBuffer {
         return nil
     }
 
-    /// The index of the part's header on the next line, or after one blank line; `nil` if no header begins there.
+    /// The index of a part's header on the next line, or after a blank line; `nil` if no header begins there.
     func header(behind index: Int) -> Int? {
         guard let lineBreak = lineBreak(at: index) else { return nil }
         let next = index + lineBreak.length

@@ -2,13 +2,13 @@ import HTTPTypes
 import PostcardForm
 import PostcardFoundation
 
-/// The head of a raw HTTP/1.1 request: its fields and their positions, what it says about the body, and its problems.
+/// The head of a raw HTTP/1.1 request: its fields, what they say about the body, and the problems of the head.
 struct RequestHead: Sendable {
-    /// A header field and its position, from the start of the request.
+    /// A header field and its position, counted from the start of the request.
     struct Field: Sendable {
         let name: String
         let value: String
-        /// The range of the whole line with its line break.
+        /// The range of the line, including its line break.
         let line: Range<Int>
         let valueStart: Int
         let valueLength: Int
@@ -19,10 +19,10 @@ struct RequestHead: Sendable {
     private(set) var fields: [Field] = []
     private(set) var findings: [Finding] = []
 
-    /// The index of the blank line, where another field may be inserted.
+    /// The index of the blank line, before which a field may be inserted.
     private(set) var end = 0
 
-    /// The number of the head's bytes, including the blank line.
+    /// The size of the head in bytes, including the blank line.
     let length: Int
 
     private(set) var contentLength: Int64?
@@ -31,8 +31,7 @@ struct RequestHead: Sendable {
     private(set) var method = "POST"
     private(set) var target = "/"
 
-    /// Whether the version of HTTP frames the body, so that the head needs no length. HTTP/2 and HTTP/3 do (RFC 9113
-    /// §8.1).
+    /// Whether the HTTP version frames the body, so that the head needs no length: HTTP/2 and HTTP/3 (RFC 9113 §8.1).
     private(set) var isFramed = false
 
     var isChunked: Bool { !all("transfer-encoding").isEmpty }
@@ -42,7 +41,7 @@ struct RequestHead: Sendable {
         all("content-encoding").contains { !$0.value.isEmpty && $0.value.lowercased() != "identity" }
     }
 
-    /// The Content-Type. If there are several, the first for a form.
+    /// The first Content-Type for a form, or else the first Content-Type.
     var contentType: Field? {
         let types = all("content-type")
         return types.first { $0.value.lowercased().contains("multipart/form-data") } ?? types.first
@@ -50,8 +49,7 @@ struct RequestHead: Sendable {
 
     func all(_ name: String) -> [Field] { fields.filter { $0.name == name } }
 
-    /// The end of the blank line after a head. Lines may end in LF alone: an editor may have removed the CRs, which is
-    /// reported later.
+    /// The end of the blank line after the head. Lines may end in LF alone, which is reported later.
     ///
     /// - Parameter known: The number of bytes that were already searched.
     static func end(in bytes: [UInt8], from known: Int) -> Int? {
@@ -93,14 +91,14 @@ struct RequestHead: Sendable {
         noteContentTypes()
     }
 
-    /// Notes faults in the target and in fields for which a receiver refuses the request at once.
+    /// Adds findings about the target and fields for which receivers refuse the request at once.
     private mutating func noteFields(_ bytes: [UInt8]) {
         let target = bytes.drop { $0 != .space }.dropFirst().prefix { $0 != .space }
         if let fault = RequestFieldGrammar.fault(ofTarget: target) {
             note(fault, of: "target", at: target.startIndex, length: target.count)
         }
         for field in fields {
-            // The line breaks of a folded field have a finding of their own.
+            // Another finding reports the line breaks of a folded field.
             let value = bytes[field.valueRange].map { $0 == .carriageReturn || $0 == .lineFeed ? .space : $0 }
             guard let fault = RequestFieldGrammar.fault(ofField: field.name, value) else { continue }
             note(fault, of: field.name, at: field.valueStart, length: field.valueLength)
@@ -120,7 +118,7 @@ struct RequestHead: Sendable {
                 advice: fault.advice))
     }
 
-    /// The finding for a request with a body whose method has none; `nil` for other methods.
+    /// The finding about a body for a method without one; `nil` for other methods.
     var methodWithoutContent: Finding? {
         guard ["GET", "HEAD", "DELETE", "TRACE", "CONNECT"].contains(method) else { return nil }
         return Finding(
@@ -179,7 +177,7 @@ struct RequestHead: Sendable {
                 valueStart: value, valueLength: last - value))
     }
 
-    /// Joins a line that begins with a blank to the field before it.
+    /// Joins a line that begins with a blank to the field before the line.
     private mutating func continueField(_ field: Field, _ bytes: [UInt8], _ line: Range<Int>, end: Int) {
         let start = line.lowerBound
         var next = start
@@ -288,7 +286,7 @@ struct RequestHead: Sendable {
 }
 
 extension Finding {
-    /// Ends the examination with a finding, after which nothing more can be found.
+    /// The finding that ends the examination, because the bytes are not a request.
     struct Refusal: Error {
         let finding: Finding
     }

@@ -1,16 +1,16 @@
 #if DEBUG
 import Synchronization
 
-/// Counts the bytes that the readers look at. Tests check that the count grows only in proportion to the input.
+/// Counts the bytes that are examined. Tests check that the count grows linearly with the input.
 ///
-/// The count does not depend on the machine's speed, as a time would. A release build has no counter.
+/// Unlike a time, the count does not depend on the machine. Release builds do not count.
 package final class StepCount: Sendable {
     private let count = Atomic<Int>(0)
 
     /// The counter of the current task; `nil` if steps are not counted.
     @TaskLocal private static var current: StepCount?
 
-    /// Counts the steps of a piece of work.
+    /// Runs a closure and counts its steps.
     package static func of(_ body: () throws -> Void) rethrows -> Int {
         let counter = StepCount()
         try $current.withValue(counter) { try body() }
@@ -23,7 +23,7 @@ package final class StepCount: Sendable {
 }
 #endif
 
-/// Adds to the counter of the current task in debug builds. Does nothing in release builds.
+/// Adds to the counter of the current task. Does nothing in release builds.
 @inline(__always)
 func countSteps(_ steps: @autoclosure () -> Int) {
     #if DEBUG

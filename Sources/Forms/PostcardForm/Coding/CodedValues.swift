@@ -1,5 +1,4 @@
-// The JSON of types in forms and problems. It is separate from the types, because a web page compiles them without
-// Codable.
+// The Codable conformances are in a file of their own, because a web page compiles the types without Codable.
 
 extension MediaType: Codable {
     public init(from decoder: any Decoder) throws {

@@ -1,9 +1,9 @@
-/// Reads and writes the names of fields, which describe a place in a value: `pet[name]`, `tags[]`, `pets[0][name]`.
+/// Reads and writes field names, which describe a place in a value: `pet[name]`, `tags[]`, `pets[0][name]`.
 enum FieldName {
     /// Splits a name into its keys, the outermost first. `[]` is an empty key.
     ///
-    /// A name is a key, followed by any number of keys in square brackets. Receivers disagree about other uses of
-    /// brackets, such as `a[b` or `a[b]c`. Here such a name is a single key.
+    /// A name is a key followed by keys in square brackets. Receivers read other uses of brackets differently, such as
+    /// `a[b` or `a[b]c`. Here such a name is a single key.
     ///
     /// - Parameter maximum: The maximum number of keys.
     /// - Returns: `nil` if the name has more keys.
@@ -18,7 +18,7 @@ enum FieldName {
         return [String(Substring(name[..<first]))] + inner.map { String(Substring($0.dropLast())) }
     }
 
-    /// Whether a text consists of pairs of brackets in a row, which are not nested.
+    /// Whether a text consists only of pairs of brackets that are not nested.
     private static func isBracketed(_ text: Substring.UTF8View) -> Bool {
         var isOpen = false
         for byte in text {
@@ -32,23 +32,23 @@ enum FieldName {
         return !isOpen
     }
 
-    /// The name that consists of these keys.
+    /// The name that consists of the given keys.
     static func name(of keys: some Sequence<String>) -> String {
         keys.reduce(into: "") { name, key in name = nested(key, in: name) }
     }
 
-    /// The name of a key inside a field. The form as a whole has an empty name: the name inside it is the key itself.
+    /// The name of a key inside a field. An empty field name stands for the whole form.
     static func nested(_ key: String, in name: String) -> String {
         name.isEmpty ? key : "\(name)[\(key)]"
     }
 
-    /// Whether the key can be read back from a name that contains it.
+    /// Whether a name with this key can be split into the same key again.
     static func isWritable(_ key: String) -> Bool {
         !key.isEmpty && !key.utf8.contains { $0 == .openBracket || $0 == .closeBracket }
     }
 
-    /// The index that a key stands for. It has digits without a leading zero, so that no two keys stand for the same
-    /// index.
+    /// The index that a key stands for; `nil` for other keys. A key with a leading zero is no index, so each index has
+    /// only one key.
     static func index(_ key: String) -> Int? {
         guard key.utf8.allSatisfy(\.isDigit), key == "0" || key.utf8.first != UInt8(ascii: "0") else { return nil }
         return Int(key)
@@ -60,7 +60,7 @@ extension UInt8 {
     fileprivate static let closeBracket = UInt8(ascii: "]")
 }
 
-/// An index in a coding path, with the key that the field's name has for it.
+/// An index in a coding path, with its notation in the field's name.
 struct ListKey: CodingKey {
     let stringValue: String
     let intValue: Int?

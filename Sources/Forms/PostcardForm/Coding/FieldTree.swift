@@ -1,6 +1,6 @@
 /// The fields of a form, nested by their names: `pet[name]` is inside `pet`.
 ///
-/// Contradictions are kept and become an error only when they are read: an unused field does no harm.
+/// Contradictory fields become an error only when they are read, so unused fields do no harm.
 struct FieldTree {
     /// A node of the tree, for one key of a name.
     private struct Node {
@@ -13,25 +13,25 @@ struct FieldTree {
 
     /// A place in the tree, which may be empty.
     enum Place: Hashable {
-        /// No field was sent for the place.
+        /// A place in the tree without a field.
         case absent
-        /// The node with this index.
+        /// The place of the node with this index.
         case node(Int)
-        /// The part with this index, one of several with the same name.
+        /// The place of the part with this index, one of several with the same name.
         case part(Int)
     }
 
-    /// The content of a place.
+    /// The content of a place in the tree.
     enum Shape {
         case absent
-        /// Parts with the same name, or one part.
+        /// One part, or several with the same name.
         case parts([Int])
         /// The keys of nested fields.
         case keys([String])
         case contradiction
     }
 
-    /// An element of a list, and the key that its name has in the form.
+    /// An element of a list, and its key in the form's names.
     struct Element {
         let place: Place
         let key: String?
@@ -70,7 +70,6 @@ struct FieldTree {
 
     func part(_ index: Int) -> ReceivedForm.Part { form.parts[index] }
 
-    /// The content of a place.
     func shape(at place: Place) -> Shape {
         switch place {
         case .absent: return .absent
@@ -82,13 +81,13 @@ struct FieldTree {
         }
     }
 
-    /// The place of a key inside another place.
+    /// The place in the tree of a key below another place.
     func place(of key: String, in place: Place) -> Place {
         guard case .node(let index) = place, let child = nodes[index].children[key] else { return .absent }
         return .node(child)
     }
 
-    /// The parts whose name leads exactly to a place, and not below it.
+    /// The parts at a place in the tree, without those of nested fields.
     func parts(at place: Place) -> [ReceivedForm.Part] {
         switch place {
         case .absent: []
@@ -97,7 +96,6 @@ struct FieldTree {
         }
     }
 
-    /// The place that a coding path leads to.
     func place(at codingPath: [any CodingKey]) -> Place {
         codingPath.reduce(.node(FieldTree.root)) { place, key in
             let child = self.place(of: key.stringValue, in: place)
@@ -108,17 +106,17 @@ struct FieldTree {
         }
     }
 
-    /// The contents of a place, read as a list.
+    /// The contents of a place in the tree, read as a list.
     enum List {
         case elements([Element])
-        /// The place has a key that is not an index.
+        /// A nested field has a key that is not an index.
         case key(String)
-        /// The place has fields such as `pets[][name]`, which do not say to which element they belong.
+        /// There are fields such as `pets[][name]`, whose element is unknown.
         case unassignable
         case contradiction
     }
 
-    /// Reads a place as a list, in any of the styles in which lists are written.
+    /// Reads a place in the tree as a list, in any style.
     func list(at place: Place) -> List {
         switch shape(at: place) {
         case .absent:
@@ -137,7 +135,7 @@ struct FieldTree {
         }
     }
 
-    /// The elements of a list that is written with indices, in the order of the indices.
+    /// The elements of a list with indices, sorted by index.
     private func indexed(_ keys: [String], in place: Place) -> List {
         if keys.contains("") { return .contradiction }
         var elements: [(index: Int, key: String)] = []
@@ -146,7 +144,7 @@ struct FieldTree {
             guard let index = FieldName.index(key) else { return .key(key) }
             elements.append((index, key))
         }
-        // Most senders write the indices in order, so that there is nothing to sort.
+        // Most senders write the indices in ascending order.
         if zip(elements, elements.dropFirst()).contains(where: { $0.index > $1.index }) {
             elements.sort { $0.index < $1.index }
         }
@@ -155,8 +153,7 @@ struct FieldTree {
 }
 
 extension ReceivedForm.Part {
-    /// Whether the part is an empty file without a name, which browsers send for a file input in which no file was
-    /// chosen.
+    /// Whether the part is an empty file without a name, which browsers send for a file input without a file.
     fileprivate var isUnchosenFile: Bool {
         guard header.filename == "", case .bytes(let bytes) = content else { return false }
         return bytes.isEmpty

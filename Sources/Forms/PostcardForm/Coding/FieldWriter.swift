@@ -1,4 +1,4 @@
-/// Writes an encoded value as the parts of a form. It gives a name to every text and file.
+/// Writes an encoded value as named parts of a form.
 struct FieldWriter {
     let options: FormEncoder
     private(set) var form: MultipartForm
@@ -11,7 +11,6 @@ struct FieldWriter {
         self.form = form
     }
 
-    /// Writes the whole value.
     mutating func write(_ root: EncodedValue) throws(FormEncodingError) {
         switch root.content {
         case .nothing: return

@@ -4,20 +4,20 @@ public import PostcardFoundation
 public enum FormDateStyle: Sendable {
     /// Writes `2026-11-20T12:00:00Z`: in UTC, with milliseconds if they are not zero.
     ///
-    /// Reads dates of RFC 3339 and of browsers: with an offset from UTC, any number of fractional digits, or as dates
-    /// and times without an offset (`2026-11-20`, `2026-11-20T12:00`), which count as UTC. Years are 0 to 9999.
+    /// Reads dates of RFC 3339 and of browsers, with any number of fractional digits. Dates and times without an offset
+    /// (`2026-11-20`, `2026-11-20T12:00`) count as UTC. Years are 0 to 9999.
     case iso8601
 
-    /// The seconds since 1 January 1970, such as `1795176000` or `1795176000.25`.
+    /// Seconds since 1 January 1970, such as `1795176000` or `1795176000.25`.
     case secondsSince1970
 
-    /// The whole milliseconds since 1 January 1970, as JavaScript counts them.
+    /// Whole milliseconds since 1 January 1970, as in JavaScript.
     case millisecondsSince1970
 
-    /// A format of your own. An error that a closure throws becomes the `underlyingError` of the coder's error.
+    /// A custom format. An error that a closure throws becomes the `underlyingError` of the coder's error.
     case custom(write: @Sendable (Date) throws -> String, read: @Sendable (String) throws -> Date)
 
-    /// The date as text; `nil` if the style cannot write it.
+    /// The date as text; `nil` if the date cannot be written in this style.
     func write(_ date: Date) throws -> String? {
         switch self {
         case .iso8601:
@@ -42,7 +42,7 @@ public enum FormDateStyle: Sendable {
         }
     }
 
-    /// An example of a date in this style; `nil` for a style of your own.
+    /// An example of a date in this style; `nil` for a custom style.
     var example: String? {
         switch self {
         case .iso8601: "2026-11-20T12:00:00Z"
@@ -53,19 +53,18 @@ public enum FormDateStyle: Sendable {
     }
 }
 
-/// Dates as RFC 3339 §5.6 writes them, and as HTML's date and local date and time inputs send them.
+/// Dates in the formats of RFC 3339 §5.6 and of HTML's inputs for dates and local times.
 ///
-/// The Gregorian calendar of RFC 3339 needs no locale and no time zone database, so that a date reads the same on
-/// every platform.
+/// The Gregorian calendar of RFC 3339 needs no locale and no time zone database, so every platform reads the same date.
 enum InternetDate {
-    /// The seconds between 1 January 1970 and the beginnings of the years 0 and 10000.
+    /// The range of writable dates in seconds since 1970: the years 0 to 9999.
     private static let writable = -62_167_219_200.0..<253_402_300_800.0
 
     /// The date in UTC, to the millisecond; `nil` outside the years 0 to 9999.
     static func write(_ date: Date) -> String? {
         let total = (date.timeIntervalSince1970 * 1000).rounded()
         guard writable.contains(total / 1000) else { return nil }
-        // An Int of 32 bits, as watches have it, counts neither the milliseconds nor all of the seconds.
+        // An Int of 32 bits, as on watches, is too small for the milliseconds and for all seconds.
         let (seconds, milliseconds) = floorDivision(Int64(total), by: 1000)
         let (wholeDays, rest) = floorDivision(seconds, by: 86400)
         let (days, secondOfDay) = (Int(clamping: wholeDays), Int(clamping: rest))
@@ -105,8 +104,8 @@ enum InternetDate {
 extension InternetDate {
     /// The days from 1 January 1970 to a day of the Gregorian calendar.
     ///
-    /// Years are counted from March on, which puts the leap day at their end: the days before a month then follow
-    /// from a line through the lengths of five months, 153 days.
+    /// Years begin in March, so the leap day is their last. Every five months from March on have 153 days, so a linear
+    /// formula gives the days before a month.
     private static func days(year: Int, month: Int, day: Int) -> Int {
         let shifted = month > 2 ? (year: year, month: month - 3) : (year: year - 1, month: month + 9)
         let (era, yearOfEra) = floorDivision(shifted.year, by: 400)
@@ -124,7 +123,7 @@ extension InternetDate {
         return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
     }
 
-    /// The part of a date's text that is still to be read.
+    /// The rest of a date's text, which is read from its start.
     private struct Text {
         var rest: ArraySlice<UInt8>
 
@@ -134,7 +133,7 @@ extension InternetDate {
             return true
         }
 
-        /// A number with exactly `count` digits.
+        /// Reads a number with exactly `count` digits.
         mutating func readNumber(_ count: Int) -> Int? {
             guard rest.count >= count, rest.prefix(count).allSatisfy(\.isDigit) else { return nil }
             defer { rest.removeFirst(count) }
@@ -150,8 +149,7 @@ extension InternetDate {
             return InternetDate.civil(fromDays: days) == (year, month, day) ? days : nil
         }
 
-        /// Reads `partial-time`. The seconds are optional, as in HTML. A leap second counts as the first second of the
-        /// next minute.
+        /// Reads `partial-time`. The seconds are optional, as in HTML. A leap second counts as the following second.
         mutating func readTime() -> (seconds: Int, fraction: Double)? {
             guard let hour = readNumber(2), skip(":"), let minute = readNumber(2), hour < 24, minute < 60 else {
                 return nil
@@ -171,7 +169,7 @@ extension InternetDate {
             return (hour * 3600 + minute * 60 + second, fraction)
         }
 
-        /// Reads `time-offset`, in seconds. The colon is optional. 0 if there is no offset.
+        /// Reads `time-offset`, in seconds. The colon is optional. A missing offset is 0.
         mutating func readOffset() -> Int? {
             if rest.isEmpty || skip("Z") || skip("z") { return 0 }
             let isNegative = skip("-")

@@ -14,38 +14,37 @@ import PostcardFoundation
 /// let pet = try FormDecoder().decode(Pet.self, from: form)
 /// ```
 ///
-/// The fields `name`, `born`, `isVaccinated`, `owner[name]` and `pictures` become the properties; other fields are
-/// ignored.
+/// The fields `name`, `born`, `isVaccinated`, `owner[name]` and `pictures` become properties. Other fields are ignored.
 ///
-/// - **Lists** can be `tags` repeated, `tags[]`, or `tags[0]`. Elements with indices are sorted, and indices may have
-///   gaps. Elements with keys need indices, `pets[0][name]`. `pets[][name]` is refused, because receivers disagree
-///   about where the next element begins. A list without fields is empty.
-/// - **Optionals** are `nil` if no field was sent. An empty text, which browsers send for an empty input, is an empty
+/// - **Lists** can be `tags` repeated, `tags[]`, or `tags[0]`. Elements are sorted by their indices, which may have
+///   gaps. Elements with keys need indices, as in `pets[0][name]`. `pets[][name]` is refused, because receivers
+///   disagree about where the next element begins. A list without fields is empty.
+/// - **Optionals** are `nil` without a field. An empty text, which browsers send for an empty input, is an empty
 ///   `String?`, and `nil` for any other optional type.
 /// - **Truth values** are `true`, `on`, `yes` and `1`, or `false`, `off`, `no` and `0`, ignoring case. A missing field
 ///   is false, because browsers send nothing for an unchecked checkbox: see ``absentBoolIsFalse``.
-/// - **Numbers** are decimal digits. A number that its type cannot hold is an error. It is never rounded or cut.
-/// - **Files** are read as ``FormFile`` or as `Data`. A text as `Data` is base64. A part without a filename is read as
-///   its bytes if its type is not `text`, or if the bytes are not UTF-8. An empty file without a name counts as not
-///   sent: browsers send it for a file input in which no file was chosen.
+/// - **Numbers** are decimal. A number that its type cannot hold is an error: it is never rounded or cut.
+/// - **Files** are read as ``FormFile`` or `Data`. A text is read as `Data` in base64. A part without a filename is
+///   read as bytes if its type is not `text` or its bytes are not UTF-8. An empty file without a name counts as
+///   missing: browsers send it for a file input without a file.
 /// - **Texts** with more than 30 combining marks in a row are refused, because comparing them takes time by the square
 ///   of their number (UAX #15 §13).
-/// - If a single value is expected and the field was sent twice, or both `pet` and `pet[name]` were sent, the form is
-///   refused: two receivers would read it differently.
+/// - **Contradictions** are refused, because receivers would read the form differently: a field that was sent twice for
+///   a single value, or both `pet` and `pet[name]`.
 public struct FormDecoder: Sendable {
     /// The style in which dates are read. Defaults to ISO 8601.
     public var dateStyle = FormDateStyle.iso8601
 
-    /// Whether a `Bool` without a field is false. Browsers send nothing for an unchecked checkbox. Defaults to `true`;
-    /// with `false`, a missing field is an error. A `Bool?` without a field is always `nil`.
+    /// Whether a `Bool` without a field is false, because browsers send nothing for an unchecked checkbox. Defaults to
+    /// `true`; with `false`, a missing field is an error. A `Bool?` without a field is always `nil`.
     public var absentBoolIsFalse = true
 
-    /// The maximum number of keys in a name; `pet[owner][name]` has three. Defaults to 32: real forms have fewer, and
-    /// the stack of any thread is large enough.
+    /// The maximum number of keys in a name; `pet[owner][name]` has three. Defaults to 32, more than real forms have
+    /// and little enough for the stack of any thread.
     public var maximumDepth = 32
 
-    /// The maximum number of different keys in all names, used or not. Defaults to 10,000, which is ten for each part
-    /// that ``FormLimits`` allows.
+    /// The maximum number of different keys in all names, even unused ones. Defaults to 10,000: ten for each part that
+    /// ``FormLimits`` allows.
     public var maximumKeys = 10_000
 
     /// Information for the value's own `init(from:)`.
@@ -72,7 +71,7 @@ public struct FormDecoder: Sendable {
     }
 }
 
-/// Why a received form cannot be decoded: the field, the reason, and what to send instead.
+/// The reason why a received form cannot be decoded: the field, the fault, and what to send instead.
 ///
 /// ```swift
 /// do {
@@ -95,16 +94,15 @@ public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
 
         /// No field with the name was sent.
         public static let missing = Code(rawValue: "missing")
-        /// The field's text is not a value of the expected type.
+        /// The text of the field is not a value of the expected type.
         public static let invalidValue = Code(rawValue: "invalid-value")
         /// The field's text is a number that the type cannot hold.
         public static let outOfRange = Code(rawValue: "out-of-range")
         /// The bytes of a text field are not UTF-8.
         public static let notUTF8 = Code(rawValue: "not-utf-8")
-        /// The field was sent more than once, but a single value is expected.
+        /// Several fields with the name were sent, but a single value is expected.
         public static let repeated = Code(rawValue: "repeated")
-        /// The field has another shape than expected, such as a text instead of a file, or a single value instead of
-        /// keys.
+        /// The field has another shape than expected: a text instead of a file, or a single value instead of keys.
         public static let wrongShape = Code(rawValue: "wrong-shape")
         /// Fields contradict each other, such as `pet` and `pet[name]`.
         public static let contradictoryShapes = Code(rawValue: "contradictory-shapes")
@@ -122,13 +120,13 @@ public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
     /// The name of the field as the form writes it, such as `pet[name]`; empty for the form as a whole.
     public let path: String
 
-    /// The text that was sent and could not be read; `nil` if there is none.
+    /// The text that could not be read; `nil` if there is none.
     public let value: String?
 
     /// The index of the part that could not be read, from 0; `nil` if there is none.
     public let partIndex: Int?
 
-    /// The offset of the part's header, counted from the start of the body; `nil` if there is no such part.
+    /// The offset of the header of the part, counted from the start of the body; `nil` if there is no such part.
     public let offset: Int64?
 
     /// The error, in a sentence that does not contain the value.
@@ -140,7 +138,7 @@ public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
     /// The underlying error, from the value's own decoding or the operating system; `nil` if there is none.
     public let underlyingError: (any Error)?
 
-    /// The HTTP status with which a receiver refuses the request (RFC 9110 §15.5).
+    /// The HTTP status for the refusal of the request (RFC 9110 §15.5).
     public var status: Int {
         switch code {
         case .tooDeep, .tooManyKeys: 413
@@ -181,7 +179,7 @@ public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
             underlyingError: underlyingError)
     }
 
-    /// Makes the error for a place in the value that has no part, or more than one.
+    /// Makes the error for a place in the value without a part, or with several.
     init(_ code: Code, at path: String, _ wrong: String, advice: String, underlyingError: (any Error)? = nil) {
         self.init(
             code, at: path, part: nil, value: nil, message: "\(FieldDescription.of(path)) \(wrong)", advice: advice,
@@ -190,8 +188,8 @@ public struct FormDecodingError: PostcardError, CustomDebugStringConvertible {
 }
 
 extension FormDecodingError {
-    /// Makes the error for a `DecodingError`. The cause is either a `FormDecodingError` inside the `DecodingError`, or
-    /// an error of a type's own decoding.
+    /// Makes the error for a `DecodingError`. The underlying error is a `FormDecodingError`, or of a type's own
+    /// decoding.
     init(_ error: DecodingError, in fields: FieldTree) {
         let context = error.context
         if let error = context?.underlyingError as? FormDecodingError {
@@ -200,7 +198,7 @@ extension FormDecodingError {
         }
         let keys = context?.codingPath.map(\.stringValue) ?? []
         let place = fields.place(at: context?.codingPath ?? [])
-        // The message of the type's own error stays in the underlying error, because it often repeats the value.
+        // The type's own message may contain the value, so only the underlying error has it.
         let wrong = "has a value that is not allowed."
         let advice = "Send one that the form asks for."
         switch error {
@@ -257,7 +255,7 @@ extension DecodingError {
         }
     }
 
-    /// Makes a `DecodingError` of a field's error, for types that decode themselves and may expect one.
+    /// Makes a `DecodingError`, which types with their own decoding may expect, from an error about a field.
     init(_ error: FormDecodingError, type: any Any.Type, codingPath: [any CodingKey]) {
         let context = Context(codingPath: codingPath, debugDescription: error.message, underlyingError: error)
         switch error.code {

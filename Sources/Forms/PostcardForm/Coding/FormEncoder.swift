@@ -16,10 +16,9 @@ import PostcardFoundation
 ///
 /// - A property that is `nil` and a list without elements are not sent, because a form cannot express them.
 /// - Numbers are written exactly; infinities and NaN are refused.
-/// - A `URL` is sent as its text. The URL of a file is refused, because it would send a path instead of the content:
-///   use ``FormFile``.
+/// - A `URL` is sent as its text. A file URL is refused, because only a path would be sent: use ``FormFile``.
 /// - `Data` is sent in the ``dataStyle``, by default as a file.
-/// - An enumeration with associated values is sent with the name of the case as a key: `shape[circle][radius]`. A case
+/// - An enumeration with associated values is sent with the case's name as a key: `shape[circle][radius]`. A case
 ///   without values is an empty text, `shape[square]`.
 public struct FormEncoder: Sendable {
     /// The style in which the elements of a list are named. Defaults to the same name for all.
@@ -34,8 +33,8 @@ public struct FormEncoder: Sendable {
     /// The style in which `Data` is sent. Defaults to a file.
     public var dataStyle = DataStyle.file
 
-    /// The maximum number of keys in a name; `pet[owner][name]` has three. Defaults to 32, which stops a value that
-    /// contains itself long before the stack overflows.
+    /// The maximum number of keys in a name; `pet[owner][name]` has three. Defaults to 32, so that a value that
+    /// contains itself is an error before the stack overflows.
     public var maximumDepth = 32
 
     /// Information for the value's own `encode(to:)`.
@@ -43,14 +42,14 @@ public struct FormEncoder: Sendable {
 
     /// The style in which the elements of a list are named.
     ///
-    /// Elements other than a single text or file have an index in every style, as in `pets[0][name]`. Without an index,
-    /// a receiver would not know which fields belong to the same element.
+    /// Elements other than a single text or file always have an index, as in `pets[0][name]`, so that a receiver can
+    /// tell which fields belong to the same element.
     public enum ListStyle: Sendable, Hashable {
-        /// All elements have the same name: `tags`, `tags`. RFC 7578 §4.3 asks for this style, and browsers use it.
+        /// The same name for all elements: `tags`, `tags`. RFC 7578 §4.3 asks for this style, and browsers use it.
         case repeatedName
-        /// Names end in brackets: `tags[]`, `tags[]`. PHP and Rails need the brackets to see a list.
+        /// The name and empty brackets: `tags[]`, `tags[]`. PHP and Rails read a list only with brackets.
         case emptyBrackets
-        /// Names end in an index: `tags[0]`, `tags[1]`.
+        /// The name and an index: `tags[0]`, `tags[1]`.
         case indices
     }
 
@@ -60,14 +59,13 @@ public struct FormEncoder: Sendable {
         case trueFalse
         /// `1` for true, `0` for false.
         case oneZero
-        /// `on` for true, and no field for false, like a browser's checkbox.
+        /// `on` for true and no field for false, as for a checkbox in a browser.
         case checkbox
     }
 
     /// The style in which `Data` is sent.
     public enum DataStyle: Sendable, Hashable {
-        /// A file named `blob`, which is the name that browsers use for bytes without a name. Its media type is
-        /// detected from its first bytes.
+        /// A file named `blob`, as in browsers. Its media type is detected from its first bytes.
         case file
         /// A text field in base64 (RFC 4648 §4).
         case base64
@@ -79,8 +77,7 @@ public struct FormEncoder: Sendable {
     /// Makes a form of a value.
     ///
     /// - Parameters:
-    ///   - value: A value with named properties: a structure, a class, an enumeration with associated values, a
-    ///     dictionary.
+    ///   - value: A value with named properties: a structure, class, dictionary, or enumeration with associated values.
     ///   - boundary: The boundary between the parts. Defaults to a random one.
     /// - Throws: ``FormEncodingError`` if a form cannot express the value; errors of the value's own `encode(to:)`,
     ///   unchanged.
@@ -106,9 +103,8 @@ extension MultipartForm {
     /// ```
     ///
     /// - Parameters:
-    ///   - value: A value with named properties: a structure, a class, an enumeration with associated values, a
-    ///     dictionary.
-    ///   - encoder: The encoder, which has the styles of lists, dates and other values.
+    ///   - value: A value with named properties: a structure, class, dictionary, or enumeration with associated values.
+    ///   - encoder: The encoder, with the styles of lists, dates and other values.
     ///   - boundary: The boundary between the parts. Defaults to a random one.
     /// - Throws: ``FormEncodingError`` if a form cannot express the value; errors of the value's own `encode(to:)`,
     ///   unchanged.
@@ -119,7 +115,7 @@ extension MultipartForm {
     }
 }
 
-/// Why a value cannot be encoded as a form.
+/// The reason why a value cannot be encoded as a form.
 ///
 /// ```swift
 /// do {
@@ -142,11 +138,11 @@ public struct FormEncodingError: PostcardError, CustomDebugStringConvertible {
 
         /// The value has no named properties, so its field would have no name.
         public static let unnamedValue = Code(rawValue: "unnamed-value")
-        /// A key is empty or contains a square bracket, so that it could not be decoded again.
+        /// A key is empty or contains a square bracket, so it could not be decoded again.
         public static let invalidKey = Code(rawValue: "invalid-key")
         /// The value cannot be written as text, such as an infinity or a date in the year 10000.
         public static let invalidValue = Code(rawValue: "invalid-value")
-        /// The value is the URL of a file on disk. Only the text of the URL would be sent, and not the file.
+        /// The value is a file URL, which would send a path instead of the file.
         public static let fileURL = Code(rawValue: "file-url")
         /// A list contains `nil` or an empty list, which a form cannot express.
         public static let emptyElement = Code(rawValue: "empty-element")
@@ -162,7 +158,7 @@ public struct FormEncodingError: PostcardError, CustomDebugStringConvertible {
     /// The name of the field as the form would write it, such as `pet[name]`; empty for the value as a whole.
     public let path: String
 
-    /// The value that could not be written, as a text.
+    /// The text of the value that could not be written; `nil` if there is none.
     public let value: String?
 
     /// The error, in a sentence that does not contain the value.
@@ -195,7 +191,7 @@ public struct FormEncodingError: PostcardError, CustomDebugStringConvertible {
 }
 
 extension FormEncodingError {
-    /// Makes the error for an error that a type's own encoding has thrown.
+    /// Makes the error for an `EncodingError` of a type's own encoding.
     init(_ error: EncodingError) {
         switch error {
         case .invalidValue(let value, let context):

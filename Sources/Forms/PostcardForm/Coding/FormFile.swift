@@ -1,6 +1,6 @@
 public import PostcardFoundation
 
-/// A file anywhere in a value that is sent as a form or read from one.
+/// A file in a value that is sent as a form or decoded from a form.
 ///
 /// ```swift
 /// struct Pet: Codable {
@@ -11,21 +11,21 @@ public import PostcardFoundation
 /// let form = try MultipartForm(encoding: pet)
 /// ```
 ///
-/// A ``FormEncoder`` encodes the file as a file part, and a ``FormDecoder`` decodes a file part. Other encoders and
-/// decoders cannot carry a file, and throw an error that says so.
+/// A ``FormEncoder`` encodes the file as a file part, which a ``FormDecoder`` decodes. Other encoders and decoders
+/// throw an error, because they cannot transfer files.
 public struct FormFile: Sendable, Hashable {
-    /// The filename that is sent or was received. A received filename comes from a stranger: never use it as a path.
+    /// The filename to send, or the received filename. A received filename is untrusted: never use it as a path.
     public var filename: String
 
-    /// The media type. In a file to send, `nil` means that the type is detected from the filename's extension or the
-    /// first bytes. In a received file, `nil` means that the part has no valid media type. A sender may claim any type.
+    /// The media type. If it is `nil`, the type of a file to send is detected from its filename extension or first
+    /// bytes; a received file has no valid type. A sender may claim any type.
     public var contentType: MediaType?
 
     /// The file's bytes, in memory or on disk.
     public var content: Content
 
-    /// The metadata that is removed from a picture or a video while it is sent. Defaults to where it was taken and
-    /// whose it is; other files are sent as they are. A received file does not have this value.
+    /// The metadata to remove from a picture or video while it is sent: by default its location and owner. Other files
+    /// are sent unchanged. Received files do not use this property.
     ///
     /// ```swift
     /// var file = FormFile(at: map)
@@ -37,7 +37,7 @@ public struct FormFile: Sendable, Hashable {
     public enum Content: Sendable, Hashable {
         /// Bytes in memory.
         case bytes(Data)
-        /// A file on disk, which is read while it is sent, or which the receiver has written.
+        /// A file on disk, which is read while it is sent, or which a receiver has written.
         case file(URL)
     }
 
@@ -45,8 +45,8 @@ public struct FormFile: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - bytes: The content.
-    ///   - filename: The filename that is sent.
-    ///   - contentType: The media type. Defaults to the type of the filename's extension or the first bytes.
+    ///   - filename: The filename to send.
+    ///   - contentType: The media type. Defaults to the type of the filename extension or the first bytes.
     public init(_ bytes: Data, filename: String, contentType: MediaType? = nil) {
         self.filename = filename
         self.contentType = contentType
@@ -57,7 +57,7 @@ public struct FormFile: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - url: The URL of the file. It is first accessed when the form is laid out.
-    ///   - filename: The filename that is sent. Defaults to the last component of the path.
+    ///   - filename: The filename to send. Defaults to the last component of the path.
     ///   - contentType: The media type. Defaults to the type of the extension or the first bytes.
     public init(at url: URL, filename: String? = nil, contentType: MediaType? = nil) {
         self.filename = filename ?? url.lastPathComponent
@@ -87,13 +87,13 @@ public struct FormFile: Sendable, Hashable {
         }
     }
 
-    /// Moves the bytes of a received file to a place of your own. The receiver removes its files after its response.
+    /// Moves a received file, which the receiver would otherwise remove after its response.
     ///
     /// ```swift
     /// try await picture.move(to: folder.appending(path: UUID().uuidString))
     /// ```
     ///
-    /// - Parameter url: The file to make. Choose a name of your own and not the sender's. No file may exist there.
+    /// - Parameter url: The URL of the new file. Do not use the sender's filename. No file may exist at the URL.
     /// - Throws: The error of moving or writing the file.
     @concurrent public func move(to url: URL) async throws {
         switch content {
@@ -106,7 +106,7 @@ public struct FormFile: Sendable, Hashable {
 extension FormFile: Codable {
     /// Encodes the file as a file part.
     ///
-    /// - Throws: `EncodingError` with any other encoder than a ``FormEncoder``.
+    /// - Throws: `EncodingError` if the encoder is not a ``FormEncoder``.
     public func encode(to encoder: any Encoder) throws {
         guard let encoder = encoder as? ValueEncoder else {
             throw EncodingError.invalidValue(
@@ -121,7 +121,7 @@ extension FormFile: Codable {
 
     /// Decodes the file from a file part.
     ///
-    /// - Throws: `DecodingError` with any other decoder than a ``FormDecoder``.
+    /// - Throws: `DecodingError` if the decoder is not a ``FormDecoder``.
     public init(from decoder: any Decoder) throws {
         guard let decoder = decoder as? ValueDecoder else {
             throw DecodingError.dataCorrupted(

@@ -48,7 +48,7 @@ extension ValueDecoder: SingleValueDecodingContainer {
             type: type)
     }
 
-    /// The content of a part, from memory or from disk.
+    /// The content of a part, which may be on disk.
     private func bytes(of part: ReceivedForm.Part) throws -> Data {
         switch part.content {
         case .bytes(let bytes): bytes
@@ -56,7 +56,7 @@ extension ValueDecoder: SingleValueDecodingContainer {
         }
     }
 
-    /// Refuses a text that takes a long time to compare, because a decoded type may compare it.
+    /// Refuses a text that is slow to compare, because decoded types may compare it.
     private func comparable(_ text: String, _ part: ReceivedForm.Part, _ type: any Any.Type) throws -> String {
         guard CombiningMarks.firstExcess(in: text.utf8) != nil else { return text }
         throw invalid(
@@ -148,7 +148,7 @@ extension ValueDecoder {
         return identifier
     }
 
-    /// The bytes of the field: those of a file or of a part that is not text, or the decoded bytes of a text in base64.
+    /// The bytes of a file, of a part that is not text, or of a text in base64.
     func data() throws -> Data {
         let part = try part(for: Data.self)
         let bytes = try bytes(of: part)
@@ -175,17 +175,17 @@ extension ValueDecoder {
     }
 }
 
-/// Reads numbers in a form's texts: decimal digits, a point, an exponent.
+/// Reads numbers from texts: decimal digits, a point, an exponent.
 enum NumberText {
-    /// Whether a text is an integer, even one that is too large for every type.
+    /// Whether a text is an integer, even if no type can hold it.
     static func isWhole(_ text: String) -> Bool {
         let digits = unsigned(text)
         return !digits.isEmpty && digits.allSatisfy(\.isDigit)
     }
 
-    /// The finite number in a text; `nil` if the text is not one.
+    /// The finite number in a text; `nil` for any other text.
     static func floatingPoint<Number: BinaryFloatingPoint & LosslessStringConvertible>(_ text: String) -> Number? {
-        // The initializer alone would accept hexadecimal digits, infinities and NaN.
+        // Number's initializer also accepts hexadecimal digits, infinities and NaN.
         guard isDecimal(text), let number = Number(text), number.isFinite else { return nil }
         return number
     }
@@ -196,7 +196,7 @@ enum NumberText {
         return Decimal(string: text)
     }
 
-    /// Whether a text is a decimal number, integer or not, even one that is too large for every type.
+    /// Whether a text is a decimal number, with or without a fraction, even if no type can hold it.
     static func isDecimal(_ text: String) -> Bool {
         var rest = unsigned(text)
         let wholePart = rest.prefix(while: \.isDigit)
@@ -220,7 +220,7 @@ enum NumberText {
         text.utf8.first.map(signs.contains) == true ? text.utf8.dropFirst() : text.utf8[...]
     }
 
-    /// The number of digits from the first digit that is not zero to the last.
+    /// The number of digits from the first to the last that is not zero.
     private static func significantDigits(_ text: String) -> Int {
         let digits = text.utf8.prefix { $0.asciiLowercased != UInt8(ascii: "e") }.filter(\.isDigit)
         let zero = UInt8(ascii: "0")

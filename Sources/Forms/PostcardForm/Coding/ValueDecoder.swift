@@ -1,13 +1,13 @@
 import PostcardFoundation
 
-/// Decodes one value, at any depth of the form's fields.
+/// Decodes a value at any depth of the form.
 struct ValueDecoder: Decoder {
     let fields: FieldTree
     let options: FormDecoder
     let place: FieldTree.Place
     let codingPath: [any CodingKey]
 
-    /// Whether an empty text is decoded as `nil`. This is so for every optional type but `String`.
+    /// Whether an empty text is decoded as `nil`: `true` for every optional type but `String?`.
     var emptyIsNil = true
 
     var userInfo: [CodingUserInfoKey: Any] { options.userInfo }
@@ -22,9 +22,9 @@ struct ValueDecoder: Decoder {
 
     func singleValueContainer() -> any SingleValueDecodingContainer { self }
 
-    /// The decoder of a value inside this value.
+    /// The decoder of a nested value.
     ///
-    /// Names are never deeper than the limit, but a type that contains itself would continue below the last field.
+    /// The depth is limited even below the last field, because a type may contain itself.
     func nested(_ place: FieldTree.Place, at key: any CodingKey) throws -> ValueDecoder {
         guard codingPath.count <= options.maximumDepth else {
             throw failure(.tooDeep(path, maximum: options.maximumDepth, part: nil))
@@ -32,7 +32,7 @@ struct ValueDecoder: Decoder {
         return ValueDecoder(fields: fields, options: options, place: place, codingPath: codingPath + [key])
     }
 
-    /// The name of the value's field, as the form writes it.
+    /// The name of the value's field in the form.
     var path: String { FieldName.name(of: codingPath.map(\.stringValue)) }
 
     /// Whether the field is a text input that was left empty.
@@ -55,7 +55,7 @@ struct ValueDecoder: Decoder {
         return try Value(from: decoder)
     }
 
-    /// Decodes the types that need a format of their own in forms, such as dates and `Data`.
+    /// Decodes types with a special format in forms, such as dates and `Data`.
     private func decodeKnown<Value>(_ type: Value.Type) throws -> Value? {
         switch type {
         case is Date.Type: try date() as? Value
@@ -72,7 +72,7 @@ struct ValueDecoder: Decoder {
 // MARK: - Shapes
 
 extension ValueDecoder {
-    /// The keys of an object. An object without keys is sent as an empty text, or not at all.
+    /// The keys of an object; none for a missing field or an empty text.
     private func keys() throws -> [String] {
         switch fields.shape(at: place) {
         case .absent: return []
@@ -113,7 +113,7 @@ extension ValueDecoder {
         return FormDecodingError(.wrongShape, at: path, wrong, advice: advice)
     }
 
-    /// The only part at this place. Throws if there is no part, or more than one.
+    /// The only part of the field. Throws if there is no part or more than one.
     func part(for type: any Any.Type) throws -> ReceivedForm.Part {
         switch fields.shape(at: place) {
         case .absent: throw failure(.missing(path), type: type)
@@ -160,7 +160,7 @@ struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try nested(key).decode(type)
     }
 
-    /// Decodes an optional text. A text input that was left empty is an empty text and not `nil`.
+    /// Decodes an optional text. An empty text input is an empty text, not `nil`.
     func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
         contains(key) ? try nested(key).decode(type) : nil
     }
@@ -214,7 +214,7 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     var count: Int? { elements.count }
     var isAtEnd: Bool { currentIndex == elements.count }
 
-    /// Whether the current element is `nil`. If so, the decoder moves to the next element.
+    /// Whether the current element is `nil`, in which case the decoder moves to the next.
     mutating func decodeNil() throws -> Bool {
         let isNil = try current().decodeNil()
         if isNil { currentIndex += 1 }
@@ -247,7 +247,7 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
         try next { $0 }
     }
 
-    /// Decodes the current element, and moves to the next element if that succeeds.
+    /// Decodes the current element, and moves to the next on success.
     private mutating func next<Value>(_ read: (ValueDecoder) throws -> Value) throws -> Value {
         let value = try read(try current())
         currentIndex += 1

@@ -1,6 +1,6 @@
 import PostcardFoundation
 
-/// Encodes one value, at any depth of the form's value.
+/// Encodes a value at any depth of the form.
 struct ValueEncoder: Encoder, SingleValueEncodingContainer {
     let value: EncodedValue
     let options: FormEncoder
@@ -18,12 +18,12 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
 
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-    /// The encoder of a value inside this value.
+    /// The encoder of a nested value.
     func nested(_ value: EncodedValue, at key: any CodingKey) -> ValueEncoder {
         ValueEncoder(value: value, options: options, codingPath: codingPath + [key])
     }
 
-    /// The keys that lead to the value, as the form writes them.
+    /// The keys of the value's field in the form.
     var path: [String] { codingPath.map(\.stringValue) }
 
     // MARK: Single values
@@ -60,7 +60,7 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
     func encode(_ value: UInt128) { set(String(value)) }
 
     func encode<Value: Encodable>(_ value: Value) throws {
-        // A list in a list whose elements share a name adds an element to the path, but no key to the name.
+        // A nested list adds an element to the path, but no key to its name.
         guard codingPath.count - 1 <= options.maximumDepth else {
             throw FormEncodingError.tooDeep(at: path, maximum: options.maximumDepth)
         }
@@ -83,7 +83,7 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
         value.set(.text(text))
     }
 
-    /// Encodes a floating-point number. Its description is the shortest text that is read as the same number.
+    /// Encodes a floating-point number as its description: the shortest text that is read as the same number.
     private func encode(floatingPoint number: some BinaryFloatingPoint & CustomStringConvertible) throws {
         guard number.isFinite else {
             throw FormEncodingError.invalidValue(
@@ -134,7 +134,7 @@ struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     var codingPath: [any CodingKey] { encoder.codingPath }
 
-    /// Removes the value of a key: nothing is sent for `nil`.
+    /// Removes the value of the key, because nothing is sent for `nil`.
     func encodeNil(forKey key: Key) {
         object.removeValue(for: key.stringValue)
     }
@@ -188,7 +188,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     var codingPath: [any CodingKey] { encoder.codingPath }
     var count: Int { list.elements.count }
 
-    /// Appends an element for `nil`. It keeps its index, so that an error can name it.
+    /// Appends `nil`, so that an error can report its index.
     func encodeNil() {
         _ = next()
     }
@@ -219,7 +219,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
         next()
     }
 
-    /// The encoder of the next element. An empty object is sent too: otherwise the next element would take its index.
+    /// The encoder of the next element. Even an empty object is sent, so that every element keeps its index.
     private func next() -> ValueEncoder {
         let key = ListKey(list.elements.count)
         let value = list.append()
@@ -228,12 +228,12 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     }
 }
 
-/// The encoded content of a value, before its fields are named. Names come later, because the names of a list's
-/// elements depend on whether all elements are texts.
+/// The encoded content of a value. Fields are named later, because the names in a list depend on whether all elements
+/// are texts.
 final class EncodedValue {
     private(set) var content = Content.nothing
 
-    /// Whether a field is sent for the value even if it has no content, as for an enum case without associated values.
+    /// Whether a field is sent even without content, as for an enumeration case without values.
     var isSentEmpty = false
 
     enum Content {
@@ -242,11 +242,11 @@ final class EncodedValue {
         case file(FormFile)
         case object(EncodedObject)
         case list(EncodedList)
-        /// The value was encoded in two ways at once.
+        /// Content of a value that was encoded in two ways at once.
         case contradiction
     }
 
-    /// Sets the value to a text or a file. If the value already has content, it becomes a contradiction.
+    /// Sets the value to a text or file. A second content makes it a contradiction.
     func set(_ content: Content) {
         if case .nothing = self.content {
             self.content = content
@@ -255,7 +255,7 @@ final class EncodedValue {
         }
     }
 
-    /// The object of the value. A value without content becomes an object.
+    /// The value as an object. A value without content becomes an object.
     func object() -> EncodedObject {
         if case .object(let object) = content { return object }
         let object = EncodedObject()
@@ -263,7 +263,7 @@ final class EncodedValue {
         return object
     }
 
-    /// The list of the value. A value without content becomes a list.
+    /// The value as a list. A value without content becomes a list.
     func list() -> EncodedList {
         if case .list(let list) = content { return list }
         let list = EncodedList()
@@ -277,14 +277,14 @@ final class EncodedObject {
     private(set) var keys: [String] = []
     private(set) var values: [String: EncodedValue] = [:]
 
-    /// A new value for a key. It replaces an existing value.
+    /// A new value for a key, which replaces an existing value.
     func value(for key: String) -> EncodedValue {
         let value = EncodedValue()
         if values.updateValue(value, forKey: key) == nil { keys.append(key) }
         return value
     }
 
-    /// The value for a key, or a new one: a type may request the container of a key twice.
+    /// The existing or a new value for a key: a type may request the container of a key twice.
     func container(for key: String) -> EncodedValue {
         values[key] ?? value(for: key)
     }
@@ -294,7 +294,6 @@ final class EncodedObject {
     }
 }
 
-/// The elements of an encoded list.
 final class EncodedList {
     private(set) var elements: [EncodedValue] = []
 

@@ -1,12 +1,12 @@
 import PostcardFoundation
 
-/// Finds damage that the first bytes of a file alone show.
+/// Finds damage that is visible in the first bytes of a file.
 package struct DamagedStart: Sendable {
     let promise: FilePromise
-    /// The first bytes that were read so far.
+    /// The first bytes read so far.
     private(set) var bytes: [UInt8] = []
 
-    /// The number of first bytes that are examined.
+    /// The number of bytes to examine at the start of a file.
     package static let bytesCount = 256
 
     /// - Parameters:
@@ -16,20 +16,20 @@ package struct DamagedStart: Sendable {
         promise = FilePromise(contentType: contentType, filename: filename)
     }
 
-    /// Whether enough bytes were read, so that further bytes change nothing.
+    /// Whether enough bytes were read, so that further bytes have no effect.
     var isComplete: Bool { bytes.count >= Self.bytesCount || promise == .text }
 
     package mutating func read(_ chunk: UnsafeRawBufferPointer) {
         if !isComplete { bytes += chunk.prefix(Self.bytesCount - bytes.count) }
     }
 
-    /// The format that the first bytes show. If they show none, the format that the type or filename promises.
+    /// The format that the first bytes show, or else the format that the type or filename promises.
     var format: FileFormat? { FileFormat(firstBytes: bytes) ?? promised }
 
     private var promised: FileFormat? { promise.format }
 
     package var damage: FileDamage? {
-        // So few bytes are not a file, unless the type or the filename promises one.
+        // So few bytes are a damaged file only if the type or filename promises a format.
         if promise == .text || bytes.count < 16 && promised == nil { return nil }
         var found: FileDamage?
         if FileFormat(firstBytes: bytes) != nil {
@@ -37,7 +37,7 @@ package struct DamagedStart: Sendable {
         } else {
             found = dataURL ?? hexadecimal ?? base64 ?? escaped ?? lineBreak ?? png ?? jpeg ?? webP ?? text
         }
-        // Readers of PDF skip bytes before its header.
+        // Readers of PDF accept bytes before the header.
         let isProven = found?.cause != .lineBreakBefore || !holdsDocument
         found?.isProven = isProven
         return found
@@ -60,7 +60,7 @@ extension DamagedStart {
 
     private var dataURL: FileDamage? {
         let header = bytes.dropFirst(5).prefix { $0 > .space && $0 < 0x7F && $0 != UInt8(ascii: ",") }
-        // The header may be longer than the bytes that have arrived.
+        // The rest of the header may arrive later.
         guard bytes.count >= 16, begins("data:"),
             [nil, UInt8(ascii: ",")].contains(bytes.dropFirst(5 + header.count).first),
             header.contains(.slash) || header.suffix(7).elementsEqual(";base64".utf8)
@@ -76,7 +76,7 @@ extension DamagedStart {
         let decoded = stride(from: 0, to: values.count - 1, by: 2).map {
             (values[$0] ?? 0) << 4 | (values[$0 + 1] ?? 0)
         }
-        // A digest may begin like a picture in hexadecimal digits, and a dump has lines.
+        // A digest in hexadecimal digits may look like a picture, but it has no line breaks.
         guard
             promised == nil
                 ? values.count > 128 && !bytes.contains(where: { $0.isLineBreak }) && shows(decoded)
@@ -90,7 +90,7 @@ extension DamagedStart {
         var text = bytes.dropFirst(isQuoted ? 1 : 0).filter { !$0.isLineBreak }
         if isQuoted, text.last == .quote { text.removeLast() }
         while text.last == .equals { text.removeLast() }
-        // The alphabet of RFC 4648 §5 has two other characters.
+        // The base64url alphabet differs in two characters (RFC 4648 §5).
         text = text.map { $0 == .dash ? UInt8(ascii: "+") : $0 == UInt8(ascii: "_") ? .slash : $0 }
         guard text.count >= 22, let decoded = Data(base64Encoded: Data(text.prefix(text.count / 4 * 4))),
             shows(Array(decoded)) || (promised != nil && text.count >= 64 && Set(text).count >= 16)
@@ -98,7 +98,7 @@ extension DamagedStart {
         return FileDamage(.base64, length: shown)
     }
 
-    /// The damage of a file that is written as a string in JSON or source code, or as a list of its bytes' numbers.
+    /// The damage of a file that was written as a string or a list of numbers, in JSON or source code.
     private var escaped: FileDamage? {
         let isMarked = [#""\u0089PNG"#, #""\ufffdPNG"#, #""\u00ff\u00d8\u00ff"#, #"b'\x89PNG"#, #"b'\xff\xd8\xff"#]
             .contains { begins($0) }
@@ -122,7 +122,7 @@ extension DamagedStart {
 // MARK: - Bytes
 
 extension DamagedStart {
-    /// The damage of a file with a text in its place.
+    /// The damage of a file that was replaced by a text.
     private var text: FileDamage? {
         guard let promised, promised != .other, bytes.count >= 8, !holdsDocument,
             bytes.prefix(64).allSatisfy({ $0 == .tab || $0.isLineBreak || (0x20..<0x7F).contains($0) }),
@@ -137,8 +137,7 @@ extension DamagedStart {
         return FileDamage(.lineBreakBefore, length: count)
     }
 
-    /// The damage that the signature of a PNG shows. It has a high byte, CRLF and LF to reveal conversions (PNG 3rd
-    /// edition §5.2).
+    /// The damage to the signature of a PNG, whose high byte, CRLF and LF reveal conversions (PNG 3rd edition §5.2).
     private var png: FileDamage? {
         let breaks =
             [
@@ -160,7 +159,7 @@ extension DamagedStart {
         }
     }
 
-    /// The damage that the header of a WebP shows. The size in the header may contain an LF.
+    /// The damage to the header of a WebP, whose size may contain an LF.
     private var webP: FileDamage? {
         guard begins("RIFF"), begins("WEBP", at: 9),
             let place = bytes[4..<9].firstRange(of: [.carriageReturn, .lineFeed])?.lowerBound
@@ -168,7 +167,7 @@ extension DamagedStart {
         return FileDamage(.addedCarriageReturns, at: Int64(place), length: 2)
     }
 
-    /// The damage that the start of a JPEG shows, which should have at least three high bytes.
+    /// The damage to the start of a JPEG, which has at least three high bytes.
     private var jpeg: FileDamage? {
         let names = ["JFIF\0", "Exif\0"].map { Array($0.utf8) }
         let isNamed = names.contains { bytes.prefix(32).firstRange(of: $0) != nil }

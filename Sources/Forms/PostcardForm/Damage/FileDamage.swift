@@ -1,11 +1,11 @@
-/// The damage that programs did to the bytes of a file before it arrived, and the first place where it shows.
+/// The damage that programs did to a file's bytes before it arrived, and the first damaged place.
 package struct FileDamage: Sendable, Equatable {
     package enum Cause: Sendable, Equatable {
-        /// The file was decoded as UTF-8. Bytes that are not UTF-8 became U+FFFD.
+        /// The file was decoded as UTF-8, and other bytes became U+FFFD.
         case replaced
-        /// The file was decoded in a single-byte charset, and encoded as UTF-8.
+        /// The file was decoded in a single-byte charset and encoded as UTF-8.
         case reencoded
-        /// The file was encoded as ASCII: each byte above 7F became a question mark, or was removed.
+        /// The file was encoded as ASCII: each byte above 7F became a question mark or was removed.
         case ascii
         case addedCarriageReturns, removedCarriageReturns
         case base64, dataURL, hexadecimal
@@ -22,8 +22,8 @@ package struct FileDamage: Sendable, Equatable {
     package let offset: Int64
     /// The number of bytes that show the damage; 0 if bytes are missing.
     package let length: Int
-    /// Whether the first bytes prove the damage, so that the file may be refused. Otherwise the damage is only likely,
-    /// or readers accept it.
+    /// Whether the first bytes prove the damage, so that the file may be refused. Other damage is only likely, or
+    /// readers accept it.
     package internal(set) var isProven = false
 
     init(_ cause: Cause, at offset: Int64 = 0, length: Int = 0) {
@@ -53,7 +53,7 @@ package struct FileDamage: Sendable, Equatable {
 }
 
 extension FileDamage {
-    /// The code of the damage in explanations and in a receiver's record.
+    /// The code of the damage, in explanations and in a receiver's record.
     package var code: FormProblem.Code {
         switch cause {
         case .replaced, .reencoded, .ascii: .fileDecodedAsText
@@ -69,7 +69,7 @@ extension FileDamage {
 }
 
 extension FormProblem.Code {
-    /// The first bytes of a part belong to another type than its header says.
+    /// The first bytes of a part belong to another type than that of its header.
     public static let contentContradictsType = Self(
         "content-contradicts-type", severity: .warning, .parts, "The bytes have another type than announced",
         cause: "An iPhone's photo is HEIC, whatever its name. Servers that check the bytes refuse it, and the "
@@ -78,7 +78,7 @@ extension FormProblem.Code {
         advice: "Announce the type that the bytes have, or convert them.",
         swift: #"photo.jpegData(compressionQuality: 0.9)  // or announce image/heic"#)
 
-    /// A file ends before its format says that it ends.
+    /// A file ends before the end that its format marks.
     public static let truncatedPicture = Self(
         "truncated-picture", severity: .warning, .parts, "A file is cut off",
         cause: "The file's format has an end, and the bytes stop before it. Of a picture a part appears, or nothing. A "
@@ -111,7 +111,7 @@ extension FormProblem.Code {
             + "JavaScript, bytes.fromhex(text) in Python.",
         swift: "body.append(photo)  // not a description of its bytes")
 
-    /// The content is a string or a list of numbers, as JSON or source code has it, instead of bytes.
+    /// The content is a string or a list of numbers, as in JSON or source code, instead of bytes.
     public static let escapedContent = Self(
         "escaped-content", severity: .warning, .parts, "The content is an escaped string instead of bytes",
         cause: "The file was written as JSON or as source code: as a string with escapes, or as the numbers of its "
@@ -133,7 +133,7 @@ extension FormProblem.Code {
             + "open(path, \"rb\") in Python.",
         swift: "body.append(data)  // not a String made of data")
 
-    /// The line breaks of a file that is no text were converted.
+    /// The line breaks of a binary file were converted.
     public static let convertedLineBreaks = Self(
         "converted-line-breaks", severity: .warning, .parts, "The line breaks of a file were converted",
         cause:

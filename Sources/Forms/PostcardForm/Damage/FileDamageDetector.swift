@@ -1,11 +1,11 @@
 package import PostcardPictureFormats
 
-/// Finds damage to the bytes of a file by a program that treated them as text. The bytes arrive in chunks of any size.
+/// Finds damage to a file by a program that treated its bytes as text. The bytes arrive in chunks of any size.
 ///
-/// The declared type, the first bytes and the lengths in the file's container decide. A file that may be a text is not
-/// judged.
+/// The detector compares the declared type, the first bytes, and the lengths in the file's container. It ignores files
+/// that may be text.
 package struct FileDamageDetector: Sendable {
-    /// The structure of the file as a picture, up to the chunk that was read last.
+    /// The structure of the file as a picture, as far as it was read.
     package private(set) var picture = ArrivingPicture()
     package private(set) var size: Int64 = 0
 
@@ -21,7 +21,7 @@ package struct FileDamageDetector: Sendable {
         case passing
     }
 
-    /// The number of first bytes that is enough to recognize the format.
+    /// The number of first bytes that show the format.
     private static let beginningBytes = 48
 
     /// - Parameters:
@@ -50,7 +50,7 @@ package struct FileDamageDetector: Sendable {
         tail.read(bytes, isKept: isKept)
     }
 
-    /// Counts line breaks. In a JPEG, only the pixels count as compressed data.
+    /// Counts the line breaks in bytes. In a JPEG, only the pixels are compressed data.
     private mutating func readLineBreaks(_ bytes: UnsafeRawBufferPointer, from offset: Int64) {
         guard picture.isJPEG else { return breaks.read(bytes, isData: true) }
         func index(of place: Int64?) -> Int { Int(min(max((place ?? .max) - offset, 0), Int64(bytes.count))) }
@@ -86,12 +86,12 @@ package struct FileDamageDetector: Sendable {
 // MARK: - Containers
 
 extension FileDamageDetector {
-    /// How the lengths in a file compare with the size of the file.
+    /// The result of comparing the lengths in a file with the size of the file.
     private enum Container: Equatable {
-        /// The lengths do not fit the size.
+        /// The lengths in the file contradict the size of the file.
         case broken
         case cut
-        /// The file has this many bytes more than its lengths say, or fewer if the number is negative.
+        /// The file has this many more bytes than its lengths add up to, or fewer if the number is negative.
         case shifted(Int64)
         case unknown
 
@@ -113,7 +113,7 @@ extension FileDamageDetector {
         }
         if picture.firstStray != nil || picture.endsInTrailer { return .broken }
         let isExact = format == .webP || format == .gif || format == .boxes
-        // JPEG and PNG are often followed by other data.
+        // Other data often follows a JPEG or PNG.
         return isExact ? .shifted(max(size - (picture.lastEnd ?? size), 0)) : .intact
     }
 
@@ -128,7 +128,7 @@ extension FileDamageDetector {
                 ? breaks.mayLack(-count, before: breaks.loneLineFeeds - lineFeeds)
                 : format == .zip || count == Int64(breaks.pairs - lineFeeds)
             if isExplained { return .shifted(count) }
-            // A PDF in which the first page comes first has its last table elsewhere.
+            // In a linearized PDF, the last cross-reference table is not at the end.
             return format == .zip ? .broken : .unknown
         }
     }
@@ -137,15 +137,14 @@ extension FileDamageDetector {
 // MARK: - Text
 
 extension FileDamageDetector {
-    /// The comment of a PDF that shows programs that the file is not text (ISO 32000-1 §7.5.2).
+    /// The comment of a PDF with bytes outside of ASCII, which marks the file as binary (ISO 32000-1 §7.5.2).
     private var comment: String {
         let line = start.bytes.drop { $0 != .lineFeed && $0 != .carriageReturn }.drop { $0 < 0x20 }
         guard begins(as: .pdf), line.first == .percent else { return "" }
         return String(decoding: line.dropFirst().prefix { $0 >= 0x20 }, as: UTF8.self)
     }
 
-    /// Whether the bytes of a PDF's comment that are not ASCII were decoded as text. Some programs write the comment in
-    /// UTF-8.
+    /// Whether the binary bytes of a PDF's comment were decoded as text. Some programs write the comment in UTF-8.
     private var showsDecodedComment: Bool {
         comment.hasPrefix("????") || comment.unicodeScalars.first.map { $0.value >= 0x80 } == true
     }
@@ -158,20 +157,20 @@ extension FileDamageDetector {
     private func decoded(_ format: FileFormat, _ container: Container) -> FileDamage? {
         guard text.isUTF8, size > 0 else { return nil }
         let characters = text.replacements + text.latin + text.others
-        // An intact container of a format whose first bytes are ASCII may contain a text.
+        // In formats that begin with ASCII, an intact file may contain text.
         let isKnown = begins(as: format) && (container != .unknown || showsDecodedComment)
         let enough = isKnown ? 1 : 8
-        // A text in place of the file has no control characters.
+        // A text that replaces the file has no control characters.
         let holdsData =
             text.controls >= (format == .pdf && isKnown ? 0 : enough) && (isKnown || text.controls * 64 >= size)
         guard holdsData else { return nil }
         if characters > 0 {
-            // Only these formats may contain texts.
+            // Only ZIP, PDF, and files with few characters outside of ASCII may contain text.
             let mayHoldText = format == .zip || format == .pdf || characters < 16
             guard container != .intact || !mayHoldText, characters >= enough else { return nil }
             let place = text.firstCharacter ?? 0
             if text.replacements * 4 >= characters { return FileDamage(.replaced, at: place, length: 3) }
-            // A PDF may be written by hand, in UTF-8.
+            // People may write a PDF by hand, in UTF-8.
             let isDecoded = text.replacements == 0 && (format != .pdf || (showsDecodedLatin && text.controls > 0))
             return isDecoded ? FileDamage(.reencoded, at: place, length: 2) : nil
         }
@@ -188,7 +187,7 @@ extension FileDamageDetector {
 
 extension FileDamageDetector {
     private func lineBreaks(_ format: FileFormat, _ container: Container) -> FileDamage? {
-        // The first bytes of a PNG show added and removed CRs.
+        // The signature of a PNG already shows converted line breaks.
         guard format != .png, format != .other, begins(as: format) else { return nil }
         // The lengths in a JPEG do not include its pixels.
         if container == .intact, format != .jpeg { return nil }
@@ -207,7 +206,7 @@ extension FileDamageDetector {
         case .shifted(let count) where count != 0: return true
         case .cut where breaks.pairs >= 2: return true
         default:
-            // A text in a JPEG comes before its pixels.
+            // A JPEG may contain text before its pixels.
             if let start = picture.pixelsStart, let pair = breaks.firstPair, pair >= start { return breaks.pairs >= 2 }
             return breaks.isVaried && breaks.expected >= 8 && Double(breaks.pairs) >= max(6, breaks.expected / 4)
         }

@@ -1,10 +1,10 @@
 import PostcardFoundation
 import PostcardPictureFormats
 
-/// The format that the Content-Type or the filename promises. It decides which bytes a file may have.
+/// The format that the Content-Type or filename promises, which limits the bytes of the file.
 enum FilePromise: Sendable, Equatable {
     case binary(FileFormat)
-    /// The bytes may be any text, such as the base64 of a picture.
+    /// Any text, such as the base64 of a picture.
     case text
     case unknown
 
@@ -20,7 +20,7 @@ enum FilePromise: Sendable, Equatable {
             self = .unknown
             return
         }
-        // A longer text is not a known type, and would take long to look up.
+        // Longer texts are no known type, and would take long to look up.
         let essence = Self.lowercased((contentType ?? "").utf8.prefix { $0 != .semicolon && !$0.isBlank }.prefix(128))
         let name = (filename ?? "").utf8.suffix(24)
         let dot = name.lastIndex(of: UInt8(ascii: "."))
@@ -62,13 +62,13 @@ enum FileFormat: Sendable, Equatable {
     case jpeg, png, gif, webP
     /// HEIC, AVIF, MP4 and QuickTime.
     case boxes
-    /// ZIP, and formats that are based on it.
+    /// ZIP, and formats that contain a ZIP archive.
     case zip
     case pdf
-    /// Another format that is not text.
+    /// Another binary format.
     case other
 
-    /// - Returns: `nil` if the media type may be a text's.
+    /// - Returns: `nil` if the media type may be that of a text.
     init?(_ essence: String) {
         switch MediaFormat.canonical(essence) {
         case "image/jpeg": self = .jpeg
@@ -80,7 +80,7 @@ enum FileFormat: Sendable, Equatable {
             self = .boxes
         case let type where Self.isArchive(type): self = .zip
         case "application/gzip", "application/ogg": self = .other
-        // The formats of pictures that are written in ASCII, and lists of songs.
+        // Pictures in ASCII formats, and playlists, are texts.
         case let type where type.contains("svg") || type.contains("x-portable-") || type.contains("x-x"): return nil
         case let type where type.hasSuffix("url") || type.hasSuffix("scpls"): return nil
         case let type:
@@ -95,7 +95,7 @@ enum FileFormat: Sendable, Equatable {
             || type == "application/vnd.android.package-archive"
     }
 
-    /// - Returns: `nil` if the filename extension is not an archive's.
+    /// - Returns: `nil` if the suffix is not an archive's.
     fileprivate init?(archiveSuffix suffix: String) {
         guard Self.archives.contains(suffix) else { return nil }
         self = .zip

@@ -3,19 +3,19 @@ import PostcardPictureFormats
 /// The last bytes of a file whose format has a directory at its end.
 struct FileTail: Sendable {
     private var bytes: [UInt8] = []
-    /// Whether the end record of an archive was in bytes that are no longer kept.
+    /// Whether the end record of a ZIP archive was read and then dropped.
     private var hasPassedArchive = false
 
-    /// The number of bytes that are kept: the end record of a ZIP archive and its comment fit.
+    /// The number of bytes to keep: enough for the end record of a ZIP archive and its comment.
     private static let count = 66 << 10
 
-    /// How the directory at the end compares with the bytes before it.
+    /// The result of comparing the directory's offset with its position.
     enum End: Equatable {
         /// The file has no directory.
         case missing
         case unreadable
-        /// The file has this many bytes more before the directory than the directory says, or fewer if the number is
-        /// negative. `lineFeeds` is the number of line feeds from the directory on.
+        /// The directory begins this many bytes later than its offset says, or earlier if the number is negative.
+        /// `lineFeeds` is the number of LFs from the directory to the end of the file.
         case shifted(Int64, lineFeeds: Int)
     }
 
@@ -23,9 +23,9 @@ struct FileTail: Sendable {
         guard isKept else { return bytes = [] }
         for start in stride(from: 0, to: chunk.count, by: Self.count) {
             let piece = chunk[start..<min(start + Self.count, chunk.count)]
-            // A slice would be copied byte by byte.
+            // Appending a slice would copy byte by byte.
             bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: piece))
-            // The kept bytes are moved rarely, because moving takes time.
+            // Dropping bytes moves the kept ones, so it happens rarely.
             if bytes.count < 4 * Self.count { continue }
             let passed = bytes.count - Self.count
             hasPassedArchive = hasPassedArchive || holds(Self.archiveEnd, before: passed)
@@ -42,13 +42,13 @@ struct FileTail: Sendable {
         let comment = Int(bytes[place + 20]) | Int(bytes[place + 21]) << 8
         guard bytes.count - place - 22 >= comment else { return .missing }
         let length = number(at: place + 12), offset = number(at: place + 16)
-        // The numbers of ZIP64 are in another record.
+        // ZIP64 has these numbers in another record.
         guard length != 0xFFFF_FFFF, offset != 0xFFFF_FFFF else { return .unreadable }
         let start = size - Int64(bytes.count)
         return .shifted(start + Int64(place) - offset - length, lineFeeds: lineFeeds(from: place))
     }
 
-    /// Whether most checksums in the directory of an archive have a question mark.
+    /// Whether most checksums in an archive's directory contain a question mark.
     var archiveHoldsQuestionMarks: Bool {
         var entries = 0, marked = 0
         for index in bytes.indices.dropLast(20)
@@ -63,7 +63,7 @@ struct FileTail: Sendable {
         bytes[index..<(index + 4)].reversed().reduce(0) { $0 << 8 | Int64($1) }
     }
 
-    /// Compares the place of a PDF's cross-reference table with the offset in its trailer (ISO 32000-1 §7.5.5).
+    /// Compares the position of a PDF's cross-reference table with the offset in the trailer (ISO 32000-1 §7.5.5).
     func document(of size: Int64) -> End {
         guard let end = lastIndex(of: Array("%%EOF".utf8)) else { return .missing }
         let marker = Array("startxref".utf8)
@@ -78,7 +78,7 @@ struct FileTail: Sendable {
 
     private func lineFeeds(from place: Int) -> Int { bytes[place...].count { $0 == .lineFeed } }
 
-    /// The start of the last line with `xref`.
+    /// The start of the last line with `xref`; `nil` if there is none.
     private func tableStart(before end: Int) -> Int? {
         var end = end
         while let place = lastIndex(of: Array("xref".utf8), before: end) {
@@ -88,14 +88,14 @@ struct FileTail: Sendable {
         return nil
     }
 
-    /// The start of the last object, which is the cross-reference table in newer PDF files.
+    /// The start of the last object, which newer PDF files use as their cross-reference table; `nil` if there is none.
     private func objectStart(before end: Int) -> Int? {
         guard let place = lastIndex(of: Array(" obj".utf8), before: end) else { return nil }
         let line = bytes[..<place].lastIndex { $0 == .lineFeed || $0 == .carriageReturn }
         return line.map { $0 + 1 }
     }
 
-    /// Whether a sequence of bytes begins before an index.
+    /// Whether the sequence begins before an index.
     private func holds(_ needle: [UInt8], before end: Int) -> Bool {
         bytes.withUnsafeBytes { buffer in
             var index = buffer.firstIndex(of: needle[0], from: 0)

@@ -1,15 +1,15 @@
 import PostcardPictureFormats
 
-/// Counts characters of a file that may be UTF-8. The bytes arrive in chunks of any size.
+/// Counts characters in a file that may be UTF-8. The bytes arrive in chunks of any size.
 struct TextTally: Sendable {
     private(set) var isUTF8 = true
-    /// The numbers of characters that are not ASCII.
+    /// The numbers of U+FFFD, of Latin-1 characters, and of other characters outside of ASCII.
     private(set) var replacements = 0, latin = 0, others = 0
-    /// The offset of the first character that is not ASCII.
+    /// The offset of the first character outside of ASCII.
     private(set) var firstCharacter: Int64?
-    /// The number of control characters that text does not have.
+    /// The number of control characters that do not occur in texts.
     private(set) var controls = 0
-    /// The numbers of `?`, and of its neighbors in ASCII, `>` and `@`.
+    /// The numbers of `?`, and of `>` and `@`, the characters next to it in ASCII.
     private(set) var questionMarks = 0, neighbors = 0
     private(set) var firstQuestionMark: Int64?
 
@@ -51,38 +51,38 @@ struct TextTally: Sendable {
 
 /// Counts the line breaks of a file. The bytes arrive in chunks of any size.
 ///
-/// In compressed data all bytes are equally frequent, and so are all pairs of bytes. A pair of CR and LF therefore
-/// occurs soon, and the rest of the file is not read.
+/// In compressed data, all bytes and all pairs of bytes are equally frequent. CR and LF therefore soon occur together,
+/// and the rest of the file is not counted.
 struct LineBreakTally: Sendable {
-    /// The number of line feeds without a CR before them. It is exact as long as there is no pair of CR and LF.
+    /// The number of LFs without CR. It is exact until the first pair of CR and LF.
     private(set) var loneLineFeeds = 0
-    /// The number of pairs of CR and LF. It is exact as long as there is no lone line feed.
+    /// The number of pairs of CR and LF. It is exact until the first LF without CR.
     private(set) var pairs = 0
     private(set) var firstPair: Int64?
     private(set) var carriageReturns = 0
-    /// The number of pairs of LF and CR in compressed data, where they are as frequent as CR and LF.
+    /// The number of pairs of LF and CR in compressed data, where both orders are equally frequent.
     private(set) var otherPairs = 0
 
-    /// The number of bytes of compressed data that are in ``controls``, and which of these bytes occurred.
+    /// The number of ``controls`` in compressed data. `kinds` has a bit for each value that occurred.
     private var controlCount = 0
     private var kinds: UInt16 = 0
 
     private var position: Int64 = 0
     private var previous: UInt8 = 0
 
-    /// The control bytes that texts do not have.
+    /// Control bytes that do not occur in texts.
     private static let controls: ClosedRange<UInt8> = 0x0E...0x1D
 
-    /// How often each byte value occurs in the compressed data, on average.
+    /// The average number of times that a byte value occurs in the compressed data.
     var expected: Double { Double(controlCount) / Double(Self.controls.count) }
-    /// Whether many different bytes were seen. A repeated pattern has only a few.
+    /// Whether all control bytes occurred, which excludes a repeated pattern.
     var isVaried: Bool { kinds == .max }
 
     /// - Parameter isData: Whether the bytes are compressed data.
     mutating func read(_ bytes: UnsafeRawBufferPointer, isData: Bool) {
         var index = 0
         while index < bytes.count, loneLineFeeds == 0 || carriageReturns == 0 || pairs == 0 {
-            // The byte after a CR is examined too.
+            // The byte after a CR may complete a pair.
             if loneLineFeeds > 0, carriageReturns > 0, previous != .carriageReturn {
                 let next = bytes.firstIndex(of: .carriageReturn, from: index)
                 if next > index {
@@ -97,7 +97,7 @@ struct LineBreakTally: Sendable {
         if let last = bytes.last { previous = last }
     }
 
-    /// Counts the bytes of a piece without CR.
+    /// Counts LFs and controls in a piece that contains no CR.
     private mutating func pass(_ bytes: UnsafeRawBufferPointer, isData: Bool) {
         var lineFeeds = 0, found = 0
         for byte in bytes {
@@ -129,7 +129,7 @@ struct LineBreakTally: Sendable {
         position += 1
     }
 
-    /// Whether compressed data has too few pairs of CR and LF for that to be chance.
+    /// Whether compressed data has fewer pairs of CR and LF than chance would produce.
     var lacksPairs: Bool {
         guard pairs == 0 else { return false }
         if carriageReturns == 0 { return isVaried && expected >= 16 }
@@ -138,14 +138,14 @@ struct LineBreakTally: Sendable {
 
     /// Whether this many CRs before LFs may have been removed.
     ///
-    /// - Parameter lineFeeds: The number of lone line feeds in the bytes that lack the CRs.
+    /// - Parameter lineFeeds: The number of LFs without CR in the bytes from which CRs were removed.
     func mayLack(_ count: Int64, before lineFeeds: Int) -> Bool {
         guard pairs == 0, count <= lineFeeds else { return false }
         let count = Double(count)
-        // The number in compressed data alone.
+        // The expected number if all bytes are compressed data.
         let ofData = expected / 256
         if abs(count - ofData) <= max(1, 3 * ofData.squareRoot() + 0.4) { return true }
-        // All lines of a text ended in CRLF.
+        // The expected number if all lines of a text ended in CRLF.
         let spread = (expected + 1).squareRoot()
         return count > 2 * spread + 3 && abs(count - (Double(lineFeeds) - expected)) <= 3 * spread
     }

@@ -3,10 +3,9 @@ package import PostcardFoundation
 
 /// The bytes before a part's content: the delimiter's line, the header fields and the blank line.
 ///
-/// Order and spelling follow WHATWG's multipart/form-data encoding algorithm, which every receiver was tested with,
-/// except for backslashes in names.
+/// Order and spelling follow WHATWG's multipart/form-data encoding algorithm, except for backslashes in names.
 package struct EncodedPartHeader {
-    /// The bytes so far. An array, because `Data` is slow for a few bytes.
+    /// The bytes so far. Unlike `Data`, an array is fast for few bytes.
     private var text: [UInt8] = []
 
     var bytes: Data { Data(text) }
@@ -15,9 +14,9 @@ package struct EncodedPartHeader {
     ///   - part: The part.
     ///   - contentType: The part's media type, if it has one.
     ///   - boundary: The form's boundary.
-    ///   - isFirst: Whether the part is the first of the form. Its delimiter has no line break before it.
+    ///   - isFirst: Whether the part is the first, whose delimiter has no line break before it.
     init(of part: FormPart, contentType: MediaType?, boundary: Boundary, isFirst: Bool) {
-        // Enough for most headers, so that the array does not grow with each piece.
+        // Enough for most headers, so that the array rarely grows.
         text.reserveCapacity(256)
         append(isFirst ? "--" : "\r\n--")
         append(boundary.value)
@@ -31,7 +30,7 @@ package struct EncodedPartHeader {
         append("\r\n")
     }
 
-    /// The lines of the header fields of a part that no browser's form can have.
+    /// The lines of a header that browsers cannot write.
     ///
     /// - Parameters:
     ///   - disposition: The type in `Content-Disposition`; `nil` if the part has no such field.
@@ -86,10 +85,9 @@ package struct EncodedPartHeader {
         self.text.append(contentsOf: text.utf8)
     }
 
-    /// Appends a name with escapes. Quotes and line breaks are escaped as in WHATWG's algorithm, and a backslash as in
-    /// a quoted string (RFC 9110 §5.6.4). WHATWG does not escape the backslash, so that a backslash at the end of a
-    /// name escapes the closing quote: Go, Werkzeug, busboy and PHP then lose the part or read another name. They
-    /// decode `\\` correctly.
+    /// Appends a name with escapes: quotes and line breaks as in WHATWG's algorithm, backslashes as in a quoted string
+    /// (RFC 9110 §5.6.4). WHATWG leaves backslashes unescaped, so a final backslash escapes the closing quote, and Go,
+    /// Werkzeug, busboy and PHP lose the part or misread its name. They decode `\\` correctly.
     private mutating func appendEscaped(_ text: some Sequence<UInt8>) {
         for byte in text {
             switch byte {

@@ -1,22 +1,21 @@
-// For the members of timespec.
+// Provides the members of timespec.
 import PostcardCLibrary
 import PostcardFoundation
 import SystemPackage
 
-/// Some bytes of a file, usually all of them, and the state of the file when the layout was made. The state shows later
-/// whether the file has changed.
+/// The bytes of a file to send, and the state of the file when the layout was made, which reveals later changes.
 struct FileSource: Sendable {
     let path: String
     private(set) var partIndex: Int
     private let stamp: FormFileStamp
 
-    /// The open file, if the file can only be opened once.
+    /// The open file, if it can be opened only once.
     private let held: OpenFile?
 
-    /// Keeps a temporary file, which is removed after its last use.
+    /// The owner of a temporary file, which is removed after its last use.
     private var owner: OwnedFile?
 
-    /// The offset in the file at which the bytes begin.
+    /// The offset in the file of the first byte to send.
     let start: Int64
 
     /// The number of bytes to send.
@@ -43,13 +42,13 @@ struct FileSource: Sendable {
         }
         try self.init(file, isHeld: false, 0..<length, edits: edits, partIndex: partIndex)
         self.owner = owner
-        // Files that the system generates while they are read, such as those of /proc, have no size to lay out.
+        // Generated files, such as those of /proc, have a size of 0.
         if firstBytes.count > length {
             throw length == 0 ? .sizeUnknown(path, partIndex: partIndex) : .grew(path, partIndex: partIndex)
         }
     }
 
-    /// Makes a source from some bytes of a file that stays open.
+    /// Makes a source from a range of a file that stays open.
     init(in file: OpenFile, _ range: Range<Int64>, partIndex: Int) throws(FormError) {
         try self.init(file, isHeld: true, range, edits: FileEdits(), partIndex: partIndex)
     }
@@ -68,10 +67,10 @@ struct FileSource: Sendable {
         firstBytes = try file.bytes(at: start, count: Int(clamping: count))
     }
 
-    /// Whether the source is the whole file, unchanged.
+    /// Whether the source is the whole file without edits.
     var isWholeFile: Bool { start == 0 && length == stamp.length && edits.isEmpty }
 
-    /// The same bytes as the content of another part.
+    /// A copy of the source for the part with another index.
     func moved(to partIndex: Int) -> FileSource {
         var source = self
         source.partIndex = partIndex
@@ -95,7 +94,7 @@ struct FileSource: Sendable {
     }
 }
 
-/// The state of a file that shows whether it has changed: its size and the time of its last change.
+/// The size and modification time of a file, which show whether it has changed.
 struct FormFileStamp: Sendable, Hashable {
     /// The number of the file's bytes.
     let length: Int64
@@ -110,7 +109,7 @@ struct FormFileStamp: Sendable, Hashable {
         nanoseconds = Int64(time.tv_nsec)
     }
 
-    /// Throws if a newer status of the file shows that it has changed.
+    /// Throws if a newer status of the file shows a change.
     func check(_ file: OpenFile, _ status: Stat) throws(FormError) {
         let now = FormFileStamp(status)
         if now.length != length {
@@ -121,7 +120,7 @@ struct FormFileStamp: Sendable, Hashable {
     }
 }
 
-/// A regular file that is open for reading. It is closed when this object is released.
+/// An open regular file. It is closed when this object is released.
 final class OpenFile: Sendable {
     let path: String
     let partIndex: Int
@@ -132,7 +131,7 @@ final class OpenFile: Sendable {
     convenience init(path: String, partIndex: Int) throws(FormError) {
         let descriptor: FileDescriptor
         do {
-            // Without nonBlocking the open of a named pipe would wait for a writer.
+            // Without nonBlocking, opening a named pipe would wait for a writer.
             descriptor = try FileDescriptor.open(FilePath(path), .readOnly, options: [.nonBlocking, .closeOnExec])
         } catch {
             throw .file(path, error as? Errno ?? .ioError, partIndex: partIndex)
@@ -162,7 +161,6 @@ final class OpenFile: Sendable {
 
     func withDescriptor<Result>(_ use: (FileDescriptor) throws -> Result) rethrows -> Result { try use(descriptor) }
 
-    /// The current status of the file.
     func status() throws(FormError) -> Stat {
         do {
             return try descriptor.stat()
@@ -171,7 +169,7 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Reads bytes from an offset of the file, and returns their number; 0 at the file's end.
+    /// Reads bytes from an offset, and returns their number: 0 at the file's end.
     func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         do {
             return try descriptor.read(fromAbsoluteOffset: offset, into: buffer)
@@ -180,7 +178,7 @@ final class OpenFile: Sendable {
         }
     }
 
-    /// Up to `count` bytes from an offset of the file.
+    /// Up to `count` bytes from an offset in the file.
     func bytes(at offset: Int64, count: Int) throws(FormError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         do {
@@ -203,7 +201,7 @@ final class OpenFile: Sendable {
 }
 
 extension FormError {
-    /// The error for a file that cannot be opened or read, with the reason that the system reported.
+    /// The error for a file that cannot be opened or read, with the system's reason.
     static func file(_ path: String, _ errno: Errno, partIndex: Int) -> FormError {
         switch errno {
         case .noSuchFileOrDirectory, .notDirectory:

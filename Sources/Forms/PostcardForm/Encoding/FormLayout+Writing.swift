@@ -9,8 +9,8 @@ extension FormLayout {
     /// ```
     ///
     /// - Parameter maximumBytes: The maximum size of the body, in bytes. Defaults to 16 MiB.
-    /// - Throws: ``FormError``, with the code ``FormError/Code/bodyTooLarge`` if the body is larger; a stream's own
-    ///   error, unchanged.
+    /// - Throws: ``FormError``, with code ``FormError/Code/bodyTooLarge`` if the body is larger; a stream's error,
+    ///   unchanged.
     @concurrent public func data(maximumBytes: Int = 16 << 20) async throws -> Data {
         if let contentLength, contentLength > maximumBytes { throw FormError.bodyTooLarge(maximumBytes: maximumBytes) }
         var data = Data(capacity: contentLength.map { Int(clamping: $0) } ?? 0)
@@ -25,14 +25,14 @@ extension FormLayout {
 
     /// The body in chunks. The task that requests a chunk also reads it, so do not iterate on the main actor.
     ///
-    /// - Parameter size: The number of bytes of each chunk. The last chunk, and chunks of a stream, may have fewer.
+    /// - Parameter size: The size of each chunk, in bytes. The last chunk and chunks of a stream may be smaller.
     public func chunks(of size: Int = 256 << 10) -> FormChunks {
         FormChunks(layout: self, size: max(size, 1))
     }
 
-    /// Writes the body to a file, a pipe or a socket, from its beginning to its end.
+    /// Writes the whole body to a file, a pipe or a socket.
     ///
-    /// The call waits while the descriptor blocks, but does not block the caller's actor.
+    /// Waiting for the descriptor does not block the caller's actor.
     ///
     /// - Returns: The number of bytes.
     /// - Throws: ``FormError``; a stream's own error, unchanged; `Errno` if the descriptor cannot be written to;
@@ -42,7 +42,7 @@ extension FormLayout {
         try await writeBody(to: descriptor).length
     }
 
-    /// Writes the body, and returns its length and the range of each part's content in the body.
+    /// Writes the body, and returns its length and the range of each part's content.
     @concurrent package func writeBody(
         to descriptor: FileDescriptor
     ) async throws -> (length: Int64, contentRanges: [Range<Int64>]) {
@@ -57,7 +57,7 @@ extension FormLayout {
 }
 
 extension FormReader {
-    /// Writes the next bytes of the body: those that are ready and fit in a buffer.
+    /// Writes the next available bytes of the body, as many as fit in a buffer.
     ///
     /// - Returns: The number of bytes; 0 at the end of a body without streams.
     fileprivate func write(to descriptor: FileDescriptor, through buffer: inout [UInt8]) throws -> Int {
@@ -70,14 +70,14 @@ extension FormReader {
 }
 
 extension FormLayout {
-    /// The layout of a body that was written to a file before.
+    /// Makes the layout of a body that is already in a file.
     ///
     /// - Parameters:
     ///   - descriptor: The open file, which is closed with the layout.
     ///   - path: The file's path, only for messages.
     ///   - contentType: The value of the request's `Content-Type` header field.
     ///   - parts: The name, filename and type of each part, and the range of its content in the file.
-    /// - Throws: ``FormError`` if the file cannot be read, or does not have the expected parts.
+    /// - Throws: ``FormError`` if the file cannot be read or does not have the expected parts.
     package init(
         written descriptor: FileDescriptor, path: String, contentType: String,
         parts: [(part: PartLayout, content: Range<Int64>)]
@@ -107,11 +107,11 @@ extension FormLayout {
         self.init(segments, parts: parts.map(\.part), contentType: contentType, contentLength: length)
     }
 
-    /// The maximum number of bytes between the contents of two parts. These bytes are held in memory.
+    /// The maximum number of bytes between two contents, which are held in memory.
     private static let maximumFramingBytes: Int64 = 1 << 20
 }
 
-/// The body of a form as a sequence of chunks, each read when it is requested.
+/// The body of a form as a sequence of chunks. Each chunk is read when it is requested.
 public struct FormChunks: AsyncSequence, Sendable {
     let layout: FormLayout
     let size: Int

@@ -2,7 +2,7 @@ import HTTPTypes
 import PostcardFoundation
 package import SystemPackage
 
-/// The exact bytes of a form's body: the source and the offset of each byte.
+/// The exact bytes of a form's body, with the source and offset of each.
 ///
 /// ```swift
 /// let layout = try form.layout()
@@ -10,8 +10,8 @@ package import SystemPackage
 /// ```
 ///
 /// Making a layout reads the size, modification time and first bytes of each file, and copies no file. The layout gives
-/// the exact length of the body and its bytes from any offset, any number of times. The layout holds texts and bytes in
-/// memory, and of files only their paths.
+/// the exact length of the body, and its bytes from any offset, any number of times. It holds texts and bytes in
+/// memory, but only the paths of files.
 public struct FormLayout: Sendable {
     /// The value of the request's `Content-Type` header field.
     public private(set) var contentType: String
@@ -22,15 +22,15 @@ public struct FormLayout: Sendable {
     /// The name, type and length of each part, in order.
     public let parts: [PartLayout]
 
-    /// Whether the bytes can be read more than once: `false` if a stream can be read only once.
+    /// Whether the bytes can be read more than once, which is `false` if a stream can be read only once.
     public let isReplayable: Bool
 
-    /// Whether a part is a stream, whose next bytes may not be ready yet.
+    /// Whether a part is a stream, whose next bytes may not be available yet.
     package var hasStreams: Bool {
         segments.contains { if case .stream = $0.source { true } else { false } }
     }
 
-    /// The range of the whole body that this layout is a slice of; `nil` for the whole body.
+    /// The range of this slice in the whole body; `nil` if the layout is the whole body.
     private(set) var range: Range<Int64>?
 
     /// The segments of the whole body, even if this layout is a slice of it.
@@ -44,8 +44,8 @@ public struct FormLayout: Sendable {
         let length: Int64?
         let source: Source
 
-        /// The source of a segment's bytes. `framing` is the form's delimiters and headers; all other sources are the
-        /// content of the part with that index.
+        /// The source of a segment's bytes: `framing` for delimiters and headers, or the content of the part with that
+        /// index.
         enum Source: Sendable {
             case framing(Data)
             case memory(Data, partIndex: Int)
@@ -53,7 +53,7 @@ public struct FormLayout: Sendable {
             case stream(FormStream, partIndex: Int)
         }
 
-        /// The index of the part whose content the segment is; `nil` for delimiters and headers.
+        /// The index of the part to whose content the segment belongs; `nil` for delimiters and headers.
         var partIndex: Int? {
             switch source {
             case .framing: nil
@@ -89,7 +89,7 @@ public struct FormLayout: Sendable {
 
     /// Makes a reader of the body's bytes.
     ///
-    /// - Parameter offset: The first byte to read, counted from the start of the body.
+    /// - Parameter offset: The offset of the first byte to read, from the start of the body.
     /// - Throws: ``FormError`` with the code ``FormError/Code/offsetUnreachable`` if the offset is outside the body, or
     ///   inside or after a stream of unknown length.
     public func reader(from offset: Int64 = 0) throws(FormError) -> FormReader {
@@ -100,13 +100,13 @@ public struct FormLayout: Sendable {
 // MARK: - Parts of the body
 
 extension FormLayout {
-    /// The offset in the whole body of the layout's first byte: 0 except for a ``slice(_:contentType:)``.
+    /// The offset of the layout's first byte in the whole body: 0 except for a ``slice(_:contentType:)``.
     package var start: Int64 { range?.lowerBound ?? 0 }
 
     /// Whether the layout is a slice of the body.
     package var isSlice: Bool { range != nil }
 
-    /// Whether the layout's last byte is also the last byte of the whole body.
+    /// Whether the layout and the whole body have the same last byte.
     package var reachesEnd: Bool { range.map { $0.upperBound == wholeLength } ?? true }
 
     /// The length of the whole body; `nil` if it has a stream of unknown length.
@@ -124,12 +124,11 @@ extension FormLayout {
         return ranges
     }
 
-    /// Some bytes of the body as a separate body, such as the bytes that a resumed upload still has to send. Offsets in
-    /// the slice count from its own first byte.
+    /// A range of the body as a body of its own, such as the bytes that a resumed upload still has to send. Offsets in
+    /// the slice count from its first byte.
     ///
     /// - Parameters:
-    ///   - range: The range of bytes, counted from the start of the body. The body must have a known length, and must
-    ///     not be a slice itself.
+    ///   - range: The range of bytes in the body, which must have a known length and must not be a slice.
     ///   - contentType: The value of `Content-Type`. Defaults to the value of the whole body.
     package func slice(_ range: Range<Int64>, contentType: String? = nil) -> FormLayout {
         var slice = self
@@ -139,7 +138,7 @@ extension FormLayout {
         return slice
     }
 
-    /// The same body with the content of its last part replaced by the content of another body's part.
+    /// A copy of the body whose last part has the content of another body's part.
     ///
     /// - Returns: `nil` if there is no such part.
     package func withLastContent(from other: FormLayout, part index: Int) -> FormLayout? {
@@ -169,8 +168,8 @@ extension FormLayout {
             moved, parts: parts.dropLast() + [described], contentType: contentType, contentLength: length)
     }
 
-    /// Passes a file that has exactly the bytes of the body to a closure, if there is one. The file of a presigned PUT
-    /// from which nothing is removed is such a file. It may be cloned instead of copied.
+    /// Passes a file that has exactly the bytes of the body to a closure, so that it can be cloned instead of copied.
+    /// Only the unchanged file of a presigned PUT is such a file.
     ///
     /// - Parameter use: Receives the file, open for reading.
     /// - Returns: The result of `use`; `nil` if there is no such file.
@@ -185,7 +184,7 @@ extension FormLayout {
         return result
     }
 
-    /// Throws if one of the form's files has changed since the layout was made.
+    /// Throws if a file of the form has changed since the layout was made.
     package func checkFiles() throws(FormError) {
         for segment in segments {
             if case .file(let file) = segment.source { _ = try file.open() }
@@ -216,16 +215,15 @@ extension MultipartForm {
     /// Checks the form's files and lays out its body.
     ///
     /// - Throws: ``FormError`` if a file is missing, unreadable or not a regular file, or its metadata cannot be
-    ///   removed; if a name contains a NUL; if a part has header fields that the form sets itself; if the boundary's
-    ///   delimiter occurs in a part in memory; or if a part has to be prepared first, see
-    ///   ``withPreparedParts(within:_:)``.
+    ///   removed; if a name contains a NUL; if a part has header fields that the form sets itself; if the delimiter
+    ///   occurs in a part in memory; or if a part needs preparation, see ``withPreparedParts(within:_:)``.
     public func layout() throws(FormError) -> FormLayout {
         try FormLayout(self)
     }
 }
 
 extension FormLayout {
-    /// The content of a part, whose file was checked.
+    /// The content of a part after its file was checked.
     private struct Content {
         let source: Segment.Source
         let length: Int64?
@@ -277,7 +275,7 @@ extension FormLayout {
             self.lineBreaks = lineBreaks
         }
 
-        /// Reserves memory for the parts, so that the arrays do not grow with each part.
+        /// Reserves memory for all parts at once.
         mutating func reserve(_ count: Int) {
             segments.reserveCapacity(2 * count + 1)
             parts.reserveCapacity(count)
@@ -313,7 +311,7 @@ extension FormLayout {
             parts.append(layout)
         }
 
-        /// Appends the close delimiter. A form without parts consists of only the close delimiter, as browsers send it.
+        /// Appends the close delimiter. Like in browsers, a form without parts consists only of the close delimiter.
         mutating func close() throws(FormError) {
             let bytes = Data("\(parts.isEmpty ? "" : "\r\n")--\(boundary.value)--\r\n".utf8)
             try append(.framing(bytes), length: Int64(bytes.count))
@@ -330,15 +328,15 @@ extension FormLayout {
             offset = end
         }
 
-        /// Whether content contains the delimiter. The line break before the content may be a part of the delimiter.
+        /// Whether a content contains the delimiter, which may begin with the line break before the content.
         private func holdsDelimiter(_ bytes: Data) -> Bool {
             bytes.withUnsafeBytes { content in
                 delimiter.isPrefixedWithoutLineBreak(content) || delimiter.firstIndex(in: content) != nil
             }
         }
 
-        /// The media type of a part: the caller's choice, or the type of the filename extension and the first bytes. A
-        /// text has no type except the caller's choice.
+        /// The media type that the caller chose, or the type of the filename extension and the first bytes. A text has
+        /// only a chosen type.
         static func contentType(of part: FormPart, firstBytes: [UInt8]) -> MediaType? {
             if let contentType = part.contentType { return contentType }
             if case .text = part.content, part.filename == nil { return nil }
@@ -346,7 +344,7 @@ extension FormLayout {
         }
     }
 
-    /// Lays out a body that is the content of a part, without a form around it.
+    /// Makes the layout of a body that is the content of a part, without a form around it.
     ///
     /// - Throws: ``FormError`` as ``MultipartForm/layout()``.
     package init(contentOf part: FormPart) throws(FormError) {

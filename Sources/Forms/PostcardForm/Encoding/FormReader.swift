@@ -9,28 +9,28 @@ import PostcardFoundation
 /// }
 /// ```
 ///
-/// Only streams require waiting. While ``needsPreparation`` is `false`, ``read(into:)`` returns the next bytes, and a
+/// Only streams require waiting: ``read(into:)`` returns the next bytes while ``needsPreparation`` is `false`, and a
 /// form without streams never needs ``prepare()``. The reader holds at most one open file and one chunk of a stream. It
 /// belongs to one task at a time.
 public final class FormReader {
     /// The offset of the next byte, counted from the start of the body.
     public var position: Int64 { place - start }
 
-    /// The ranges in the body of the contents of all parts that were begun so far. The last range may still grow.
+    /// The range of each part's content in the body, up to the part that is being read, whose range may still grow.
     ///
     /// If reading began at an offset, the parts before the offset are included.
     public var contentRanges: [Range<Int64>] {
         start == 0 ? ranges : ranges.map { $0.lowerBound - start..<$0.upperBound - start }
     }
 
-    /// The values of ``position`` and ``contentRanges``, counted from the start of the whole body even if the layout is
-    /// a slice.
+    /// The ``position`` in the whole body, even if the layout is a slice. `ranges` are the ``contentRanges`` in the
+    /// whole body.
     private var place: Int64
     private var ranges: [Range<Int64>] = []
 
-    /// The offset in the whole body at which the layout's body begins.
+    /// The offset of the layout's first byte in the whole body.
     private let start: Int64
-    /// The offset after the last byte to read, or `nil` to read to the end of the whole body.
+    /// The offset in the whole body after the last byte to read; `nil` to read all bytes.
     private let end: Int64?
 
     private let segments: [FormLayout.Segment]
@@ -43,7 +43,7 @@ public final class FormReader {
         case memory(Data)
         case file(OpenFile, FileSource, offset: Int64)
         case stream(Stream)
-        /// A segment that could not be read. The reader must not continue, because the body would look complete.
+        /// A segment that cannot be read. Reading must not continue, because the body would look complete.
         case failed(any Error)
     }
 
@@ -52,9 +52,9 @@ public final class FormReader {
         let chunks: StreamChunks
         let partIndex: Int
         let length: Int64?
-        /// The number of bytes that were read from the stream.
+        /// The number of bytes read from the stream.
         var given: Int64 = 0
-        /// The number of bytes of the stream before the reader's first byte. They are skipped.
+        /// The number of bytes to skip at the start of the stream, because reading began at an offset.
         var toSkip: Int64
         var pending = Data()
     }
@@ -84,7 +84,7 @@ public final class FormReader {
         }
     }
 
-    /// Whether the next bytes come from a stream that has no bytes ready. ``read(into:)`` would return 0.
+    /// Whether the next bytes come from a stream that has none available, so that ``read(into:)`` would return 0.
     public var needsPreparation: Bool {
         if hasReachedEnd { return false }
         return switch current {
@@ -95,15 +95,14 @@ public final class FormReader {
         }
     }
 
-    /// Whether the last byte of the body has been read, as far as that is known: the end of a stream is only known
-    /// after waiting for it.
+    /// Whether the last byte of the body is known to have been read. The end of a stream is known only after waiting.
     package var isAtEnd: Bool {
         if hasReachedEnd { return true }
         if case .none = current { return nextSegment == segments.count }
         return false
     }
 
-    /// Whether the layout is a slice, and all its bytes have been read.
+    /// Whether all bytes of a slice have been read.
     private var hasReachedEnd: Bool { end.map { place >= $0 } ?? false }
 
     /// Waits until there are bytes to read.
@@ -119,7 +118,7 @@ public final class FormReader {
         }
     }
 
-    /// Waits until bytes are ready. Returns `false` at the end of the body.
+    /// Waits until bytes are available. Returns `false` at the end of the body.
     private func advanceToBytes() async throws -> Bool {
         while !hasReachedEnd {
             switch current {
@@ -138,12 +137,12 @@ public final class FormReader {
         return false
     }
 
-    /// Fills a buffer with the bytes that are ready.
+    /// Fills a buffer with the available bytes.
     ///
     /// - Parameter buffer: The buffer that receives the bytes.
     /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
-    /// - Throws: ``FormError`` if a file is gone, cannot be read, or has changed since the layout was made; every later
-    ///   call throws the same error.
+    /// - Throws: ``FormError`` if a file is missing, unreadable or changed since the layout was made. Later calls throw
+    ///   the same error.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         do throws(FormError) {
             return try fill(buffer)
@@ -166,19 +165,19 @@ public final class FormReader {
             let count = try readCurrent(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
             filled += count
             advancePosition(by: count)
-            // Filling the rest of the buffer would shift every later read off the file's pages.
+            // Filling the rest of the buffer would misalign every later read with the pages of the file.
             if case .file = current, buffer.count - filled < Self.pageLength { break }
         }
         return filled
     }
 
-    /// Reads from the current source, and leaves the source when it has been read to its end.
+    /// Reads from the current source, and leaves it at its end.
     private func readCurrent(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         switch current {
         case .none:
             return 0
         case .failed(let error):
-            // An error of a stream is thrown by prepare(), which the caller has to call next.
+            // The caller must call prepare() next, which throws an error of a stream.
             if let error = error as? FormError { throw error }
             return 0
         case .memory(let bytes):
@@ -215,7 +214,7 @@ public final class FormReader {
 
     private static let pageLength = 4096
 
-    /// The number of bytes to read. If the end of a page of the file is near, the read ends there.
+    /// The number of bytes to read, which ends at a page of the file if one is near.
     private static func alignedCount(_ count: Int64, at offset: Int64) -> Int64 {
         let aligned = (offset + count) / Int64(pageLength) * Int64(pageLength) - offset
         return aligned > 0 ? aligned : count
@@ -228,7 +227,7 @@ public final class FormReader {
         return bytes.dropFirst(count)
     }
 
-    /// Counts bytes that were read. In a stream of unknown length, it also moves the end of the content's range.
+    /// Advances the position. In a stream of unknown length, the range of the content grows too.
     private func advancePosition(by count: Int) {
         place += Int64(count)
         guard let partIndex = segments[nextSegment - 1].partIndex, segments[nextSegment - 1].length == nil else {
@@ -272,7 +271,7 @@ extension FormReader {
         return Stream(chunks: chunks, partIndex: partIndex, length: stream.length, toSkip: skipped)
     }
 
-    /// Waits for the next chunk of a stream. Throws if the stream does not keep to its promised length.
+    /// Waits for the next chunk of a stream. Throws if the stream breaks its promised length.
     private func advance(_ stream: Stream) async throws {
         var stream = stream
         guard let chunk = try await stream.chunks.next() else {

@@ -2,47 +2,45 @@ public import HTTPTypes
 public import PostcardFoundation
 import Synchronization
 
-/// An entry of a form: its name, the header fields that describe it, and its bytes or their source.
+/// A part of a form: its name, the header fields that describe it, and its bytes or their source.
 public struct FormPart: Sendable {
     /// The name of the form's field, sent in UTF-8.
     ///
-    /// Quotes and line breaks are sent as browsers send them (`%22`, `%0D`, `%0A`), and a backslash as `\\`. Because
-    /// browsers do not escape the percent sign, receivers cannot distinguish a name that contains `%22`, `%0D` or `%0A`
-    /// from an escaped quote or line break. Every other name is read unchanged. A name with a NUL is an error when the
-    /// form is laid out, because receivers refuse it.
+    /// Quotes and line breaks are sent as in browsers (`%22`, `%0D`, `%0A`), and a backslash as `\\`. Browsers do not
+    /// escape the percent sign, so receivers misread a name that itself contains `%22`, `%0D` or `%0A`. Laying out a
+    /// form fails if a name contains a NUL, which receivers refuse.
     public var name: String
 
     /// The name of the file, escaped like ``name``; `nil` if the part is not a file. Receivers drop everything up to
     /// the last slash (RFC 7578 §4.2).
     public var filename: String?
 
-    /// The media type of the content. If it is `nil`, a text is sent without a media type. For other content the type
-    /// is detected from the filename's extension and the first bytes (``MediaType/forFile(named:firstBytes:)``); it is
-    /// `application/octet-stream` if they are unknown.
+    /// The media type of the content. `nil` leaves it out for a text. For other content, `nil` means the type that the
+    /// filename extension and the first bytes show (``MediaType/forFile(named:firstBytes:)``), or else
+    /// `application/octet-stream`.
     public var contentType: MediaType?
 
-    /// Further header fields. `Content-Disposition` and `Content-Type` among them are an error when the form is laid
-    /// out. Receivers ignore all others (RFC 7578 §4.8), so they are rarely useful.
+    /// Further header fields, which receivers ignore (RFC 7578 §4.8). Laying out a form fails if `Content-Disposition`
+    /// or `Content-Type` is among them.
     public var headerFields: HTTPFields
 
     /// The source of the part's bytes.
     public var content: Content
 
-    /// The metadata that is removed from the content while it is sent. It applies to files and to bytes in memory.
-    /// Defaults to ``MetadataPolicy/picturesWithoutLocation``.
+    /// The metadata to remove from files and bytes in memory while they are sent. Defaults to
+    /// ``MetadataPolicy/picturesWithoutLocation``.
     public var metadata: MetadataPolicy
 
-    /// The preparation that changes the part before the form is sent, such as `PictureFitting` of `PostcardPictures`.
-    /// Defaults to `nil`: the part is sent unchanged. Clients and queues prepare a form themselves. For all other uses,
-    /// call ``MultipartForm/withPreparedParts(within:_:)``: ``MultipartForm/layout()`` throws if a part is not
-    /// prepared.
+    /// The change to the part before the form is sent, such as `PictureFitting` of `PostcardPictures`. Defaults to
+    /// `nil`, which changes nothing. Clients and queues prepare forms themselves. In other cases, call
+    /// ``MultipartForm/withPreparedParts(within:_:)``, because ``MultipartForm/layout()`` throws for unprepared parts.
     public var preparation: (any FormPreparation)?
 
-    /// The file with the content, if it must be removed with the part's last copy.
+    /// The owner of the content's file, which removes the file with the part's last copy.
     package var ownedFile: OwnedFile?
 
-    /// Header lines that are sent instead of the other properties, each with its line break. For parts that no
-    /// browser's form can have: without a name, or with a name whose bytes are not UTF-8. Defaults to `nil`.
+    /// Header lines to send instead of the other properties, each with its line break. Used for parts that browsers
+    /// cannot send: without a name, or with a name that is not UTF-8. Defaults to `nil`.
     package var headerLines: Data?
 
     /// A source of a part's bytes.
@@ -55,7 +53,7 @@ public struct FormPart: Sendable {
         case file(URL)
         /// Bytes that are produced while they are sent.
         case stream(FormStream)
-        /// An item that the user has picked. The form's client or queue makes a copy of it.
+        /// An item that the user has picked. The client or queue that sends the form copies the item.
         case picked(any PickedItem)
     }
 
@@ -63,13 +61,14 @@ public struct FormPart: Sendable {
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
-    ///   - filename: The name of the file; for a file on disk, it defaults to the last component of the path.
-    ///   - contentType: The media type. Defaults to the detected one.
+    ///   - filename: The name of the file. Defaults to the last component of the path for a file on disk, and otherwise
+    ///     to none.
+    ///   - contentType: The media type. Defaults to the detected type.
     ///   - headerFields: Further header fields.
-    ///   - content: The bytes, or the file or stream that they are read from.
-    ///   - metadata: The metadata that is removed from a picture or a video while it is sent. Defaults to where it was
-    ///     taken and whose it is.
-    ///   - preparation: The preparation that changes the part before the form is sent. Defaults to none.
+    ///   - content: The bytes, or the file or stream from which they are read.
+    ///   - metadata: The metadata to remove from a picture or video while it is sent. Defaults to its location and
+    ///     owner.
+    ///   - preparation: The change to the part before the form is sent. Defaults to none.
     public init(
         name: String, filename: String? = nil, contentType: MediaType? = nil, headerFields: HTTPFields = HTTPFields(),
         content: Content, metadata: MetadataPolicy = .picturesWithoutLocation,
@@ -89,17 +88,17 @@ public struct FormPart: Sendable {
     }
 }
 
-/// Bytes of a part that are produced while they are sent, such as a recording, a download or a child's output.
+/// Bytes of a part that are produced while they are sent, such as a recording, a download or a program's output.
 ///
 /// ```swift
 /// let log = FormStream(length: nil) { process.standardOutputChunks() }
 /// form.append(log, named: "log", filename: "build.log")
 /// ```
 ///
-/// If the length is known, the request has a Content-Length. If the stream then has more or fewer bytes, the upload
-/// fails with ``FormError/Code/streamLength``; its body never looks complete.
+/// A known length gives the request a Content-Length. If the stream then has more or fewer bytes, the upload fails with
+/// ``FormError/Code/streamLength``, and its body never looks complete.
 public struct FormStream: Sendable {
-    /// The number of bytes, if it is known in advance. A negative length, such as an unknown
+    /// The number of bytes; `nil` if unknown. A negative length, such as an unknown
     /// `URLResponse.expectedContentLength`, becomes `nil`.
     public let length: Int64?
 
@@ -112,7 +111,7 @@ public struct FormStream: Sendable {
     ///
     /// - Parameters:
     ///   - length: The number of bytes, if it is known.
-    ///   - open: Returns the same bytes from the start, each time it is called.
+    ///   - open: Returns the same bytes from the start each time it is called.
     public init<Chunks: AsyncSequence & SendableMetatype>(
         length: Int64? = nil, opening open: @escaping @Sendable () -> Chunks
     ) where Chunks.Element == Data {
@@ -134,12 +133,12 @@ public struct FormStream: Sendable {
         source = Source(isReplayable: false) { StreamChunks(chunks) }
     }
 
-    /// Opens the stream. `nil` if the stream can be read only once, and was opened before.
+    /// Opens the stream; `nil` if the stream was opened before and can be read only once.
     func open() -> StreamChunks? {
         source.open()
     }
 
-    /// The source of a stream's bytes. It remembers whether a stream that can be read only once was opened.
+    /// The source of a stream's bytes, which remembers whether a stream for a single reading was opened.
     private final class Source: Sendable {
         private let isReplayable: Bool
         private let wasOpened = Atomic(false)
@@ -157,7 +156,7 @@ public struct FormStream: Sendable {
     }
 }
 
-/// The iterator over the chunks of a stream, for a sequence of any type.
+/// An iterator over the chunks of a stream of any type.
 final class StreamChunks {
     private let advance: () async throws -> Data?
 
@@ -166,7 +165,7 @@ final class StreamChunks {
         advance = { try await iterator.next(isolation: #isolation) }
     }
 
-    /// The next chunk, which is never empty; `nil` at the end.
+    /// The next chunk, which is never empty; `nil` at the end of the stream.
     func next() async throws -> Data? {
         while let chunk = try await advance() {
             if !chunk.isEmpty { return chunk }

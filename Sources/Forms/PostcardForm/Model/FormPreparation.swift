@@ -2,17 +2,17 @@ public import PostcardFoundation
 
 /// Changes parts of a form before it is sent, such as photos that must fit the server's limit.
 ///
-/// Set it as ``FormPart/preparation``. Clients and queues prepare a form before they lay it out. `PostcardPictures` has
-/// `PictureFitting`, a preparation for pictures.
+/// Set a preparation as ``FormPart/preparation``; clients and queues prepare a form before they lay it out.
+/// `PostcardPictures` has `PictureFitting`, a preparation for pictures.
 ///
-/// Parts of a form whose preparations are equal are prepared in one call, so that they can share the available bytes.
+/// Parts with equal preparations are prepared in one call, so that they can divide the available bytes.
 public protocol FormPreparation: Sendable, Hashable {
-    /// Whether the result depends on the server's limits. If a server refuses the form and reports a limit that is
-    /// smaller than the known limit, the form is prepared and sent again.
+    /// Whether the result depends on the server's limits. If it does, and a server refuses the form with a smaller
+    /// limit than expected, the form is prepared and sent again.
     var followsServerLimit: Bool { get }
 
-    /// The data from which a ``PickedItemFinder`` makes the preparation again in a later run of the app, for a form
-    /// with picked items in a queue. Defaults to `nil`: a later run cannot complete such a form.
+    /// The data from which a ``PickedItemFinder`` makes the preparation again in a later run of the app, for queued
+    /// forms with picked items. Defaults to `nil`: a later run cannot complete such a form.
     var record: Data? { get }
 
     /// Prepares parts.
@@ -21,9 +21,8 @@ public protocol FormPreparation: Sendable, Hashable {
     ///   - parts: The parts, in the order of the form.
     ///   - context: The facts about the rest of the form and about the server.
     /// - Returns: The prepared parts, in the same number and order.
-    /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled. If the form
-    ///   is prepared again after the server has refused it, the upload fails with the refusal instead, and the
-    ///   preparation's error becomes the underlying error.
+    /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled. When a
+    ///   refused form is prepared again, the upload fails with the refusal, and the error becomes its underlying error.
     func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart]
 }
 
@@ -33,27 +32,27 @@ extension FormPreparation {
 
 /// The facts that a preparation needs: the size of the rest of the form, and the server's limits.
 public struct FormPreparationContext: Sendable {
-    /// The number of bytes of the body without the contents of the parts to prepare: delimiters, headers and all other
+    /// The number of bytes in the body without the contents of the parts to prepare: delimiters, headers and all other
     /// parts. `nil` if there is a stream of unknown length.
     ///
     /// The number includes 128 bytes for each part to prepare, because its filename and type may get longer.
     public let otherBytes: Int64?
 
-    /// The maximum number of bytes that the contents of the parts to prepare may have together, by the server's limits
-    /// on the body and on all files. `nil` if no such limit is known.
+    /// The maximum number of bytes in the contents of all parts to prepare, by the server's limits on the body and on
+    /// all files. `nil` if no such limit is known.
     public let maximumBytes: Int64?
 
     /// The known limits of the server.
     public let limits: FormSizeLimits
 
-    /// The folder for new files. The folder is removed when the upload is over.
+    /// The folder for new files, which is removed after the upload.
     public let folder: URL
 
     /// Makes a context, for tests of a preparation.
     ///
     /// - Parameters:
-    ///   - otherBytes: The number of bytes of the rest of the body; `nil` if unknown.
-    ///   - maximumBytes: The maximum number of bytes that the parts may have together; `nil` if no limit is known.
+    ///   - otherBytes: The number of bytes in the rest of the body; `nil` if unknown.
+    ///   - maximumBytes: The maximum number of bytes in all parts to prepare; `nil` if no limit is known.
     ///   - limits: The limits of the server. Defaults to none.
     ///   - folder: The folder for new files. The caller removes it.
     public init(otherBytes: Int64?, maximumBytes: Int64?, limits: FormSizeLimits = FormSizeLimits(), folder: URL) {
@@ -64,7 +63,7 @@ public struct FormPreparationContext: Sendable {
     }
 }
 
-/// The size limits of a server on a form and its files, as far as a client knows them.
+/// The size limits of a server on a form and its files, if the client knows them.
 public struct FormSizeLimits: Sendable, Hashable {
     /// The maximum size of the whole body, in bytes; `nil` if unknown.
     public var maximumBodyBytes: Int64?
@@ -75,7 +74,7 @@ public struct FormSizeLimits: Sendable, Hashable {
     /// The maximum size of all files together, in bytes; `nil` if unknown.
     public var maximumBytesOfAllFiles: Int64?
 
-    /// The maximum size of each file, in bytes, by the name of its field.
+    /// The maximum size of each file with a field name, in bytes.
     public var maximumBytesByName: [String: Int64]
 
     /// Makes limits. By default no limit is known.
@@ -89,12 +88,12 @@ public struct FormSizeLimits: Sendable, Hashable {
         self.maximumBytesByName = maximumBytesByName
     }
 
-    /// The maximum size of a file, in bytes, by the name of its field; `nil` if no limit is known.
+    /// The maximum size of a file with the given field name, in bytes; `nil` if no limit is known.
     public func maximumBytes(ofFileNamed name: String) -> Int64? {
         Self.smaller(maximumBytesByName[name], maximumFileBytes)
     }
 
-    /// The limits that satisfy both sets of limits: the smaller of each pair.
+    /// The smaller limits of two sets, which satisfy both.
     package func lowered(by other: FormSizeLimits) -> FormSizeLimits {
         FormSizeLimits(
             maximumBodyBytes: Self.smaller(maximumBodyBytes, other.maximumBodyBytes),

@@ -1,10 +1,9 @@
 public import PostcardFoundation
 import PostcardPictureFormats
 
-/// The metadata that is removed from a picture or a video while it is sent: where it was taken, the people and devices
-/// that it names, or everything.
+/// The metadata to remove from a picture or video while it is sent: its location and owner, or everything.
 ///
-/// Forms send pictures and videos without their position by default: ``picturesWithoutLocation``.
+/// Forms send pictures and videos without their location by default: ``picturesWithoutLocation``.
 ///
 /// ```swift
 /// form.append(fileAt: photo, named: "petImage")
@@ -12,30 +11,29 @@ import PostcardPictureFormats
 /// ```
 ///
 /// Pixels are never decoded. Metadata is overwritten in place while the bytes are read, so the length and the picture
-/// stay the same. The file on disk is not changed, and no copy is made.
+/// stay the same. The file on disk is not changed or copied.
 ///
-/// JPEG, PNG, WebP, GIF, BMP, TIFF, DNG, HEIC, AVIF, MP4 and QuickTime files are understood. They are recognized by
-/// their bytes, not their names. Apple ProRAW is DNG. Any other file, such as a PDF, a BigTIFF or a raw picture in a
-/// camera maker's own format, is an error unless ``ifUnreadable(_:)`` allows it. So is a file with a broken structure.
+/// JPEG, PNG, WebP, GIF, BMP, TIFF, DNG (such as Apple ProRAW), HEIC, AVIF, MP4 and QuickTime files are supported and
+/// recognized by their bytes. Any other or damaged file, such as a PDF, a BigTIFF or a raw picture in a camera maker's
+/// own format, is an error unless ``ifUnreadable(_:)`` allows it.
 ///
-/// In a TIFF or DNG, the values of removed entries are overwritten. Bytes that no entry names are overwritten if they
-/// are at most 64 KiB in a row. A longer piece is sent: it is not left over from an editor, but pixels in a private
-/// format.
+/// In a TIFF or DNG, the values of removed entries are overwritten, and so are unused bytes, at most 64 KiB in a row. A
+/// longer row of unused bytes is sent, because it has pixels in a private format.
 ///
 /// A JPEG is read completely, because only its pixels show where it ends and whether other bytes follow. The pixels of
 /// other files are not read.
 public struct MetadataPolicy: Sendable, Hashable, Codable {
-    /// The choice for a file whose metadata cannot be read.
+    /// The way to treat a file whose metadata cannot be read.
     public enum Unreadable: String, Sendable, Hashable, Codable {
-        /// Laying out the form fails: ``FormError`` with code ``FormError/Code/metadataUnreadable``.
+        /// Laying out the form fails with ``FormError/Code/metadataUnreadable``, a code of ``FormError``.
         case fail
-        /// The file is sent as it is, with all its metadata.
+        /// The file is sent unchanged, with all its metadata.
         case sendAsIs
     }
 
-    /// The metadata to remove; `nil` for none.
+    /// The metadata to remove; `nil` to remove none.
     private let removal: MetadataScan.Removal?
-    /// Whether a file that is neither a picture nor a video is sent as it is.
+    /// Whether a file that is neither a picture nor a video is sent unchanged.
     private let sparesOthers: Bool
     private(set) var unreadable = Unreadable.fail
 
@@ -44,48 +42,46 @@ public struct MetadataPolicy: Sendable, Hashable, Codable {
         self.sparesOthers = sparesOthers
     }
 
-    /// Removes nothing. Files are sent byte for byte.
+    /// Removes nothing: files are sent byte for byte.
     public static let asIs = MetadataPolicy(nil)
 
     /// Removes where a picture was taken and whose it is: positions and place names, names of owners, authors and
-    /// persons, serial numbers, and camera makers' own data, which may contain any of these. The camera's model, its
+    /// persons, serial numbers, and camera makers' own data, which may contain any of these. The camera's model and
     /// settings, the time, titles, descriptions and copyright notices stay.
     ///
-    /// JPEGs and videos behind the end of a JPEG or a HEIC stay, without their own positions. Motion photos have them
+    /// The videos of motion photos stay, but without their positions: JPEGs and videos after the end of a JPEG or HEIC
     /// (Google's MicroVideo and MotionPhoto, Samsung's trailer, the `mpvd` box). Apple's data keeps the name of a Live
-    /// Photo's video, and how bright the picture is to be shown. All other data after a picture's end is overwritten.
+    /// Photo's video and the brightness of the picture. All other data after a picture's end is overwritten.
     public static let withoutLocation = MetadataPolicy(.location)
 
     /// Sends pictures and videos ``withoutLocation``, and other files byte for byte. The default of forms.
     ///
-    /// The first bytes decide what a file is, not its name. A picture or a video whose metadata cannot be read is an
-    /// error: if it is damaged, in WebM, or a raw picture in a camera maker's own format. ``asIs`` sends such a file
-    /// anyway. An audio recording in WebM begins like a video. It is sent as it is if the part's content type is
-    /// `audio/webm`, or its filename ends in `.weba`. A stream cannot be read before it is sent, so it is sent as it
-    /// is.
+    /// Files are recognized by their first bytes. A picture or video with unreadable metadata is an error: a damaged
+    /// one, one in WebM, or a raw picture in a camera maker's own format. ``asIs`` sends such a file anyway. A WebM
+    /// sound file begins like a video, but is sent unchanged if the part's type is `audio/webm` or its filename ends in
+    /// `.weba`. Streams are sent unchanged, because they cannot be read in advance.
     public static let picturesWithoutLocation = MetadataPolicy(.location, sparingOthers: true)
 
-    /// Removes everything from a picture but the pixels, the orientation and the color profile, and everything from a
-    /// video but pictures and sound: subtitles are removed too. Bytes behind a picture's end are overwritten, even the
-    /// video of a motion photo. A DNG also keeps how its pixels are rendered and the camera's model, because no program
-    /// opens it without them.
+    /// Removes everything from a picture but the pixels, orientation and color profile, and everything from a video but
+    /// pictures and sound, so that subtitles are lost too. All bytes after a picture's end are overwritten, even the
+    /// video of a motion photo. A DNG also keeps the camera's model and how its pixels are rendered, because programs
+    /// need both to open it.
     public static let none = MetadataPolicy(.everything)
 
-    /// The same policy with another choice for files whose metadata cannot be read. By default, such a file is an
-    /// error.
+    /// A copy of the policy with another choice for files with unreadable metadata. Defaults to an error.
     public func ifUnreadable(_ choice: Unreadable) -> MetadataPolicy {
         var policy = self
         policy.unreadable = choice
         return policy
     }
 
-    /// Finds the bytes that must be overwritten in a file. Reads the structure of the file, not its pixels.
+    /// Finds the bytes to overwrite in a file. Reads the structure of the file, not its pixels.
     ///
     /// - Parameters:
-    ///   - length: The number of the file's bytes.
+    ///   - length: The size of the file, in bytes.
     ///   - read: Reads from an offset into a buffer and returns the number of bytes, 0 at the end.
     /// - Throws: ``MetadataError`` if the structure is not understood or too large, or if `read` throws.
-    ///   ``ifUnreadable(_:)`` does not apply here.
+    ///   ``ifUnreadable(_:)`` does not apply.
     public func edits(
         ofLength length: Int64, reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
     ) throws(MetadataError) -> FileEdits {
@@ -107,7 +103,7 @@ public struct MetadataPolicy: Sendable, Hashable, Codable {
 
     /// A copy of a picture in memory without its metadata, of the same length.
     ///
-    /// - Throws: ``MetadataError`` if the structure is not understood. ``ifUnreadable(_:)`` does not apply here.
+    /// - Throws: ``MetadataError`` if the structure is not understood. ``ifUnreadable(_:)`` does not apply.
     public func applied(to picture: Data) throws(MetadataError) -> Data { try applied(to: picture, declaredAs: nil) }
 
     private func applied(to picture: Data, declaredAs type: MediaType?) throws(MetadataError) -> Data {
@@ -127,10 +123,10 @@ public struct MetadataPolicy: Sendable, Hashable, Codable {
 }
 
 extension MetadataPolicy {
-    /// Whether the content's structure must be read before it is sent.
+    /// Whether unreadable metadata is an error even for files that are neither pictures nor videos.
     var needsStructure: Bool { removal != nil && unreadable == .fail && !sparesOthers }
 
-    /// The edits to a file that is part of a form, by the policy.
+    /// The edits that the policy makes in a file of a form.
     func edits(
         ofLength length: Int64, declaredAs type: MediaType?, path: String, partIndex: Int,
         reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
@@ -144,7 +140,7 @@ extension MetadataPolicy {
         }
     }
 
-    /// The bytes to send for content in memory: the content without the metadata that the policy removes.
+    /// The bytes to send for content in memory: the content without the removed metadata.
     func applied(to bytes: Data, declaredAs type: MediaType?, partIndex: Int) throws(FormError) -> Data {
         do {
             return try applied(to: bytes, declaredAs: type)
@@ -155,7 +151,7 @@ extension MetadataPolicy {
     }
 }
 
-/// The bytes of a file to overwrite while the file is read, in ascending order and without overlaps.
+/// The bytes of a file to overwrite while it is read, in ascending order and without overlaps.
 public struct FileEdits: Sendable, Hashable {
     private let edits: PictureEdits
 
@@ -166,25 +162,25 @@ public struct FileEdits: Sendable, Hashable {
     /// Whether there are no edits.
     public var isEmpty: Bool { edits.isEmpty }
 
-    /// The ranges of bytes that are overwritten, counted from the start of the file.
+    /// The ranges of bytes to overwrite, counted from the start of the file.
     public var ranges: [Range<Int64>] { edits.ranges }
 
-    /// The kinds of removed content, each as the end of a sentence that begins with "It is sent without …".
+    /// The kinds of removed content, each as the end of a sentence that begins with "It is sent without".
     package var removed: [String] { edits.removed.phrases }
 
-    /// The phrases in ``removed`` that are not metadata: pictures, a video, and data after the end.
+    /// The phrases in ``removed`` other than metadata: pictures, a video, and data after the end.
     package var removedContent: [String] { edits.removed.intersection(.content).phrases }
 
-    /// Whether the place where a picture was taken is removed: its position, or names of places.
+    /// Whether the edits remove where a picture was taken: its position, or names of places.
     package var removesPosition: Bool { !edits.removed.isDisjoint(with: [.position, .places]) }
 
-    /// Whether the file is a picture that has a video with it.
+    /// Whether the file is a picture that also contains a video.
     package var hasVideo: Bool { edits.hasVideo }
 
-    /// Overwrites the bytes of a piece of the file. Pieces may be of any size and in any order.
+    /// Overwrites bytes in a piece of the file. Pieces may be of any size and in any order.
     ///
     /// - Parameters:
-    ///   - buffer: The piece, as it was read.
+    ///   - buffer: The piece of the file.
     ///   - offset: The offset of the piece in the file.
     public func apply(to buffer: UnsafeMutableRawBufferPointer, at offset: Int64) {
         edits.apply(to: buffer, at: offset)
@@ -210,13 +206,13 @@ public struct MetadataError: PostcardError {
     /// The kind of the error.
     public let code: Code
 
-    /// The offset at which the error was found, in bytes from the start of the file.
+    /// The offset of the error, in bytes from the start of the file.
     public let offset: Int64
 
-    /// The error of reading the file, if reading failed.
+    /// The error of reading the file; `nil` if reading did not fail.
     public let underlyingError: (any Error)?
 
-    /// The error, as the end of a sentence.
+    /// The reason, as the end of a sentence.
     let reason: String
 
     init(_ fault: PictureFault) {
@@ -226,7 +222,7 @@ public struct MetadataError: PostcardError {
         underlyingError = fault.underlyingError
     }
 
-    /// The error and where it was found, in a sentence.
+    /// The error, in a sentence.
     public var message: String { "The metadata cannot be removed: \(reason)." }
 
     /// The advice on what to do, in a sentence.

@@ -1,6 +1,6 @@
 public import PostcardFoundation
 
-/// A form of type `multipart/form-data` (RFC 7578): its parts in order, and one boundary.
+/// A form of type `multipart/form-data` (RFC 7578): parts in order, and one boundary.
 ///
 /// ```swift
 /// var form = MultipartForm()
@@ -8,9 +8,8 @@ public import PostcardFoundation
 /// form.append(filesAt: photos, named: "petImage")
 /// ```
 ///
-/// The form is a value. Its ``contentType`` and its body (``layout()``) come from the same boundary, so they always
-/// match, and laying out the form twice gives the same bytes. A field's name may repeat, and parts are sent in the
-/// order in which they were appended.
+/// The form is a value. Its ``contentType`` and its body (``layout()``) use the same boundary, so they always match,
+/// and every layout gives the same bytes. Field names may repeat. Parts are sent in the order of appending.
 public struct MultipartForm: Sendable {
     /// The boundary that separates the parts.
     public let boundary: Boundary
@@ -25,7 +24,7 @@ public struct MultipartForm: Sendable {
     ///
     /// - Parameters:
     ///   - boundary: The boundary between the parts. Defaults to a random one.
-    ///   - lineBreaks: The handling of line breaks in texts and names. By default they are sent unchanged.
+    ///   - lineBreaks: The handling of line breaks in texts and names. Defaults to leaving them unchanged.
     public init(boundary: Boundary = Boundary(), lineBreaks: LineBreaks = .asGiven) {
         self.boundary = boundary
         self.lineBreaks = lineBreaks
@@ -36,8 +35,8 @@ public struct MultipartForm: Sendable {
         "multipart/form-data; boundary=\(boundary.parameterValue)"
     }
 
-    /// The same form with its fields before its files, so that a receiver can check all fields before the first byte of
-    /// a file arrives. Files are the parts with a filename. The fields keep their order, and so do the files.
+    /// A copy of the form with its fields before its files, so that receivers can check all fields before the first
+    /// file. Files are parts with a filename. Fields keep their order, and files too.
     public func fieldsFirst() -> MultipartForm {
         var form = self
         form.parts = parts.filter { $0.filename == nil } + parts.filter { $0.filename != nil }
@@ -49,7 +48,7 @@ public struct MultipartForm: Sendable {
         parts.append(part)
     }
 
-    /// Appends a text field, with its value unchanged.
+    /// Appends a text field. The text is sent unchanged.
     ///
     /// - Parameters:
     ///   - text: The value.
@@ -66,9 +65,8 @@ public struct MultipartForm: Sendable {
     ///   - bytes: The content.
     ///   - name: The name of the field.
     ///   - filename: The name of the file. Most receivers read a part without a filename as a text field.
-    ///   - contentType: The media type. Defaults to the type of the filename's extension or the first bytes.
-    ///   - metadata: The metadata that is removed from a picture or a video. Defaults to where it was taken and whose
-    ///     it is; other bytes are sent as they are.
+    ///   - contentType: The media type. Defaults to the type of the filename extension or the first bytes.
+    ///   - metadata: The metadata to remove from a picture or video. Defaults to its location and owner.
     public mutating func append(
         _ bytes: Data, named name: String, filename: String?, contentType: MediaType? = nil,
         metadata: MetadataPolicy = .picturesWithoutLocation
@@ -83,10 +81,9 @@ public struct MultipartForm: Sendable {
     /// - Parameters:
     ///   - url: The URL of the file. It is first accessed by ``layout()``.
     ///   - name: The name of the field.
-    ///   - filename: The filename that is sent. Defaults to the last component of the path.
+    ///   - filename: The filename to send. Defaults to the last component of the path.
     ///   - contentType: The media type. Defaults to the type of the extension or the first bytes.
-    ///   - metadata: The metadata that is removed from a picture or a video while it is sent. Defaults to where it was
-    ///     taken and whose it is; other files are sent as they are.
+    ///   - metadata: The metadata to remove from a picture or video. Defaults to its location and owner.
     public mutating func append(
         fileAt url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil,
         metadata: MetadataPolicy = .picturesWithoutLocation
@@ -100,21 +97,20 @@ public struct MultipartForm: Sendable {
     /// - Parameters:
     ///   - urls: The URLs of the files.
     ///   - name: The name of the field, the same for every file.
-    ///   - metadata: The metadata that is removed from pictures and videos while they are sent. Defaults to where they
-    ///     were taken and whose they are; other files are sent as they are.
+    ///   - metadata: The metadata to remove from pictures and videos. Defaults to their locations and owners.
     public mutating func append(
         filesAt urls: [URL], named name: String, metadata: MetadataPolicy = .picturesWithoutLocation
     ) {
         for url in urls { append(fileAt: url, named: name, metadata: metadata) }
     }
 
-    /// Appends bytes that are made while they are sent.
+    /// Appends bytes that are produced while they are sent.
     ///
     /// - Parameters:
     ///   - stream: The content.
     ///   - name: The name of the field.
     ///   - filename: The name of the file. Most receivers read a part without a filename as a text field.
-    ///   - contentType: The media type. Defaults to the type of the filename's extension.
+    ///   - contentType: The media type. Defaults to the type of the filename extension.
     public mutating func append(
         _ stream: FormStream, named name: String, filename: String?, contentType: MediaType? = nil
     ) {
@@ -126,8 +122,8 @@ public struct MultipartForm: Sendable {
 public enum LineBreaks: Sendable, Hashable {
     /// Line breaks are sent unchanged.
     case asGiven
-    /// A lone CR and a lone LF become CRLF, as when browsers send the text of a `textarea` (HTML, "constructing the
-    /// entry list" and "multipart/form-data encoding algorithm"). Filenames and files stay as they are.
+    /// Every line break becomes CRLF, as in browsers that send a `textarea` (HTML, "constructing the entry list" and
+    /// "multipart/form-data encoding algorithm"). Filenames and files are sent unchanged.
     case normalized
 
     package func applied(to text: String) -> String {
@@ -137,7 +133,7 @@ public enum LineBreaks: Sendable, Hashable {
         }
     }
 
-    /// The text with its line breaks handled, even if the text is not in UTF-8.
+    /// The text with its line breaks converted, in any encoding that extends ASCII.
     package func applied(to text: [UInt8]) -> [UInt8] {
         switch self {
         case .asGiven: text

@@ -10,18 +10,17 @@ public import PostcardFoundation
 /// try await queue.enqueue(form, to: url)
 /// ```
 ///
-/// A queue records the picked items before it copies the first. If the app ends before all are copied, its next run
-/// continues.
+/// A queue records the picked items before it copies them. If the app ends too early, its next run copies the rest.
 public protocol PickedItem: Sendable {
-    /// The data from which a ``PickedItemFinder`` finds the item again in a later run of the app. `nil` if the item
-    /// cannot be found again.
+    /// The data from which a ``PickedItemFinder`` finds the item in a later run of the app; `nil` if the item cannot be
+    /// found again.
     var record: Data? { get }
 
     /// Copies the item, and downloads it first if it is not on the device.
     ///
     /// - Parameter folder: The folder for the copy, which belongs to the caller.
-    /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled, or if the
-    ///   system suspends the app.
+    /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled or the system
+    ///   suspends the app.
     func copy(to folder: URL) async throws -> PickedCopy
 }
 
@@ -30,10 +29,10 @@ public struct PickedCopy: Sendable {
     /// The file of the copy, directly in the given folder.
     public let file: URL
 
-    /// The filename that is sent, if the form does not set one.
+    /// The filename to send if the form sets none.
     public let filename: String
 
-    /// The media type, if the form does not set one. `nil` means that the type is detected from the first bytes.
+    /// The media type if the form sets none; `nil` to detect it from the first bytes.
     public let contentType: MediaType?
 
     /// Describes a copy.
@@ -44,11 +43,11 @@ public struct PickedCopy: Sendable {
     }
 }
 
-/// Finds items that were picked in an earlier run of the app and have not been copied yet.
+/// Finds items that an earlier run of the app has not copied.
 ///
 /// `PostcardPictures` has a finder for photos and files, `PickedPhotosAndFiles`.
 public protocol PickedItemFinder: Sendable {
-    /// Finds an item again.
+    /// Finds an item.
     ///
     /// - Parameter record: The recorded data of the item: ``PickedItem/record``.
     /// - Returns: `nil` if the item no longer exists, or if the app may not read it.
@@ -57,7 +56,7 @@ public protocol PickedItemFinder: Sendable {
     /// Makes a part's preparation again.
     ///
     /// - Parameter record: The recorded data of the preparation: ``FormPreparation/record``.
-    /// - Returns: `nil` if the data is of no known preparation.
+    /// - Returns: `nil` if the data belongs to no known preparation.
     func preparation(recordedAs record: Data) -> (any FormPreparation)?
 }
 
@@ -68,10 +67,9 @@ extension FormPart {
     ///   - item: The item. It is copied when the form is sent or enqueued.
     ///   - name: The name of the form's field.
     ///   - filename: The name of the file. Defaults to the filename of the item.
-    ///   - contentType: The media type. Defaults to the type of the item, or to the detected type.
-    ///   - metadata: The metadata that is removed from a picture or a video while it is sent. Defaults to where it was
-    ///     taken and whose it is; other files are sent as they are.
-    ///   - preparation: The preparation that changes the part before the form is sent. Defaults to none.
+    ///   - contentType: The media type. Defaults to the type of the item, or else to the detected type.
+    ///   - metadata: The metadata to remove from a picture or video. Defaults to its location and owner.
+    ///   - preparation: The change to the part before the form is sent. Defaults to none.
     public init(
         picked item: any PickedItem, named name: String, filename: String? = nil, contentType: MediaType? = nil,
         metadata: MetadataPolicy = .picturesWithoutLocation, preparation: (any FormPreparation)? = nil
@@ -89,7 +87,7 @@ extension FormPart {
     }
 }
 
-/// A temporary file. It is removed when the last part or layout that uses it is released.
+/// A temporary file, which is removed when the last part or layout that uses it is released.
 package final class OwnedFile: Sendable {
     private let url: URL
 
@@ -98,7 +96,7 @@ package final class OwnedFile: Sendable {
     }
 
     deinit {
-        // The file is not removed on the actor that happens to release it last.
+        // The actor that releases the file last should not have to wait.
         Task.detached(priority: .utility) { [url] in try? FileManager.default.removeItem(at: url) }
     }
 }

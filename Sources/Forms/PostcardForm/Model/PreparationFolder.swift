@@ -3,19 +3,18 @@ public import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// A folder for the files that preparations make. Only its owner can read it.
+/// A private folder for the files that preparations make.
 ///
-/// The folder is locked while it is used. The system releases the lock of a process that crashes, and the next process
+/// The folder is locked while it is used. If a process crashes, the system releases the lock, and the next process
 /// removes the folder.
 package struct PreparationFolder: Sendable {
     package let url: URL
-    /// The lock of the folder. `nil` on a file system without locks, where nothing is removed after a crash.
+    /// The lock of the folder; `nil` on a file system without locks, where folders of crashed processes remain.
     private let lock: FolderLock?
 
     private static let prefix = "prepared-"
 
-    /// Creates the folder in ``FormPart/temporaryFolder``, and removes the folders that ended processes have left
-    /// there.
+    /// Creates the folder in ``FormPart/temporaryFolder``, and removes the folders of ended processes.
     package init() throws(FormError) {
         do {
             _ = try FormPart.makeFolder()
@@ -25,7 +24,7 @@ package struct PreparationFolder: Sendable {
                     component: Self.prefix + UUID().uuidString, directoryHint: .isDirectory)
                 try FileManager.default.createDirectory(
                     at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-                // Until the folder is locked, another process may consider it abandoned.
+                // Without a lock, another process may consider the folder abandoned.
                 let lock: FolderLock?
                 do {
                     guard let held = try FolderLock(url) else { continue }
@@ -47,8 +46,8 @@ package struct PreparationFolder: Sendable {
     #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
     private static let ownedPrefix = "owned-"
 
-    /// Removes the folders of files that parts of earlier processes owned. No other process has this temporary folder,
-    /// so these folders are abandoned.
+    /// Removes the folders for files that parts of earlier processes owned. Only this app uses the temporary folder, so
+    /// these folders are abandoned.
     private static func removeOwnedFolders(but own: PreparationFolder?) {
         for url in folders(named: ownedPrefix) where url.lastPathComponent != own?.url.lastPathComponent {
             try? FileManager.default.removeItem(at: url)
@@ -66,16 +65,16 @@ package struct PreparationFolder: Sendable {
     }
     #endif
 
-    /// The folder for files that parts own. It exists while this process runs.
+    /// The folder for files that parts own, which exists while this process runs.
     private static let ofProcess = Mutex<PreparationFolder?>(nil)
 
-    /// The folder for files that parts own. Files of a process that was killed are removed by the next process.
+    /// The folder for files that parts own. If this process is killed, the next process removes the files.
     package static func forOwnedFiles() throws(FormError) -> URL {
         try ofProcess.withLock { (folder) throws(FormError) in
             // The system may have emptied the temporary folder.
             if let folder, FileManager.default.fileExists(atPath: folder.url.path) { return folder.url }
             #if os(iOS) && !targetEnvironment(macCatalyst) || os(tvOS) || os(watchOS) || os(visionOS)
-            // iOS may end an app that is suspended with a lock (0xdead10cc).
+            // iOS may end an app that is suspended while it holds a lock (0xdead10cc).
             if folder == nil { removeOwnedFolders(but: nil) }
             let made = try PreparationFolder(
                 unlocked: FormPart.temporaryFolder.appending(
@@ -97,7 +96,7 @@ package struct PreparationFolder: Sendable {
         lock?.release()
     }
 
-    /// Removes the folders that ended processes have left.
+    /// Removes the folders of ended processes.
     package static func removeAbandoned() {
         for url in folders(named: prefix) {
             guard let lock = try? FolderLock(url) else { continue }
@@ -117,23 +116,22 @@ package struct PreparationFolder: Sendable {
     }
 }
 
-/// The exclusive lock of a folder.
 private final class FolderLock: Sendable {
     private let descriptor: FileDescriptor
 
-    /// Locks a folder; `nil` if the folder is already locked. Throws if there is no such folder, or if its file system
-    /// has no locks.
+    /// Locks a folder. `nil` if the folder is already locked. Throws if the folder is missing or its file system has no
+    /// locks.
     init?(_ folder: URL) throws {
         descriptor = try FileDescriptor.open(
             FilePath(folder.path), .readOnly, options: [.directory, .noFollow, .closeOnExec])
         guard flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 else { return }
-        // The descriptor is closed by this object's deinit, which follows.
+        // This object's deinit closes the descriptor.
         guard Errno(rawValue: errno) == .wouldBlock else { throw Errno(rawValue: errno) }
         return nil
     }
 
-    /// Releases the lock explicitly. A child process that is being started shares the descriptor, and would keep the
-    /// lock.
+    /// Releases the lock explicitly. A child process that is just being started has a copy of the descriptor, and would
+    /// keep the lock.
     func release() {
         _ = flock(descriptor.rawValue, LOCK_UN)
     }
@@ -144,14 +142,13 @@ private final class FolderLock: Sendable {
 }
 
 extension FormPart {
-    /// The folder for the files that are made for parts, if the caller passes no folder: "Postcard" in the temporary
-    /// folder. Where users share the temporary folder, the number of the user follows, such as "Postcard-1000" on
-    /// Linux. Only its owner can use the folder. The files are copies of loaded files, and pictures that were made to
-    /// fit.
+    /// The default folder for files that are made for parts, such as copies of loaded files: "Postcard" in the
+    /// temporary folder. Where users have one temporary folder in common, the user's number follows, as in
+    /// "Postcard-1000" on Linux. Only the user can access the folder.
     ///
-    /// A file that was made for a part is removed with the last copy of the part, and a file that was prepared for an
-    /// upload after the upload. Files of a run that was killed are removed by the next run that loads or prepares a
-    /// file, or opens a queue.
+    /// A file that was made for a part is removed with the last copy of the part. A file that was prepared for an
+    /// upload is removed after the upload. If a run is killed, the next run that loads or prepares a file or opens a
+    /// queue removes its files.
     public static var temporaryFolder: URL {
         #if canImport(Darwin)
         let name = "Postcard"
@@ -163,8 +160,8 @@ extension FormPart {
 
     /// Makes the folder for files of parts if it does not exist.
     ///
-    /// - Parameter folder: The folder that the caller chose. If it exists, its permissions are not changed. Defaults to
-    ///   ``temporaryFolder``, which must belong to this user.
+    /// - Parameter folder: The folder that the caller chose; the permissions of an existing one are not changed.
+    ///   Defaults to ``temporaryFolder``, which must belong to this user.
     /// - Returns: The folder.
     package static func makeFolder(_ folder: URL? = nil) throws -> URL {
         let made = folder ?? temporaryFolder
@@ -176,7 +173,7 @@ extension FormPart {
         return made
     }
 
-    /// Makes sure that only this user can use a folder. Other users know its name, and may have created it first.
+    /// Restricts a folder to this user. Other users know its name, and may have created it first.
     private static func closeToOthers(_ folder: URL) throws {
         let descriptor = try FileDescriptor.open(
             FilePath(folder.path), .readOnly, options: [.directory, .noFollow, .closeOnExec])
@@ -188,12 +185,12 @@ extension FormPart {
     }
 }
 
-/// Checks the free space before a copy begins: a full disk would affect all apps of a device.
+/// Checks the free space before a file is copied, because a full disk would affect all apps.
 package enum FreeSpace {
-    /// The bytes that this program can write to a folder's volume; `nil` if that is not known.
+    /// The number of bytes that this program can write to a folder's volume; `nil` if unknown.
     package static func bytes(at folder: URL) -> Int64? {
         #if os(iOS) || os(macOS) || os(visionOS)
-        // Includes space that the system can free on demand, because a person asked for the upload:
+        // A person asked for the upload, so space that the system can free on demand counts:
         // developer.apple.com/forums/thread/826582. A volume that frees nothing may report 0.
         let values = try? folder.resourceValues(forKeys: [.volumeAvailableCapacityForImportantUsageKey])
         if let bytes = values?.volumeAvailableCapacityForImportantUsage, bytes > 0 { return bytes }
@@ -204,11 +201,11 @@ package enum FreeSpace {
         return isOver ? .max : Int64(clamping: bytes)
     }
 
-    /// Whether a folder has too little space for a copy of a file.
+    /// Compares the free space in a folder with the size of a file to copy.
     ///
     /// - Parameter freeBytes: Returns the free bytes in a folder.
-    /// - Returns: The bytes that the copy needs, and the free bytes; `nil` if there is enough space, if the space is
-    ///   unknown, or if `file` is a folder, whose own size does not include its files.
+    /// - Returns: The bytes that the copy needs, and the free bytes; `nil` if there is enough or unknown space, or if
+    ///   `file` is a folder, whose size does not include its files.
     package static func shortage(
         ofCopying file: URL, to folder: URL, freeBytes: (URL) -> Int64? = bytes
     ) -> (needed: Int64, free: Int64)? {
@@ -218,7 +215,7 @@ package enum FreeSpace {
         return (Int64(status.size), free)
     }
 
-    /// Whether a copy takes no space, because the system clones the file.
+    /// Whether the system clones the file, so that its copy takes no space.
     private static func isCloned(_ file: Stat, to folder: URL) -> Bool {
         #if os(iOS) || os(macOS) || os(visionOS)
         let values = try? folder.resourceValues(forKeys: [.volumeSupportsFileCloningKey])

@@ -1,4 +1,4 @@
-/// The bytes and byte classes of the grammars that a form is written in.
+/// Bytes and classes of bytes in the grammars of forms.
 extension UInt8 {
     package static let tab = UInt8(ascii: "\t")
     package static let lineFeed = UInt8(ascii: "\n")
@@ -18,7 +18,7 @@ extension UInt8 {
 
     package var isLetter: Bool { asciiLowercased >= UInt8(ascii: "a") && asciiLowercased <= UInt8(ascii: "z") }
 
-    /// Whether the byte is a space or a tab: `WSP` of RFC 5234, which may also pad a delimiter.
+    /// Whether the byte is a space or tab: `WSP` of RFC 5234, which may also pad a delimiter.
     package var isBlank: Bool { self == .space || self == .tab }
 
     /// Whether the byte is a `tchar` of RFC 9110 §5.6.2.
@@ -27,14 +27,14 @@ extension UInt8 {
     /// Whether the byte is a `bchars` of RFC 2046 §5.1.1.
     package var isBoundaryCharacter: Bool { ByteClass.boundary.contains(self) }
 
-    /// Whether the byte is a control character that a header field's value must not have (RFC 9110 §5.5).
+    /// Whether the byte is a control character that is forbidden in a header field's value (RFC 9110 §5.5).
     var isForbiddenInValue: Bool { (self < 0x20 && self != .tab) || self == 0x7F }
 
     package var asciiLowercased: UInt8 {
         self >= UInt8(ascii: "A") && self <= UInt8(ascii: "Z") ? self | 0x20 : self
     }
 
-    /// The value of the byte as a hexadecimal digit; `nil` if it is none.
+    /// The value of a hexadecimal digit; `nil` for any other byte.
     package var hexadecimalValue: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
@@ -49,11 +49,11 @@ extension Collection<UInt8> {
     /// Whether the bytes equal a text, ignoring case.
     package func isEqualIgnoringCase(_ text: String) -> Bool { isEqualIgnoringCase(text.utf8) }
 
-    /// Whether the bytes equal the bytes of another text, ignoring case.
+    /// Whether the bytes equal other bytes, ignoring case.
     package func isEqualIgnoringCase(_ other: some Collection<UInt8>) -> Bool {
         guard count == other.count else { return false }
-        // The function is not specialized for the types of other modules, where each byte of a collection would be a
-        // call.
+        // Comparing contiguous storage avoids a call for each byte, because the generic function is not specialized
+        // across modules.
         let isEqual = withContiguousStorageIfAvailable { bytes in
             other.withContiguousStorageIfAvailable { isEqualIgnoringCase(bytes, $0) }
         }
@@ -66,10 +66,10 @@ extension Collection<UInt8> {
 }
 
 extension Sequence<UInt8> {
-    /// The bytes as lower-case hexadecimal digits, two for each byte, as digests are written.
+    /// The bytes as hexadecimal digits in lower case, two for each byte.
     package var hexadecimal: String {
         func digit(_ value: UInt8) -> UInt8 { value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value }
-        // Signing a request to an object store takes several digests. Reading an array takes no call for each byte.
+        // An array is read without a call for each byte, which matters because signing a request takes several digests.
         let bytes = Array(self)
         return String(unsafeUninitializedCapacity: 2 * bytes.count) { digits in
             for (index, byte) in bytes.enumerated() {
@@ -81,14 +81,14 @@ extension Sequence<UInt8> {
     }
 }
 
-/// A set of ASCII bytes as 128 bits. Every byte of a header is looked up.
+/// A set of ASCII bytes as 128 bits, for fast lookup of every byte in a header.
 private struct ByteClass {
     private let bits: (low: UInt64, high: UInt64)
 
-    // The sets are written as literals: a computed constant would be checked for initialization at every byte.
-    /// The characters of tokens: letters, digits and ``!#$%&'*+-.^_`|~``.
+    // Literals need no initialization check, unlike computed constants.
+    /// Token characters: letters, digits and ``!#$%&'*+-.^_`|~``.
     static let token = ByteClass(bits: (low: 0x03FF_6CFA_0000_0000, high: 0x57FF_FFFF_C7FF_FFFE))
-    /// The characters of boundaries: letters, digits and `'()+_,-./:=? `.
+    /// Boundary characters: letters, digits and `'()+_,-./:=? `.
     static let boundary = ByteClass(bits: (low: 0xA7FF_FB81_0000_0000, high: 0x07FF_FFFE_87FF_FFFE))
 
     @inline(__always)
@@ -101,9 +101,9 @@ private struct ByteClass {
     }
 }
 
-/// Decodes bytes of URLs and extended values that are written as `%` and two hexadecimal digits (RFC 3986 §2.1).
+/// Decodes percent-encoded bytes: `%` and two hexadecimal digits (RFC 3986 §2.1).
 package enum PercentEncoding {
-    /// The bytes with their escapes decoded. A percent sign that begins no escape is kept, and is not well-formed.
+    /// The decoded bytes. A percent sign that begins no escape is kept, and the result is then not well-formed.
     package static func decoded(_ bytes: some Collection<UInt8>) -> (bytes: [UInt8], isWellFormed: Bool) {
         let bytes = Array(bytes)
         var decoded: [UInt8] = []
@@ -119,7 +119,7 @@ package enum PercentEncoding {
         return (decoded, isWellFormed)
     }
 
-    /// The offset in the encoded bytes of a decoded byte.
+    /// The offset of a decoded byte in the encoded bytes.
     static func offset(ofDecoded index: Int, in bytes: [UInt8]) -> Int {
         (0..<index).reduce(0) { offset, _ in offset + (escapedByte(in: bytes, at: offset) == nil ? 1 : 3) }
     }

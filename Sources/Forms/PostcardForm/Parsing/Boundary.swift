@@ -1,9 +1,9 @@
 /// The text that separates the parts of a multipart body (RFC 2046 §5.1.1).
 ///
-/// A boundary must not occur in the data that it separates. ``init()`` makes a boundary that cannot be guessed and
-/// needs no quotes in a header. Choose your own boundary only if a test needs the same bytes every time.
+/// A boundary must not occur in the contents of the parts. ``init()`` makes a boundary that cannot be guessed and needs
+/// no quotes in a header. Set your own boundary only if a test needs the same bytes every time.
 public struct Boundary: Sendable, Hashable, CustomStringConvertible {
-    /// The boundary's characters, without the dashes that come before them in the body.
+    /// The boundary's characters, without the dashes before it in the body.
     public let value: String
 
     /// The maximum number of characters that RFC 2046 §5.1.1 allows.
@@ -12,9 +12,9 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
     private static let prefix = "Postcard-"
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-".utf8)
 
-    /// Makes a random boundary: 126 bits from the system's generator, in letters, digits, `-` and `_`.
+    /// Makes a random boundary of letters, digits, `-` and `_`, with 126 bits from the system's generator.
     public init() {
-        // Each character takes six bits. The system's generator costs a call for each 64 bits.
+        // A character takes six bits, and each call of the system's generator gives 64 bits.
         var bits = UInt128.random(in: 0 ... .max)
         let length = Self.prefix.utf8.count + 21
         value = String(unsafeUninitializedCapacity: length) { characters in
@@ -26,7 +26,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Makes a boundary from the caller's own text.
+    /// Makes a boundary from a text.
     ///
     /// - Parameter value: 1 to 70 of the characters that RFC 2046 §5.1.1 allows: letters, digits, space and
     ///   `'()+_,-./:=?`. The last character must not be a space.
@@ -38,13 +38,13 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         self.value = value
     }
 
-    /// Why RFC 2046 §5.1.1 does not allow these characters as a boundary; `nil` if they are allowed.
+    /// The reason why RFC 2046 §5.1.1 does not allow a boundary; `nil` if it is allowed.
     static func fault(in characters: some BidirectionalCollection<UInt8>) -> String? {
         fault(in: characters, where: { $0.isBoundaryCharacter })
     }
 
-    /// Why a receiver cannot read a body with these characters as its boundary; `nil` if it can. A receiver accepts
-    /// more than the RFC allows a sender: any visible ASCII, like all other receivers.
+    /// The reason why a receiver cannot use a boundary; `nil` if it can. Like other receivers, ours accepts any visible
+    /// ASCII, which is more than the RFC allows.
     static func faultForReceiving(in characters: some BidirectionalCollection<UInt8>) -> String? {
         fault(in: characters) { (0x20..<0x7F).contains($0) }
     }
@@ -62,7 +62,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         return last == .space ? "it ends in a space" : nil
     }
 
-    /// The boundary as the value of a `boundary` parameter: in quotes only if the grammar requires them.
+    /// The value of a `boundary` parameter, in quotes only if the grammar requires them.
     var parameterValue: String {
         value.utf8.allSatisfy { $0.isTokenCharacter } ? value : "\"\(value)\""
     }
@@ -72,10 +72,10 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
 
 /// The bytes between two parts: CRLF, two dashes and the boundary (RFC 2046 §5.1.1).
 ///
-/// A boundary contains no CR, so a CR can only be the delimiter's first byte. A search therefore never has to go back:
-/// if a match fails, no other match can have begun inside it.
+/// A boundary contains no CR, so every CR may begin a delimiter but never continue one. After a failed match, the
+/// search therefore never has to go back.
 struct Delimiter: Sendable {
-    /// The delimiter and one more dash: the maximum that may have been read before the bytes turn out to be content.
+    /// The delimiter and one more dash: the longest sequence that may turn out to be content after it was read.
     let heldBytes: [UInt8]
 
     let boundary: String
@@ -89,14 +89,14 @@ struct Delimiter: Sendable {
 
     var count: Int { heldBytes.count - 1 }
 
-    /// Whether the content begins with the two dashes and the boundary. Together with the line break that ends the header
-    /// before the content, these bytes would be a delimiter.
+    /// Whether the content begins with two dashes and the boundary, which would be a delimiter after the header's line
+    /// break.
     func isPrefixedWithoutLineBreak(_ content: UnsafeRawBufferPointer) -> Bool {
         content.starts(with: bytes.dropFirst(2))
     }
 
-    /// The number of bytes at `start` that match the delimiter from its byte `matched` on. Fewer than the rest of the
-    /// delimiter if the content ends or differs.
+    /// The number of bytes at `start` that continue a match of the first `matched` bytes of the delimiter. The match
+    /// stops where the content ends or differs.
     func matchLength(from matched: Int, in content: UnsafeRawBufferPointer, at start: Int, end: Int) -> Int {
         let most = min(count - matched, end - start)
         var length = 0
@@ -104,7 +104,7 @@ struct Delimiter: Sendable {
         return length
     }
 
-    /// The number of bytes at the end of a region that may begin the delimiter.
+    /// The number of bytes at the end of a region that may begin a delimiter.
     func prefixLength(atEndOf content: UnsafeRawBufferPointer, from start: Int, end: Int) -> Int {
         var index = end
         while index > start, end - index < count - 1 {
@@ -116,15 +116,15 @@ struct Delimiter: Sendable {
         return 0
     }
 
-    /// The first index of the whole delimiter; `nil` if there is none.
+    /// The first index of a whole delimiter; `nil` if there is none.
     func firstIndex(in content: UnsafeRawBufferPointer) -> Int? {
         firstIndex(in: content, from: 0, end: content.count)
     }
 
-    /// The first index of the whole delimiter between two indices; `nil` if there is none.
+    /// The first index of a whole delimiter between two indices; `nil` if there is none.
     ///
-    /// Sixty-four positions are compared at once with the delimiter's first and last byte. In random data, both match
-    /// once in 65,536 positions, and text that is almost a delimiter differs in the last byte.
+    /// Compares 64 positions at once with the delimiter's first and last byte. In random data, both match once in
+    /// 65,536 positions. Text that is similar to a delimiter usually differs in the last byte.
     func firstIndex(in content: UnsafeRawBufferPointer, from start: Int, end: Int) -> Int? {
         guard let base = content.baseAddress, end - start >= count else { return nil }
         let beyond = end - count + 1
@@ -141,7 +141,7 @@ struct Delimiter: Sendable {
         return firstIndex(base, from: index, beyond: beyond)
     }
 
-    /// Whether the bytes at an address are the whole delimiter. Compares eight bytes at a time.
+    /// Whether the bytes at an address are a whole delimiter. Compares eight bytes at a time.
     private func isWhole(_ place: UnsafeRawPointer, _ wanted: UnsafeRawPointer) -> Bool {
         var index = 0
         while index + 8 <= count {
@@ -159,7 +159,7 @@ struct Delimiter: Sendable {
         return true
     }
 
-    /// The first index of the whole delimiter. Compares positions one by one, for the remaining positions.
+    /// The first index of a whole delimiter. Compares the last few positions one by one.
     private func firstIndex(_ base: UnsafeRawPointer, from start: Int, beyond: Int) -> Int? {
         heldBytes.withUnsafeBytes { bytes in
             guard let wanted = bytes.baseAddress else { return nil }
@@ -181,9 +181,9 @@ struct Delimiter: Sendable {
     }
 }
 
-/// Checks by the first and the last byte whether a delimiter may begin at one of several positions.
+/// Compares several positions at once with the first and last byte of the delimiter.
 private struct Probe {
-    /// The number of positions that are compared at once.
+    /// The number of positions to compare at once.
     static let width = 64
 
     private let firstBytes = SIMD16<UInt8>(repeating: .carriageReturn)
@@ -201,8 +201,8 @@ private struct Probe {
         return found.x | found.y != 0
     }
 
-    /// One byte for each of sixteen positions, which is zero if no delimiter begins there. The bytes are returned as
-    /// words, because the standard library reads a mask lane by lane.
+    /// One byte for each of sixteen positions, which is zero if no delimiter begins there. The bytes are combined into
+    /// words, because the standard library reads a mask slowly, lane by lane.
     @inline(__always)
     private func fits(at place: UnsafeRawPointer) -> SIMD2<UInt64> {
         let isFirst = place.loadUnaligned(as: SIMD16<UInt8>.self) .== firstBytes

@@ -12,7 +12,7 @@ package struct Charset: Sendable, Hashable {
 
     package static let utf8 = Charset(row: 0)
 
-    /// The charset with a label, ignoring case and blanks around it; `nil` if the label is unknown.
+    /// Finds a charset by its label, ignoring case and surrounding blanks. `nil` if the label is unknown.
     package init?(_ label: some Collection<UInt8>) {
         let blanks: Set<UInt8> = [.space, .tab, .carriageReturn, .lineFeed]
         let trimmed = label.drop { blanks.contains($0) }.prefix { !blanks.contains($0) }
@@ -22,8 +22,8 @@ package struct Charset: Sendable, Hashable {
         self.row = row
     }
 
-    /// The charset that the form's field `_charset_` names; `nil` if the charset is unknown. UTF-16 counts as UTF-8,
-    /// because browsers then send UTF-8 (WHATWG Encoding Standard §4.3).
+    /// The charset that the form's field `_charset_` names; `nil` if it is unknown. UTF-16 means UTF-8, because
+    /// browsers then send UTF-8 (WHATWG Encoding Standard §4.3).
     package init?(ofForm label: some Collection<UInt8>) {
         guard let charset = Charset(label) else { return nil }
         self = charset.isUTF16 ? .utf8 : charset
@@ -34,28 +34,28 @@ package struct Charset: Sendable, Hashable {
 
     fileprivate var isUTF16: Bool { converter.hasPrefix("UTF-16") }
 
-    /// Whether texts in this charset can have the same bytes as other texts in UTF-8.
+    /// Whether a text in this charset may look like another text in UTF-8.
     package var hidesInASCII: Bool { isUTF16 || converter == "ISO-2022-JP" }
 
-    /// The text of the bytes; `nil` if they are not text in this charset, or the platform does not know the charset.
+    /// The decoded text; `nil` if the bytes are not text in this charset, or if the platform does not know the charset.
     package func decode(_ bytes: Data) -> String? {
         var decoder = CharsetDecoder()
         return decoder.decode(bytes, from: self, repairing: false)
     }
 }
 
-/// Decodes texts from charsets, with one converter of the platform for each charset: iconv where there is glibc, Core
-/// Foundation on Apple's systems. Elsewhere only UTF-8 and windows-1252 are known.
+/// Decodes texts with a converter of the platform for each charset: iconv of glibc, or Core Foundation on Apple's
+/// systems. Other platforms decode only UTF-8 and windows-1252.
 package struct CharsetDecoder: ~Copyable {
     #if canImport(Glibc)
-    /// The open converters of iconv, by the names of their charsets.
+    /// The open converters of iconv by charset.
     private var conversions: [String: Conversion] = [:]
     #endif
 
     package init() {}
 
-    /// The text of a field for a record and a decoder. Bytes in UTF-8 are read as UTF-8, because senders name other
-    /// charsets for UTF-8 too. Other bytes are read in the named charset.
+    /// The text of a field. UTF-8 is tried first, because senders name wrong charsets, unless texts in the named
+    /// charset may look like UTF-8. Other bytes are read in the named charset.
     ///
     /// - Parameters:
     ///   - charset: The charset that the part names, or else the form; `nil` if it is unknown.
@@ -69,8 +69,7 @@ package struct CharsetDecoder: ~Copyable {
             ?? charset.flatMap { decode(bytes, from: $0, repairing: repairing) }
     }
 
-    /// - Returns: `nil` if the platform does not know the charset, or if there are faulty bytes and they are not
-    ///   repaired.
+    /// - Returns: `nil` if the platform does not know the charset, or for faulty bytes without `repairing`.
     fileprivate mutating func decode(_ bytes: Data, from charset: Charset, repairing: Bool) -> String? {
         switch charset.converter {
         case "UTF-8":
@@ -90,7 +89,7 @@ package struct CharsetDecoder: ~Copyable {
         }
     }
 
-    /// The text of bytes in windows-1252, which RFC 8187 §3.2.1 requires. It needs no installed converter.
+    /// The text of bytes in windows-1252, which needs no converter of the platform.
     private static func windows1252(_ bytes: Data) -> String {
         var scalars = String.UnicodeScalarView()
         for byte in bytes {
@@ -138,14 +137,14 @@ extension CharsetDecoder {
                         text += Self.replacement
                         next = next?.advanced(by: 1)
                         left -= 1
-                    // The last character is not complete.
+                    // The last character is incomplete.
                     case EINVAL? where repairing:
                         text += Self.replacement
                         left = 0
                     default: return false
                     }
                 }
-                // Writes the remaining bytes of a charset with states.
+                // Ends the text in charsets that have shift states.
                 var none: UnsafeMutablePointer<CChar>?
                 return step(&none, &left, appendingTo: &text) == nil
             }
@@ -157,7 +156,7 @@ extension CharsetDecoder {
 
         /// Converts as many bytes as fit into a piece of output.
         ///
-        /// - Returns: The error that stopped the conversion before the last byte; `nil` if there was none.
+        /// - Returns: The error that stopped the conversion; `nil` if all bytes were converted.
         private func step(
             _ next: inout UnsafeMutablePointer<CChar>?, _ left: inout Int, appendingTo text: inout [UInt8]
         ) -> Int32? {
@@ -202,7 +201,7 @@ extension Charset {
         return rows
     }()
 
-    /// The name of each charset in the platform's converter, and the labels that mean the charset.
+    /// The name of each charset in the platform's converter, and the charset's labels.
     private static let labels: [(converter: String, labels: String)] = [
         ("UTF-8", "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8"),
         ("CP866", "866 cp866 csibm866 ibm866"),
@@ -274,18 +273,18 @@ extension Charset {
 package struct UTF8Decoder: Sendable {
     package enum Result {
         case incomplete
-        /// A character is complete, with its length in bytes.
+        /// A complete character with its length in bytes.
         case scalar(Unicode.Scalar, length: Int)
-        /// The bytes are not UTF-8. The first wrong byte is `start` bytes before the byte that was decoded.
+        /// Bytes that are not UTF-8. The first wrong byte is `start` bytes before the decoded one.
         case malformed(start: Int)
     }
 
-    /// The number of bytes that were read of an incomplete character.
+    /// The number of bytes read of an incomplete character.
     package private(set) var pending = 0
     /// The number of bytes that an incomplete character still needs.
     package private(set) var missing = 0
     private var value: UInt32 = 0
-    /// The range of the next byte. It excludes overlong forms, surrogates and values that are too large.
+    /// The allowed range of the next byte, without overlong forms, surrogates and values that are too large.
     private var next: ClosedRange<UInt8> = 0x80...0xBF
 
     package init() {}

@@ -7,7 +7,7 @@ package struct ContentDisposition {
     let filename: String?
     private(set) var warnings: [FormProblem] = []
 
-    /// - Parameter fieldName: The name of the outer part, if this part is nested in a `multipart/mixed`.
+    /// - Parameter fieldName: The name of the outer part, if this part is in a `multipart/mixed`.
     init(
         _ field: HeaderField, in header: Span<UInt8>, headerOffset: Int64, partIndex: Int, fieldName: String?
     ) throws(FormProblem) {
@@ -31,7 +31,7 @@ package struct ContentDisposition {
             return
         }
         let fieldOffset = headerOffset + Int64(field.start)
-        // RFC 2388 §4.2 and old clients use other types for the files of one field.
+        // RFC 2388 §4.2 and old clients use other types for several files of one field.
         guard
             header.holds("form-data", in: disposition.value)
                 || fieldName != nil
@@ -66,7 +66,7 @@ package struct ContentDisposition {
         }
         let filename = try decoder.filename(plain: found.filename, extended: found.extended, in: header)
         self.filename = fieldName == nil ? filename : filename ?? ""
-        // The pieces of a value by RFC 2231. Receivers that join the pieces would read this text field as a file.
+        // Receivers that join the pieces of RFC 2231 would read this text field as a file.
         if filename == nil, let piece = found.piece {
             let fault = HeaderParameters.Fault(index: piece, reason: "A filename is written in pieces.")
             throw .malformedParameter(fault, headerOffset: headerOffset, part: partIndex)
@@ -78,7 +78,7 @@ package struct ContentDisposition {
 }
 
 extension ContentDisposition {
-    /// The filename with the path before it, as it was sent; `nil` if the field can have no path.
+    /// The filename as it was sent, with its path; `nil` if it cannot have a path.
     static func sentFilename(in field: HeaderField, of header: Span<UInt8>) -> String? {
         guard header.holdsPath(in: field.value),
             let disposition = (try? HeaderParameters(header, in: field.value))
@@ -94,8 +94,8 @@ extension ContentDisposition {
 }
 
 extension ContentDisposition {
-    /// The parameters that name a file, unchanged, each after a semicolon. All parameters if they are malformed, so
-    /// that a form with them is refused.
+    /// The unchanged parameters that name a file, each after a semicolon. If the parameters are malformed, all of them,
+    /// so that the form is refused.
     package static func fileParameters(of value: String) -> String {
         let bytes = ContiguousArray(value.utf8)
         let (header, range) = (bytes.span, 0..<bytes.count)
@@ -112,7 +112,7 @@ extension ContentDisposition {
 }
 
 extension FormProblem {
-    /// Not inlined, like the warnings below: the initializer above is 5 % faster without code for rare cases.
+    /// Not inlined, because the initializer is 5 % faster without code for rare cases.
     @inline(never)
     fileprivate static func malformedParameter(
         _ fault: HeaderParameters.Fault, headerOffset: Int64, part partIndex: Int
@@ -121,14 +121,14 @@ extension FormProblem {
     }
 }
 
-/// The parameters of the field that are used.
+/// The recognized parameters of the field.
 private struct Found {
     var name: HeaderParameters.Parameter?
     var filename: HeaderParameters.Parameter?
     var extended: HeaderParameters.Parameter?
-    /// The first parameter that is not read.
+    /// The first parameter that is ignored.
     var unknown: HeaderParameters.Parameter?
-    /// The index of the first piece of a filename by RFC 2231.
+    /// The index of the first piece of a filename that is split as in RFC 2231.
     var piece: Int?
 
     mutating func take(_ parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
@@ -145,7 +145,7 @@ private struct Found {
     }
 }
 
-/// Decodes the parameters of a Content-Disposition to texts, and collects warnings about them.
+/// Decodes the parameters of a Content-Disposition, and collects warnings about them.
 private struct NameDecoder {
     let headerOffset: Int64
     let partIndex: Int
@@ -156,7 +156,7 @@ private struct NameDecoder {
         self.partIndex = partIndex
     }
 
-    /// Adds a warning about a parameter that is not read. Only the first such parameter gets a warning.
+    /// Adds a warning about an ignored parameter, unless there is one already.
     @inline(never)
     mutating func warn(about parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
         warnings.append(
@@ -165,7 +165,7 @@ private struct NameDecoder {
                 "The parameter \(header.repairedText(in: parameter.name).lowercased()) was ignored."))
     }
 
-    /// Adds a warning about a value that ends in an unescaped backslash.
+    /// Adds a warning about an unescaped backslash at the end of a value.
     @inline(never)
     mutating func warn(ofBackslashAtEndOf parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
         let name = header.repairedText(in: parameter.name).lowercased()
@@ -190,8 +190,8 @@ private struct NameDecoder {
 
     /// The file that `filename` and `filename*` name.
     ///
-    /// RFC 7578 §4.2 forbids `filename*`, but some senders write it. Receivers differ in which parameter they use, so
-    /// two different names could get a file past a filter that checks the other name.
+    /// RFC 7578 §4.2 forbids `filename*`, but some senders use it. Receivers prefer different parameters, so a second
+    /// name could get past a filter that checks only the first.
     mutating func filename(
         plain: HeaderParameters.Parameter?, extended: HeaderParameters.Parameter?, in header: Span<UInt8>
     ) throws(FormProblem) -> String? {
@@ -217,7 +217,7 @@ private struct NameDecoder {
                 "A file is named by filename*, which some receivers ignore."))
         guard let plain, let plainName else { return extendedName }
         if Self.lastComponent(of: plainName) == extendedName { return extendedName }
-        // .NET sends the same name twice, once as an encoded word of RFC 2047.
+        // .NET sends the same filename twice, once as an encoded word (RFC 2047).
         if EncodedWord.decode(plain.bytes(in: header)).map({ $0.streamSafe }).map(Self.lastComponent(of:))
             == extendedName
         {
@@ -232,8 +232,7 @@ private struct NameDecoder {
         headerOffset + Int64(parameter.start)
     }
 
-    /// The bytes with the escapes of WHATWG's encoding decoded. Other percent signs are kept: `100%25` is an ordinary
-    /// name.
+    /// The bytes with WHATWG's escapes decoded. Other percent signs are kept: `100%25` is an ordinary name.
     private static func undoingEscapes(in bytes: [UInt8]) -> [UInt8] {
         guard bytes.contains(.percent) else { return bytes }
         var result: [UInt8] = []
@@ -258,8 +257,8 @@ private struct NameDecoder {
         Array("22".utf8): .quote, Array("0d".utf8): .carriageReturn, Array("0a".utf8): .lineFeed,
     ]
 
-    /// The filename behind the last slash or backslash, because old browsers sent whole paths. A backslash at the end
-    /// is part of the filename.
+    /// The filename after the last slash or backslash, because old browsers sent whole paths. A final backslash is
+    /// kept.
     private static func lastComponent(of filename: String) -> String {
         let bytes = filename.utf8
         let path = bytes.last == .backslash ? bytes.dropLast() : bytes[...]
@@ -269,7 +268,7 @@ private struct NameDecoder {
 }
 
 extension Span<UInt8> {
-    /// Whether a range may contain a path: it has a slash, a backslash or an escaped byte.
+    /// Whether a range may contain a path, because it has a slash, a backslash or an escape.
     fileprivate func holdsPath(in range: Range<Int>) -> Bool {
         for index in range where [.slash, .backslash, .percent].contains(self[index]) { return true }
         return false
@@ -283,7 +282,7 @@ extension Span<UInt8> {
 
 /// A parameter's value in the encoding of RFC 8187 §3.2, such as `UTF-8''caf%C3%A9.jpg`.
 enum ExtendedValue {
-    /// The decoded text; `nil` if the value is malformed, its charset is unknown, or the bytes are not text in the
+    /// The decoded text; `nil` if the value is malformed, its charset is unknown, or its bytes are not text in the
     /// charset.
     static func decode(_ value: [UInt8]) -> String? {
         let pieces = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
@@ -293,8 +292,7 @@ enum ExtendedValue {
     }
 }
 
-/// A name in an encoded word of RFC 2047 §2, such as `=?utf-8?B?Y2Fmw6kuanBn?=`. .NET writes such words into
-/// `filename`.
+/// A name as an encoded word of RFC 2047 §2, such as `=?utf-8?B?Y2Fmw6kuanBn?=` in a `filename` by .NET.
 enum EncodedWord {
     /// The decoded text; `nil` if the value is not an encoded word.
     static func decode(_ value: [UInt8]) -> String? {

@@ -1,16 +1,16 @@
-/// The `Content-Type` of a request with a form, or of a part with several files.
+/// The `Content-Type` of a form, or of a part with several files.
 struct FormContentType {
     let boundary: String
 
     /// - Parameters:
     ///   - value: The header field's value.
     ///   - mediaType: The media type that the value must have.
-    /// - Throws: ``FormProblem`` if the value has another media type, no boundary, two different boundaries, or an
-    ///   invalid boundary.
+    /// - Throws: ``FormProblem`` if the value has another media type, no boundary, two boundaries, or an invalid
+    ///   boundary.
     init(_ value: String, mediaType: StaticString = "multipart/form-data") throws(FormProblem) {
         let bytes = ContiguousArray(value.utf8)
         let header = bytes.span
-        /// The problem of a missing semicolon before the boundary. Without such a mistake, the other problem.
+        /// The problem of a missing semicolon before the boundary, or else the other problem.
         func problem(_ other: FormProblem) -> FormProblem {
             guard let found = Self.separator(in: bytes) else { return other }
             let shown = bytes.count <= 200 ? " \(value.debugDescription)" : ""
@@ -34,7 +34,7 @@ struct FormContentType {
         var isInPieces = false
         let duplicate = FormProblem(.duplicateBoundary, at: 0, "The Content-Type names two boundaries that differ.")
         for parameter in content.parameters {
-            // A name by RFC 2231, which some receivers join and others ignore.
+            // Some receivers join pieces as in RFC 2231, and others ignore them.
             if header.begins("boundary*", in: parameter.name) { isInPieces = true }
             guard header.holds("boundary", in: parameter.name) else { continue }
             let found = parameter.bytes(in: header)

@@ -2,29 +2,29 @@ import PostcardFoundation
 
 /// An event that the parser found in the body.
 public enum FormEvent: Sendable {
-    /// A part begins. Its header is complete.
+    /// A part begins, and its header is complete.
     case partBegan(PartHeader)
     /// Bytes of the part's content, at least one.
     case bytes(FormBytes)
-    /// The content of the part is complete: the delimiter behind it was read.
+    /// The part's content is complete, because the delimiter after it was read.
     case partEnded
 }
 
-/// Borrowed bytes of a part's content. The value is only the range of the bytes.
+/// Borrowed bytes of a part's content, as a range.
 public enum FormBytes: Sendable, Hashable {
     /// A range of the current chunk.
     case chunk(Range<Int>)
-    /// A range of ``FormParser/heldBytes``: bytes of earlier chunks that might have begun a delimiter, but did not.
+    /// A range of ``FormParser/heldBytes``: bytes of earlier chunks that turned out not to begin a delimiter.
     case held(Range<Int>)
 
-    /// The number of bytes.
+    /// The number of bytes in the range.
     public var count: Int {
         switch self {
         case .chunk(let range), .held(let range): range.count
         }
     }
 
-    /// The first bytes, as a range.
+    /// The range of the first bytes.
     func prefix(_ length: Int) -> FormBytes {
         switch self {
         case .chunk(let range): .chunk(range.prefix(length))
@@ -41,14 +41,14 @@ public struct PartHeader: Sendable {
     /// The offset of the header's first byte, counted from the start of the body.
     public let offset: Int64
 
-    /// The name of the form's field, as its sender meant it. `%22`, `%0D` and `%0A`, which browsers write, are decoded,
-    /// and so are `\"` and `\\` (RFC 9110 §5.6.4). A backslash at the end of the name is a character, as in a browser's
-    /// `name="a\"`. Bytes that are not UTF-8 become U+FFFD.
+    /// The name of the form's field, as its sender meant it. Browsers' escapes `%22`, `%0D` and `%0A` are decoded, and
+    /// so are `\"` and `\\` (RFC 9110 §5.6.4). A final backslash is a character, as in a browser's `name="a\"`. Bytes
+    /// that are not UTF-8 become U+FFFD.
     public let name: String
 
-    /// The name of the file without its path, otherwise decoded like ``name``; `nil` if the part is a text field. A
-    /// path ends at the last slash or backslash. A backslash that is escaped as `\\` or is the last character does not
-    /// end a path. The name is data from a stranger: never use it as a path.
+    /// The name of the file without its path, decoded like ``name``; `nil` if the part is a text field. A path ends at
+    /// the last slash or backslash, other than an escaped `\\` or a final backslash. The name is untrusted: never use
+    /// it as a path.
     public let filename: String?
 
     /// The media type, as written in the header; `nil` if there is none.
@@ -57,11 +57,11 @@ public struct PartHeader: Sendable {
     /// Warnings about details that other receivers may read differently.
     public let warnings: [FormProblem]
 
-    /// The lines of the header, complete, well-formed and unfolded.
+    /// The complete and well-formed lines of the header, unfolded.
     private let bytes: ContiguousArray<UInt8>
 
-    /// The name of the file with its path, as it was sent, such as `trip/day1/a.jpg` from an input for folders. It is
-    /// otherwise decoded like ``filename``; `nil` if there is no path. Never use it as a path.
+    /// The name of the file with its path, as in `trip/day1/a.jpg` from an input for folders, decoded like
+    /// ``filename``; `nil` if there is no path. The name is untrusted: never use it as a path.
     public var sentFilename: String? {
         guard let filename, let field = field("content-disposition") else { return nil }
         let sent = ContentDisposition.sentFilename(in: field, of: bytes.span)
@@ -77,7 +77,7 @@ public struct PartHeader: Sendable {
         return charset.map { $0.bytes(in: bytes.span) }
     }
 
-    /// The first field with a name.
+    /// The first header field with a name.
     private func field(_ name: StaticString) -> HeaderField? {
         var start = 0
         while let field = try? HeaderField.next(in: bytes.span, at: &start, offset: offset, partIndex: index) {
@@ -106,9 +106,9 @@ public struct PartHeader: Sendable {
         return fields
     }
 
-    /// Reads a complete header.
+    /// Parses a complete header.
     ///
-    /// - Parameter fieldName: The name of the outer part, if this part is nested in a `multipart/mixed`.
+    /// - Parameter fieldName: The name of the outer part, if this part is in a `multipart/mixed`.
     /// - Throws: ``FormProblem`` if the header is malformed, or if two receivers could read it differently.
     init(_ block: inout HeaderBlock, index: Int, fieldName: String? = nil) throws(FormProblem) {
         self.index = index

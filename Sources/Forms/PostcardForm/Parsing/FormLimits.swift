@@ -1,7 +1,7 @@
 /// The limits that a receiver sets for a form. Each limit has its own problem code.
 ///
-/// With any limits, the parser holds at most one part's header and one delimiter in memory. The limits protect the
-/// caller, who keeps the content.
+/// The parser itself holds at most one header and one delimiter in memory. The limits protect the caller, who keeps the
+/// content.
 public struct FormLimits: Sendable, Hashable {
     /// The maximum size of the whole body, in bytes. Defaults to 4 GiB: larger forms seldom arrive in one request.
     public var maximumBodyBytes: Int64 = 4 << 30
@@ -15,23 +15,22 @@ public struct FormLimits: Sendable, Hashable {
     /// The maximum size of a text field, in bytes. Defaults to 1 MiB, because fields are usually held in memory.
     public var maximumFieldBytes: Int64 = 1 << 20
 
-    /// The maximum size of a part's header, including the padding of its delimiter, in bytes. Defaults to 16 KiB.
+    /// The maximum size of a part's header, including blanks after its delimiter, in bytes. Defaults to 16 KiB.
     public var maximumHeaderBytes = 16 << 10
 
     /// The maximum number of fields in a part's header. Defaults to 64; browsers send two.
     public var maximumHeaderFields = 64
 
-    /// The maximum number of bytes before the first delimiter. Defaults to 8 KiB; real clients send no such bytes.
+    /// The maximum number of bytes before the first delimiter. Defaults to 8 KiB; clients normally send none.
     public var maximumPreambleBytes: Int64 = 8 << 10
 
-    /// The maximum number of bytes after the close delimiter and its line break. Defaults to 8 KiB; real clients send
-    /// no such bytes.
+    /// The maximum number of bytes after the close delimiter's line. Defaults to 8 KiB; clients normally send none.
     public var maximumEpilogueBytes: Int64 = 8 << 10
 
     /// Makes limits with default values.
     public init() {}
 
-    /// Limits for forms that are held in memory as a whole: 16 MiB for the body and for each file.
+    /// Limits for forms that are held in memory: 16 MiB for the body and for each file.
     public static let inMemory: FormLimits = {
         var limits = FormLimits()
         limits.maximumBodyBytes = 16 << 20

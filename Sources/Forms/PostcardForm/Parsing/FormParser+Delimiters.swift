@@ -1,7 +1,7 @@
 // MARK: - Delimiters
 
 extension FormParser {
-    /// Reads a byte after the boundary, or the line break there.
+    /// Reads a byte or a line break after the boundary.
     mutating func readDelimiterEnd(
         _ seen: DelimiterEnd, imagined: Int, in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> FormEvent? {
@@ -19,7 +19,7 @@ extension FormParser {
             if length >= limits.maximumHeaderBytes { throw fail(limits.paddingTooLarge(at: offset, part: partCount)) }
             state = .delimiterEnd(.padding(length: length + 1), imagined: imagined)
         case (.nothing, .carriageReturn) where position + 1 < end && bytes[position + 1] == .lineFeed:
-            // The usual ending. The states in between are for bodies that are cut here.
+            // Delimiters usually end this way. The other states are for bodies whose chunks are split here.
             advance(&position, by: 2)
             return try beginHeader(padding: 0)
         case (.nothing, .carriageReturn):
@@ -39,7 +39,7 @@ extension FormParser {
                     .malformedDelimiter, at: offset, part: part?.index,
                     "A delimiter is followed by more than spaces and tabs on its line."))
         case (.nothing, _), (.dash, _):
-            // Not a delimiter after all. The byte itself is read again.
+            // The bytes are not a delimiter, so this byte is read again as content.
             state = .content(matched: 0, imagined: 0)
             let dash = if case .dash = seen { 1 } else { 0 }
             return try content(.held(imagined..<(delimiter.count + dash)), end: offset).map(FormEvent.bytes)
@@ -80,7 +80,7 @@ extension FormParser {
         advance(&position, by: 1)
     }
 
-    /// Skips what follows the close delimiter (RFC 2046 §5.1.1).
+    /// Skips bytes after the close delimiter (RFC 2046 §5.1.1).
     mutating func passEpilogue(length: Int64, at position: inout Int, end: Int) throws(FormProblem) {
         let count = Int64(end - position)
         let allowed = limits.maximumEpilogueBytes - length

@@ -1,7 +1,7 @@
 /// Reads the body of a form of type `multipart/form-data` (RFC 7578, RFC 2046 §5.1), chunk by chunk.
 ///
-/// The parser does no I/O. It accepts chunks of any size and returns events. The bytes of a part's content are borrowed
-/// from the chunk, so nothing is copied. The events are the same however a body is cut into chunks.
+/// The parser does no I/O. It accepts chunks of any size and returns events, which do not depend on the chunks. The
+/// bytes of a part's content are borrowed from the chunk, so nothing is copied.
 ///
 /// ```swift
 /// var parser = try FormParser(contentType: request.headers[.contentType] ?? "")
@@ -19,32 +19,32 @@
 /// try parser.finish()
 /// ```
 ///
-/// A form is complete once ``finish()`` returns without an error: until then, any part may belong to a form that turns
-/// out to be broken. After an error, every further call throws the same error.
+/// A form is complete once ``finish()`` returns without an error. Until then, a part may belong to a broken form. After
+/// an error, every further call throws the same error.
 ///
-/// **Where a delimiter ends.** CRLF, two dashes and the boundary are a delimiter if two dashes, a space, a tab, CR or
-/// LF follow; then only spaces and tabs may come before the CRLF. Followed by anything else they are content.
+/// **Delimiters.** CRLF, two dashes and the boundary are a delimiter if two dashes, a space, a tab, CR or LF follow.
+/// Only spaces and tabs may then come before the next CRLF. If any other byte follows, they are content.
 public struct FormParser: Sendable {
-    /// How many bytes of the body have been read: the offset of the next one.
+    /// The number of bytes of the body read so far, which is the offset of the next byte.
     public private(set) var offset: Int64
 
-    /// The offset at which the body begins: 0, except for the content of a part.
+    /// The offset at which the body begins: 0, except for a body inside a part.
     let start: Int64
-    /// The name of all parts, if they are the files of one field.
+    /// The name of all parts if they are the files of one field; otherwise `nil`.
     let fieldName: String?
     let limits: FormLimits
     let delimiter: Delimiter
     var state: State
 
-    // These two belong to the states `header` and `failed`. They are kept outside because a state that owns memory is
-    // retained and released at every step, which makes forms of tiny parts a third slower.
+    // The data of the states `header` and `failed`. It is kept outside of the state, because retaining and releasing
+    // memory at every step makes forms of tiny parts a third slower.
     var block = HeaderBlock(offset: 0, padding: 0)
     var problem: FormProblem?
 
-    /// The number of parts so far.
+    /// The number of parts found so far.
     var partCount = 0
 
-    /// The part whose content is read.
+    /// The part whose content is being read.
     var part: OpenPart?
 
     struct OpenPart {
@@ -53,24 +53,24 @@ public struct FormParser: Sendable {
         var length: Int64 = 0
     }
 
-    /// What the parser reads next.
+    /// The section of the body that is read next.
     enum State {
-        /// Before the first delimiter, or in a part's content, with `matched` bytes of a delimiter read. If the match
-        /// fails, the first `imagined` of them are not content: they are the line break that the body's start, or the
-        /// blank line after a header, counts as.
+        /// The bytes before the first delimiter, or a part's content. The first `matched` bytes of a delimiter were
+        /// read. Of these, the first `imagined` are the line break at the body's start or after a header, which is not
+        /// content.
         case content(matched: Int, imagined: Int)
-        /// After CRLF, two dashes and the boundary.
+        /// The bytes after CRLF, two dashes and the boundary.
         case delimiterEnd(DelimiterEnd, imagined: Int)
-        /// In a part's header.
+        /// A part's header.
         case header
-        /// After the close delimiter's dashes and `blanks` blanks, on the same line.
+        /// The line of the close delimiter, after its dashes and `blanks` blanks.
         case closed(blanks: Int64, sawCarriageReturn: Bool)
-        /// After the close delimiter's line.
+        /// The bytes after the close delimiter's line.
         case epilogue(length: Int64)
         case failed
     }
 
-    /// What was read after the boundary.
+    /// The bytes that were read after the boundary.
     enum DelimiterEnd {
         case nothing
         case dash
@@ -100,12 +100,12 @@ public struct FormParser: Sendable {
         self.init(boundary: boundary, checkedLimits: limits)
     }
 
-    /// Makes a parser for the files in a part of type `multipart/mixed`: old clients send several files of one field
-    /// this way (RFC 7578 §4.3). The files get the field's name.
+    /// Makes a parser for a part of type `multipart/mixed`, in which old clients send several files of one field (RFC
+    /// 7578 §4.3). The files get the field's name.
     ///
     /// - Parameters:
     ///   - part: The header of the part whose content the new parser reads.
-    ///   - start: The offset of that content, counted from the start of the body, as all offsets are.
+    ///   - start: The offset of the part's content, counted from the start of the body like all offsets.
     ///   - limits: The limits to enforce.
     /// - Returns: `nil` if the part has no such files.
     /// - Throws: ``FormProblem`` if the part's Content-Type has no valid boundary.
@@ -134,20 +134,20 @@ public struct FormParser: Sendable {
     /// The boundary that separates the parts.
     public var boundary: String { delimiter.boundary }
 
-    /// The bytes that the ranges of ``FormBytes/held(_:)`` refer to.
+    /// The bytes to which the ranges of ``FormBytes/held(_:)`` refer.
     public var heldBytes: [UInt8] { delimiter.heldBytes }
 
     /// The next event in a chunk of the body.
     ///
     /// - Parameters:
     ///   - chunk: Any number of bytes that follow those passed before.
-    ///   - position: How far the chunk has been read: 0 for a new chunk, then as the parser leaves it.
-    /// - Returns: `nil` if the chunk is used up. Pass the next one with position 0.
+    ///   - position: The number of bytes read from the chunk: 0 for a new chunk; the parser advances it.
+    /// - Returns: `nil` if the whole chunk has been read. Pass the next chunk with position 0.
     /// - Throws: ``FormProblem`` if the body is malformed or exceeds a limit.
     public mutating func nextEvent(in chunk: RawSpan, at position: inout Int) throws(FormProblem) -> FormEvent? {
         precondition(position >= 0 && position <= chunk.byteCount, "The position is outside the chunk")
         return try chunk.withUnsafeBytes { bytes throws(FormProblem) in
-            // A byte over the limit is an error only once all before it have been read.
+            // Exceeding the limit is an error only after all allowed bytes were read.
             let allowed = limits.maximumBodyBytes - (offset - start)
             let isWhole = Int64(bytes.count - position) <= allowed
             let end = isWhole ? bytes.count : position + Int(clamping: max(allowed, 0))
@@ -157,8 +157,7 @@ public struct FormParser: Sendable {
         }
     }
 
-    /// Not inlined: the closure above is then small enough to be inlined, which saves a tenth of the time of a chunk of
-    /// 1 KiB.
+    /// Not inlined, so that the closure above is inlined: reading a chunk of 1 KiB is then a tenth faster.
     @inline(never)
     mutating func failTooLarge() -> FormProblem {
         let index = if case .header = state { Int?(partCount) } else { part?.index }
@@ -167,7 +166,7 @@ public struct FormParser: Sendable {
 
     /// Ends the body.
     ///
-    /// - Throws: ``FormProblem`` if it must not end here.
+    /// - Throws: ``FormProblem`` if the body is incomplete.
     public mutating func finish() throws(FormProblem) {
         switch state {
         case .closed, .epilogue: return
@@ -180,7 +179,7 @@ public struct FormParser: Sendable {
                         ? "The body is empty."
                         : "The Content-Type's boundary begins no line of the body's \(offset - start) bytes."))
         case .content(matched: 2, imagined: 0):
-            // The content ended with a line break, as before a delimiter.
+            // The content ends with a line break, as before a delimiter.
             throw fail(
                 FormProblem(
                     .missingCloseDelimiter, at: offset, part: partCount - 1,
@@ -239,7 +238,7 @@ public struct FormParser: Sendable {
 // MARK: - Content
 
 extension FormParser {
-    /// Continues a match that began in an earlier chunk. Returns the bytes that turn out to be content.
+    /// Continues a match that began in an earlier chunk. Returns bytes that turn out to be content.
     mutating func resume(
         _ matched: Int, imagined: Int, in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> FormBytes? {
@@ -257,7 +256,7 @@ extension FormParser {
         return nil
     }
 
-    /// Looks for the next delimiter. Returns the content before it.
+    /// Searches the next delimiter. Returns the content before the delimiter.
     mutating func search(
         in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> FormBytes? {
@@ -276,7 +275,7 @@ extension FormParser {
         return try content(.chunk(start..<contentEnd), end: offset - Int64(position - contentEnd))
     }
 
-    /// Counts bytes as the part's content or as preamble, and checks the limits. Returns those to pass on.
+    /// Counts bytes of the content or the preamble, and checks the limits. Returns the bytes of the content.
     mutating func content(_ found: FormBytes, end: Int64) throws(FormProblem) -> FormBytes? {
         guard found.count > 0 else { return nil }
         guard var part else {
@@ -302,7 +301,7 @@ extension FormParser {
 // MARK: - Headers
 
 extension FormParser {
-    /// Continues a part's header. Returns it once it is complete.
+    /// Reads more of a part's header. Returns the header once it is complete.
     mutating func read(
         in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> PartHeader? {

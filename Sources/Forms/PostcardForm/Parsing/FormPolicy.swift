@@ -1,25 +1,24 @@
 package import PostcardFoundation
 
-/// The policy that a server has signed for a form which is posted to an object store ("POST Policy" in the reference of
-/// Amazon S3): the time until which the store accepts the form, and conditions for its fields.
+/// The signed policy of a form for an object store ("POST Policy" in the reference of Amazon S3): the time until which
+/// the store accepts the form, and conditions for its fields.
 package struct FormPolicy: Sendable, Hashable {
-    /// The time at which the policy ends.
+    /// The time at which the policy expires.
     package let expires: Date
     /// The conditions for the form, in the order of the policy.
     package let conditions: [Condition]
 
-    /// A condition for the form. Names of fields have no dollar sign.
+    /// A condition of the policy. Field names are without the dollar sign.
     package enum Condition: Sendable, Hashable {
-        /// The field has this value.
+        /// A field must have exactly this value.
         case equals(field: String, value: String)
-        /// The field begins with this text, which may be empty.
+        /// A field must begin with this text, which may be empty.
         case begins(field: String, text: String)
-        /// The file has at least and at most this many bytes.
+        /// The size of the file must be in this range, in bytes.
         case contentLength(minimum: Int64, maximum: Int64)
-        /// A condition of an unknown kind, about a field.
+        /// A condition of an unknown kind, perhaps for a field.
         case other(field: String?)
 
-        /// The name of the field that the condition is about.
         package var field: String? {
             switch self {
             case .equals(let field, _), .begins(let field, _): field
@@ -29,10 +28,10 @@ package struct FormPolicy: Sendable, Hashable {
         }
     }
 
-    /// The maximum number of conditions: more than fit in the 20 KB of fields that Amazon S3 reads before the file.
+    /// The maximum number of conditions, more than fit in the 20 KB of fields before the file that Amazon S3 accepts.
     private static let maximumConditions = 3000
 
-    /// Reads the value of the field `policy`: JSON in Base64.
+    /// Parses the value of the field `policy`, which is JSON in base64.
     ///
     /// - Throws: ``FormPolicyError`` if the value is not a policy.
     package init(base64 text: String) throws(FormPolicyError) {
@@ -58,14 +57,14 @@ package struct FormPolicy: Sendable, Hashable {
         }
     }
 
-    /// The minimum and maximum number of bytes of the file; `nil` if no condition limits them.
+    /// The minimum and maximum size of the file, in bytes; `nil` if no condition limits the size.
     package var contentLengths: (minimum: Int64, maximum: Int64)? {
         conditions.lazy.compactMap { condition in
             if case .contentLength(let minimum, let maximum) = condition { (minimum, maximum) } else { nil }
         }.first
     }
 
-    /// Whether a condition is about a field, ignoring the case of its name.
+    /// Whether a condition names a field, ignoring case.
     package func names(_ field: String) -> Bool {
         conditions.contains { $0.field?.utf8.isEqualIgnoringCase(field.utf8) == true }
     }
@@ -78,7 +77,7 @@ package struct FormPolicy: Sendable, Hashable {
     }
 }
 
-/// Why a text is not a policy.
+/// The reason why a text is not a policy.
 package struct FormPolicyError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The reason, as the end of a sentence.
     package let reason: String
@@ -93,9 +92,9 @@ package struct FormPolicyError: Error, Sendable, Hashable, CustomStringConvertib
 // MARK: - Reading
 
 extension FormPolicy {
-    /// The conditions of an element of the list: `{"acl": "private"}` or `["starts-with", "$key", "photos/"]`.
+    /// The conditions in an element of the list, `{"acl": "private"}` or `["starts-with", "$key", "photos/"]`.
     ///
-    /// - Returns: `nil` if the element is neither.
+    /// - Returns: `nil` if the element has another form.
     private static func conditions(_ entry: JSON) -> [Condition]? {
         if case .object(let members) = entry {
             let values = members.compactMap { member in scalar(member.value).map { (name: member.name, value: $0) } }
@@ -119,7 +118,7 @@ extension FormPolicy {
         }
     }
 
-    /// The text of a JSON value, which some programs write as a number.
+    /// The text of a JSON string or number.
     private static func scalar(_ json: JSON) -> String? {
         switch json {
         case .string: json.text
@@ -131,7 +130,7 @@ extension FormPolicy {
 }
 
 extension FormPolicy {
-    /// The parts of a form that the policy is about. The form is posted to an object store.
+    /// The fields and the file of a form for an object store.
     package struct Form: Sendable {
         /// The fields before the file, in their order.
         package var fields: [(name: String, value: String)]
@@ -146,7 +145,7 @@ extension FormPolicy {
             self.fileBytes = fileBytes
         }
 
-        /// The value of the field with a name, ignoring case.
+        /// The value of the named field, ignoring case.
         package subscript(name: String) -> String? {
             fields.first { $0.name.utf8.isEqualIgnoringCase(name.utf8) }?.value
         }
@@ -164,21 +163,21 @@ extension FormPolicy {
         }
     }
 
-    /// A reason for which the store would refuse a form.
+    /// A reason why the store would refuse a form.
     package enum Violation: Sendable, Hashable {
-        /// The policy has ended.
+        /// The policy has expired.
         case expired(at: Date)
         /// The form lacks the field of a condition.
         case missingField(Condition)
         /// The field of a condition has another value.
         case differentField(name: String, value: String, Condition)
-        /// The field is in no condition.
+        /// The field is not in any condition.
         case extraField(name: String)
         /// The file is too small or too large.
         case size(Int64, minimum: Int64, maximum: Int64)
     }
 
-    /// The reasons for which the store would refuse a form, in the order in which they should be fixed.
+    /// The reasons why the store would refuse a form, in the order in which to fix them.
     ///
     /// - Parameters:
     ///   - form: The form.
@@ -186,7 +185,7 @@ extension FormPolicy {
     package func violations(by form: Form, at now: Date?) -> [Violation] {
         var violations: [Violation] = []
         if let now, now >= expires { violations.append(.expired(at: expires)) }
-        // Conditions and fields may both be many, so a dictionary replaces a search.
+        // A dictionary is faster than a search if there are many conditions and fields.
         var values: [[UInt8]: String] = [:]
         for field in form.fields.reversed() { values[Self.lowercased(field.name)] = field.value }
         values[Self.lowercased("key")] = form.key
@@ -211,7 +210,7 @@ extension FormPolicy {
             guard let bytes = form.fileBytes, bytes < minimum || bytes > maximum else { return nil }
             return .size(bytes, minimum: minimum, maximum: maximum)
         }
-        // The store knows the bucket from the address.
+        // The URL already names the bucket.
         guard let field = condition.field, let value = values[Self.lowercased(field)] else {
             if case .other = condition { return nil }
             return condition.field?.utf8.isEqualIgnoringCase("bucket") == true ? nil : .missingField(condition)
@@ -225,8 +224,7 @@ extension FormPolicy {
         return isMet ? nil : .differentField(name: field, value: value, condition)
     }
 
-    /// The values of a field to compare. A `Content-Type` with commas is a list, and each of its elements must begin
-    /// with the text.
+    /// The values of a field to compare. A `Content-Type` with commas is a list, in which each element must match.
     private static func values(of field: String, _ value: String) -> [Substring.UTF8View] {
         guard field.utf8.isEqualIgnoringCase("content-type"), value.utf8.contains(UInt8(ascii: ",")) else {
             return [value.utf8[...]]
@@ -234,8 +232,7 @@ extension FormPolicy {
         return value.utf8.split(separator: UInt8(ascii: ",")).map { $0.drop { $0 == .space } }
     }
 
-    /// Whether a field may be missing in the policy: the fields of the signature, the policy itself, and fields that
-    /// the store ignores.
+    /// Whether a field needs no condition: the policy, the fields of the signature, and fields that the store ignores.
     private static func isExempt(_ field: String) -> Bool {
         let names = ["policy", "x-amz-signature", "signature", "awsaccesskeyid", "file"]
         return names.contains(where: field.utf8.isEqualIgnoringCase)

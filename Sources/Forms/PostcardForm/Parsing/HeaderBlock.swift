@@ -1,27 +1,26 @@
 /// The header of a part while it is received: all lines up to the blank line.
 ///
-/// A line ends only in CRLF. If one parser accepts CR or LF alone and another does not, a header has two meanings, and
-/// filters can be bypassed.
+/// Lines end only in CRLF. If some parsers accepted CR or LF alone, a header would have two meanings, and filters could
+/// be bypassed.
 struct HeaderBlock: Sendable {
     /// The offset of the header's first byte, counted from the start of the body.
     let offset: Int64
 
     /// The lines of the header, each with its CRLF, and finally the blank line.
     ///
-    /// The array is a `ContiguousArray` because its `span` exists on all our platforms; the `span` of an `Array` needs
-    /// iOS 26.
+    /// Unlike that of an `Array`, which needs iOS 26, the `span` of a `ContiguousArray` exists on all platforms.
     private(set) var bytes: ContiguousArray<UInt8> = []
 
     /// Whether the blank line after the header has been read.
     private(set) var isComplete = false
 
-    /// Whether a line of the header continues a field.
+    /// Whether a line of the header continues the field before it.
     private(set) var hasFoldedLines = false
     private var lineLength = 0
     private var fieldCount = 0
     private var sawCarriageReturn = false
 
-    /// The number of padding bytes behind the delimiter before the header. They count toward the header's limit.
+    /// The number of blanks after the delimiter, which count toward the limit of the header.
     private let padding: Int
 
     init(offset: Int64, padding: Int) {
@@ -93,7 +92,7 @@ struct HeaderField: Sendable {
     /// The range of the value without the blanks around it.
     let value: Range<Int>
 
-    /// The index in the header at which the field begins.
+    /// The index in the header of the first byte of the field.
     var start: Int { name.lowerBound }
 
     /// The field at an index of a complete header without folded lines; `nil` at the blank line.
@@ -123,7 +122,7 @@ struct HeaderField: Sendable {
 }
 
 extension HeaderBlock {
-    /// The warning about folded lines, at the first of them.
+    /// The warning about folded lines, at the first such line.
     func foldedLineWarning(partIndex: Int) -> FormProblem {
         let lineBreak = bytes.indices.dropLast().first { bytes[$0] == .lineFeed && bytes[$0 + 1].isBlank } ?? 0
         return FormProblem(
@@ -131,8 +130,8 @@ extension HeaderBlock {
             "A header field of a part continues on another line.")
     }
 
-    /// The lines with spaces instead of line breaks within fields (RFC 9112 §5.2). All other bytes keep their index.
-    /// The header loses its bytes.
+    /// The lines, with spaces instead of line breaks within fields (RFC 9112 §5.2), so that all bytes keep their
+    /// indices. Leaves the header empty.
     mutating func takeUnfoldedBytes() -> ContiguousArray<UInt8> {
         var unfolded: ContiguousArray<UInt8> = []
         swap(&unfolded, &bytes)

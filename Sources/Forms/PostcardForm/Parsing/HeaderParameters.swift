@@ -1,32 +1,30 @@
-/// A header field's value of the form `value; name=value; name="value"` (RFC 9110 §5.6.6), such as Content-Type and
-/// Content-Disposition. The value is read once, and the positions in the header are kept.
+/// The positions of the parameters in a header field's value such as `value; name=value; name="value"` (RFC 9110
+/// §5.6.6), as in Content-Type and Content-Disposition.
 struct HeaderParameters {
     /// The range of the text before the first semicolon.
     let value: Range<Int>
-    /// The first parameter. It is not in the array of others, because most fields have one parameter and then need no
-    /// array.
+    /// The first parameter. It is stored outside of ``others``, so that fields with one parameter need no array.
     let first: Parameter?
     let others: [Parameter]
 
     var parameters: [Parameter] { first.map { [$0] + others } ?? [] }
 
-    /// The maximum number of parameters, which keeps lookups cheap. No field in use has more than four.
+    /// The maximum number of parameters, which keeps lookups fast. Real fields have at most four.
     private static let maximumCount = 16
 
     struct Parameter {
         let name: Range<Int>
-        /// The range of the value. In a quoted string, it excludes the quotes.
+        /// The range of the value, without the quotes of a quoted string.
         let value: Range<Int>
         let isQuoted: Bool
-        /// The kind of backslashes in the quoted string that escape the next character.
+        /// The characters that backslashes escape in the quoted string.
         let escapes: Escapes
 
-        /// The index of the parameter's name.
+        /// The index of the first byte of the parameter's name.
         var start: Int { name.lowerBound }
 
-        /// The same parameter with its value shortened to the text behind the last slash or backslash, because old
-        /// browsers sent whole paths. A backslash that is escaped as `\\` is a character of the name. So is a backslash
-        /// at the value's end, because no path of a file ends in a backslash.
+        /// A copy of the parameter with only the text after the last slash or backslash, because old browsers sent
+        /// whole paths. An escaped `\\` and a final backslash belong to the name.
         func lastComponent(in header: Span<UInt8>) -> Parameter {
             var start = value.lowerBound
             var index = start
@@ -42,8 +40,8 @@ struct HeaderParameters {
             return Parameter(name: name, value: start..<value.upperBound, isQuoted: isQuoted, escapes: escapes)
         }
 
-        /// The value with its ``escapes`` decoded. Other backslashes are kept, because old browsers sent
-        /// `C:\photos\cat.jpg` without escapes.
+        /// The value with its ``escapes`` decoded. Other backslashes are kept, as in the unescaped `C:\photos\cat.jpg`
+        /// of old browsers.
         func bytes(in header: Span<UInt8>) -> [UInt8] {
             var bytes: [UInt8] = []
             var index = value.lowerBound
@@ -64,21 +62,21 @@ struct HeaderParameters {
 
     /// The characters that backslashes escape in a quoted string.
     enum Escapes: Sendable {
-        /// The string has no backslash that escapes anything.
+        /// No backslash escapes a character.
         case none
         /// Quotes and backslashes: `\"` and `\\`, as in RFC 9110 §5.6.4 and as curl writes them.
         case quotesAndBackslashes
-        /// Only quotes: `\"`, in a field that is read as browsers write it.
+        /// Only quotes: `\"`, in a field as browsers write it.
         case quotes
     }
 
-    /// The index at which a value breaks the grammar, and the reason.
+    /// The index and reason of a violation of the grammar.
     struct Fault: Error {
         let index: Int
         let reason: String
     }
 
-    /// The first parameter whose name has appeared before.
+    /// The first parameter with a repeated name.
     func duplicate(in header: Span<UInt8>) -> Parameter? {
         if others.isEmpty { return nil }
         let parameters = parameters
@@ -89,8 +87,7 @@ struct HeaderParameters {
         return nil
     }
 
-    /// - Parameter backslashesAreRaw: Whether backslashes are not escaped, as browsers write them: see
-    ///   ``asBrowsersWrite(_:in:)``.
+    /// - Parameter backslashesAreRaw: Whether backslashes escape nothing: see ``asBrowsersWrite(_:in:)``.
     init(_ header: Span<UInt8>, in range: Range<Int>, backslashesAreRaw: Bool = false) throws(Fault) {
         var scanner = Scanner(index: range.lowerBound, end: range.upperBound, backslashesAreRaw: backslashesAreRaw)
         value = scanner.text(upTo: .semicolon, in: header)
@@ -105,15 +102,15 @@ struct HeaderParameters {
         others = parameters
     }
 
-    /// Reads a value as browsers write it, if it is malformed by the RFC.
+    /// Reads a value as browsers write it, if it violates the RFC.
     ///
-    /// Browsers never escape a backslash: for a field named `a\` they write `name="a\"`, where a quoted string of RFC
-    /// 9110 §5.6.4 does not end. Here, `\"` ends a quoted string if another parameter or nothing follows. A value that
-    /// is well-formed by the RFC, such as curl's `name="a\"; b=\"c"`, must be read by the RFC and never in this way.
-    /// Each byte is read at most twice.
+    /// Browsers do not escape backslashes: a field named `a\` becomes `name="a\"`, whose quoted string has no end by
+    /// RFC 9110 §5.6.4. Here, `\"` ends a quoted string before another parameter or at the end of the value. A
+    /// well-formed value, such as curl's `name="a\"; b=\"c"`, must never be read in this way. Each byte is read at most
+    /// twice.
     ///
-    /// - Returns: The parameters, and the first parameter that ends in a backslash; `nil` if the value is malformed in
-    ///   this way too, or if no parameter ends in a backslash.
+    /// - Returns: The parameters, and the first that ends in a backslash; `nil` if the value violates these rules too,
+    ///   or no parameter ends in a backslash.
     @inline(never)
     static func asBrowsersWrite(
         _ header: Span<UInt8>, in range: Range<Int>
@@ -131,10 +128,10 @@ extension HeaderParameters {
     private struct Scanner {
         var index: Int
         let end: Int
-        /// Whether backslashes are not escaped, because the field is read as browsers write it.
+        /// Whether backslashes escape nothing, as browsers write them.
         let backslashesAreRaw: Bool
 
-        /// The text up to a byte, without blanks at its end.
+        /// The text before a byte, without blanks at its end.
         mutating func text(upTo stop: UInt8, in bytes: Span<UInt8>) -> Range<Int> {
             let start = index
             skip(in: bytes) { $0 != stop }
@@ -143,7 +140,7 @@ extension HeaderParameters {
             return start..<last
         }
 
-        /// The next parameter; `nil` at the end.
+        /// The next parameter; `nil` after the last.
         mutating func nextParameter(in bytes: Span<UInt8>) throws(Fault) -> Parameter? {
             skip(in: bytes) { $0.isBlank || $0 == .semicolon }
             guard index < end else { return nil }
@@ -165,7 +162,7 @@ extension HeaderParameters {
             return Parameter(name: name, value: value, isQuoted: isQuoted, escapes: escapes)
         }
 
-        /// The fault of a name without an equals sign. Not inlined, because few forms have the fault.
+        /// The fault of a name without an equals sign. Not inlined, because the fault is rare.
         @inline(never)
         private func fault(in bytes: Span<UInt8>, afterName: Bool) -> Fault {
             var rest = self
@@ -187,7 +184,7 @@ extension HeaderParameters {
             while index < end, belongs(bytes[index]) { index += 1 }
         }
 
-        /// A value without quotes. It may be more than a token, because clients write names in UTF-8 without quotes.
+        /// A value without quotes. It may contain more than a token, because clients write unquoted names in UTF-8.
         private mutating func unquoted(in bytes: Span<UInt8>) throws(Fault) -> Range<Int> {
             let start = index
             skip(in: bytes) { $0 != .semicolon && $0 != .quote && !$0.isBlank }
@@ -208,7 +205,7 @@ extension HeaderParameters {
             return try rest(ofStringAt: start, in: bytes, &escapes)
         }
 
-        /// The rest of a quoted string, from its first backslash on. Not inlined, because few strings have a backslash.
+        /// The rest of a quoted string from its first backslash on. Not inlined, because backslashes are rare.
         @inline(never)
         private mutating func rest(
             ofStringAt start: Int, in bytes: Span<UInt8>, _ escapes: inout Escapes
@@ -234,7 +231,7 @@ extension HeaderParameters {
             throw Fault(index: start, reason: "A quoted string is not closed.")
         }
 
-        /// Whether a value may end before an index, because nothing or another parameter follows.
+        /// Whether a value may end before an index, because another parameter or no byte follows.
         private func endsValue(in bytes: Span<UInt8>, before index: Int) -> Bool {
             var rest = Scanner(index: index, end: end, backslashesAreRaw: true)
             rest.skip(in: bytes) { $0.isBlank }
@@ -282,12 +279,12 @@ extension Span<UInt8> {
     func text(in range: Range<Int>) -> String? {
         let part = extracting(range)
         return part.withUnsafeBufferPointer { bytes in
-            // Validating calls unspecialized code of the standard library, and names are mostly ASCII.
+            // Most names are ASCII, which needs no slow validation by the standard library.
             part.isASCII ? String(decoding: bytes, as: UTF8.self) : String(validating: bytes, as: UTF8.self)
         }
     }
 
-    /// Whether all bytes are ASCII. Every byte is read, because the compiler then reads many bytes at once.
+    /// Whether all bytes are ASCII. Reading every byte lets the compiler examine many at once.
     var isASCII: Bool {
         withUnsafeBufferPointer { bytes in
             var all: UInt8 = 0

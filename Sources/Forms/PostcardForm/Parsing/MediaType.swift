@@ -31,12 +31,13 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible, Expressibl
         self.value = value
     }
 
-    /// Makes a type from a text that is known to be well-formed.
+    /// Makes a type from a well-formed text.
     private init(known value: String) {
         self.value = value
     }
 
-    /// Whether a text is `type "/" subtype`. Parameters after the type are only searched for forbidden characters.
+    /// Whether a text is a type and a subtype around a slash. The parameters are only searched for forbidden
+    /// characters.
     static func isWellFormed(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard !bytes.contains(where: { $0.isForbiddenInValue }) else { return false }
@@ -51,7 +52,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible, Expressibl
 }
 
 extension MediaType {
-    /// A JPEG picture: a photo as most cameras and phones write it.
+    /// A JPEG picture, the usual format of photos.
     public static let jpeg = MediaType(known: "image/jpeg")
     /// A PNG picture, which is lossless and may have transparency.
     public static let png = MediaType(known: "image/png")
@@ -59,15 +60,15 @@ extension MediaType {
     public static let gif = MediaType(known: "image/gif")
     /// A WebP picture.
     public static let webP = MediaType(known: "image/webp")
-    /// An HEIC picture: a photo as iPhones write it.
+    /// A HEIC picture, the format of an iPhone's photos.
     public static let heic = MediaType(known: "image/heic")
-    /// An HEIF picture that is not HEVC-coded.
+    /// A HEIF picture that is not coded in HEVC.
     public static let heif = MediaType(known: "image/heif")
     /// An AVIF picture.
     public static let avif = MediaType(known: "image/avif")
     /// A TIFF picture.
     public static let tiff = MediaType(known: "image/tiff")
-    /// A camera's raw picture in Adobe's DNG format, such as Apple ProRAW. It begins like a TIFF.
+    /// A raw picture in Adobe's DNG format, such as Apple ProRAW. It begins like a TIFF.
     public static let dng = MediaType(known: "image/x-adobe-dng")
     /// A BMP picture.
     public static let bmp = MediaType(known: "image/bmp")
@@ -157,8 +158,8 @@ extension MediaType {
 
     /// The media type that a file's name and its first bytes show together.
     ///
-    /// The extension decides between formats that begin in the same way, such as DNG and TIFF, and between kinds of
-    /// text. If the first bytes contradict the extension, they decide: a HEIC picture called `photo.jpg` is
+    /// The extension decides between kinds of text, and between formats that begin in the same way, such as DNG and
+    /// TIFF. If the first bytes contradict the extension, the bytes decide: a HEIC picture named `photo.jpg` is
     /// `image/heic`.
     ///
     /// - Parameters:
@@ -172,24 +173,24 @@ extension MediaType {
         return promised.beginsUnlike(found) ? found : promised
     }
 
-    /// Whether the first bytes of a file contradict this type: they show another type, whose files begin differently.
+    /// Whether this type contradicts the type that a file's first bytes show: files of the two types begin differently.
     package func isContradicted(by found: MediaType) -> Bool {
         (try? MediaType(essence))?.beginsUnlike(found) ?? false
     }
 
-    /// Whether ``forFirstBytes(_:)`` knows how every file of this type begins.
+    /// Whether ``forFirstBytes(_:)`` recognizes every file of this type.
     package var isAlwaysRecognised: Bool { MediaFormat.isAlwaysRecognised(essence) }
 
-    /// Whether files of both types begin with known bytes, and these bytes differ.
+    /// Whether files of both types begin with known and different bytes.
     private func beginsUnlike(_ other: MediaType) -> Bool {
-        // Pictures and films share a container. A file with an unknown brand is read as a film.
+        // Pictures and films have the same container. A file with an unknown brand is read as a film.
         if other == .mp4, [.heic, .heif, .avif].contains(self) { return false }
         guard let beginning = Self.beginnings[self], let otherBeginning = Self.beginnings[other] else { return false }
         return beginning != otherBeginning
     }
 
-    /// By type: a number for the way in which its files begin. Texts are not included, because they may begin with
-    /// anything, and neither are types without a signature.
+    /// The number of each type's group, whose files begin in the same way. Texts and types without a signature have
+    /// none.
     private static let beginnings: [MediaType: Int] = {
         let kinds: [[MediaType]] = [
             [.jpeg], [.png], [.gif], [.webP], [.tiff, .dng], [.heic, .heif, .avif], [.mp4, .quickTime, .m4a],
@@ -215,7 +216,7 @@ enum MediaFormat {
     private static let aliases: [String: String] = [
         "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png",
         "image/x-ms-bmp": "image/bmp", "image/x-bmp": "image/bmp",
-        // All use one container, whose brand does not say how the picture in it is coded.
+        // The brand of their common container does not show how the picture is coded.
         "image/heif": "image/heic", "image/heic-sequence": "image/heic", "image/heif-sequence": "image/heic",
         "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav",
         "audio/vnd.wave": "audio/wav", "audio/x-m4a": "audio/mp4", "audio/m4a": "audio/mp4",
@@ -233,9 +234,8 @@ enum MediaFormat {
         "application/pdf", "application/gzip", "audio/wav", "video/webm", "application/ogg", "audio/ogg", "video/ogg",
     ]
 
-    /// Whether a file of the claimed type may begin like the found type. The types are the same, or the
-    /// claimed format is built on the found one, as a word processor's file is a ZIP archive, or the first bytes of the two
-    /// formats may be alike, as those of MP3, AAC and FLAC behind a tag are.
+    /// Whether a file of the claimed type may begin like one of the found type: the types are the same, the claimed
+    /// format extends the found one, as DOCX extends ZIP, or both may begin alike, as MP3, AAC and FLAC after a tag.
     static func mayBegin(_ claimed: String, as found: MediaType) -> Bool {
         if canonical(claimed) == canonical(found.value) { return true }
         switch found {

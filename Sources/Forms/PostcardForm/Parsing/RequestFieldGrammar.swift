@@ -1,11 +1,10 @@
 import PostcardFoundation
 
-/// The bytes that the fields of a request's head may contain.
+/// The bytes that are allowed in the fields of a request's head.
 ///
-/// All fields must be stream-safe: see ``CombiningMarks``. Some may only contain the bytes of their grammar, up to a
-/// maximum length.
+/// All fields must be stream-safe: see ``CombiningMarks``. Some fields also have a grammar and a maximum length.
 package enum RequestFieldGrammar {
-    /// Why a field is refused.
+    /// The reason why a field is refused.
     package enum Fault: Sendable, Hashable {
         /// The field has more combining marks in a row than any text needs.
         case tooManyMarks(offset: Int)
@@ -14,7 +13,7 @@ package enum RequestFieldGrammar {
         case tooLong(maximumBytes: Int, advice: String)
     }
 
-    /// The rule for a request's field: the bytes that its value may contain.
+    /// The bytes that are allowed in the value of a field.
     private struct Rule: Sendable {
         /// The field's name in lower case.
         let name: String
@@ -24,7 +23,7 @@ package enum RequestFieldGrammar {
         let advice: String
     }
 
-    /// The bytes that a value may contain.
+    /// A set of allowed bytes.
     private enum Bytes: Sendable {
         /// Letters, digits and other characters of tokens (RFC 9110 §5.6.2), blanks, and the given characters.
         case tokens(and: StaticString)
@@ -63,12 +62,12 @@ package enum RequestFieldGrammar {
             advice: "multipart/form-data; boundary= and the boundary, in ASCII"),
     ]
 
-    /// Why a field is refused; `nil` if the field is accepted.
+    /// The reason why a field is refused; `nil` if the field is accepted.
     package static func fault(ofField name: String, _ value: some Collection<UInt8>) -> Fault? {
         check(value, ofField: name)
     }
 
-    /// The same check for a receiver's type of value. The compiler generates specialized code for it.
+    /// The reason why a field is refused. Unlike the generic method, this has code specialized for receivers' values.
     package static func fault(ofField name: String, _ value: String.UTF8View) -> Fault? { check(value, ofField: name) }
 
     private static func check(_ value: some Collection<UInt8>, ofField name: String) -> Fault? {
@@ -84,11 +83,11 @@ package enum RequestFieldGrammar {
         return nil
     }
 
-    /// Why a request's target is refused; `nil` if the target is accepted. The decoded target is checked, because
-    /// routes and queries are compared after decoding.
+    /// The reason why a request's target is refused; `nil` if it is accepted. The decoded target is checked, because
+    /// routes and queries are decoded before they are compared.
     package static func fault(ofTarget target: some Collection<UInt8>) -> Fault? { check(target: target) }
 
-    /// The same check for a receiver's type of target. The compiler generates specialized code for it.
+    /// The reason why a target is refused. Unlike the generic method, this has code specialized for receivers' targets.
     package static func fault(ofTarget target: String.UTF8View) -> Fault? { check(target: target) }
 
     private static func tooManyMarks(in text: some Collection<UInt8>) -> Fault? {

@@ -1,20 +1,20 @@
 extension String {
-    /// The beginning of a text that is too long for a message; `nil` if the whole text fits.
+    /// The beginning of a text that is too long for a message; `nil` if the whole text is short enough.
     ///
-    /// Scalars are counted, because a character may have any number of combining marks.
+    /// The length is counted in scalars, because a character may have any number of combining marks.
     var clipped: Substring? {
         let end = unicodeScalars.index(startIndex, offsetBy: 100, limitedBy: endIndex) ?? endIndex
         return end < endIndex ? self[..<end] : nil
     }
 
-    /// The text in quotes, cut to a length that fits in a message.
+    /// The text in quotes, shortened for a message.
     package var quoted: String { clipped.map { "\($0)…" }?.debugDescription ?? debugDescription }
 }
 
-/// Makes texts from strangers safe to show.
+/// Makes untrusted texts safe to show.
 package enum DisplayText {
-    /// Whether a character controls a terminal, or changes how the characters around it are shown: U+202E reverses the
-    /// reading direction. Joiners do not count, because emoji use them.
+    /// Whether a character controls a terminal or changes the look of others, as U+202E reverses the reading direction.
+    /// Joiners do not count, because emoji use them.
     package static func isSteering(_ scalar: Unicode.Scalar) -> Bool {
         if isPlain(scalar) { return false }
         return switch scalar.properties.generalCategory {
@@ -24,8 +24,8 @@ package enum DisplayText {
         }
     }
 
-    /// Whether a character is certainly visible or a mark: in ASCII, the Latin blocks or the common marks, or a Korean
-    /// syllable. Looking up other characters takes longer.
+    /// Whether a character is certainly harmless: in ASCII, the Latin blocks or the common marks, or a Korean syllable.
+    /// Looking up other characters is slower.
     package static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x20..<0x7F, 0xAE..<0x370, 0xAC00...0xD7A3: true
@@ -33,7 +33,7 @@ package enum DisplayText {
         }
     }
 
-    /// The text with each steering character replaced. Line breaks are kept if `keepsLines` is `true`.
+    /// Replaces each character for which ``isSteering(_:)`` is `true`. `keepsLines` keeps line breaks.
     package static func replacingSteering(
         in text: String, with replacement: Unicode.Scalar, keepsLines: Bool = false
     ) -> String {
@@ -42,8 +42,8 @@ package enum DisplayText {
                 text.unicodeScalars.map { isSteering($0) && !(keepsLines && $0 == "\n") ? replacement : $0 }))
     }
 
-    /// The JSON with all steering characters escaped, which does not change its meaning. Line breaks between its values
-    /// are kept.
+    /// The JSON with all characters escaped for which ``isSteering(_:)`` is `true`. Its meaning and its line breaks
+    /// stay.
     package static func escapingSteering(inJSON json: some Collection<UInt8>) -> String {
         var text = String.UnicodeScalarView()
         for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {

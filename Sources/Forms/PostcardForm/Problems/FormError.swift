@@ -1,8 +1,8 @@
 import PostcardFoundation
 
-/// Why a form cannot be made, sent or read: a mistake or a failure on this side.
+/// The reason why a form cannot be made, sent or read: a mistake or failure on this side.
 ///
-/// The error is thrown before a receiver could mistake the body for a complete one. A problem of a received form is a
+/// The error is thrown before a receiver could take the body for a complete one. A problem of a received form is a
 /// ``FormProblem``.
 public struct FormError: PostcardError {
     /// The kind of an error; stable across versions.
@@ -15,7 +15,7 @@ public struct FormError: PostcardError {
 
         /// There is no file at the path.
         public static let fileMissing = Code(rawValue: "file-missing")
-        /// The path is not a regular file but a directory, a socket or a device.
+        /// The path is that of a directory, a socket or a device, not of a regular file.
         public static let fileNotRegular = Code(rawValue: "file-not-regular")
         /// The file is not readable, or reading it failed.
         public static let fileUnreadable = Code(rawValue: "file-unreadable")
@@ -33,7 +33,8 @@ public struct FormError: PostcardError {
         public static let streamLength = Code(rawValue: "stream-length")
         /// A stream that can be read only once was read again.
         public static let streamConsumed = Code(rawValue: "stream-consumed")
-        /// The body cannot be read from the offset: a stream of unknown length comes before it, or the body is shorter.
+        /// The body cannot be read from the offset: the body is shorter, or has a stream of unknown length before the
+        /// offset.
         public static let offsetUnreachable = Code(rawValue: "offset-unreachable")
         /// The boundary breaks the rules of RFC 2046 §5.1.1.
         public static let invalidBoundary = Code(rawValue: "invalid-boundary")
@@ -41,9 +42,9 @@ public struct FormError: PostcardError {
         public static let invalidMediaType = Code(rawValue: "invalid-media-type")
         /// The boundary's delimiter occurs in a part's content.
         public static let boundaryInContent = Code(rawValue: "boundary-in-content")
-        /// The body has more bytes than the caller allowed in memory.
+        /// The body is larger than the maximum size in memory that the caller allowed.
         public static let bodyTooLarge = Code(rawValue: "body-too-large")
-        /// A part has a preparation, but the form was laid out before the part was prepared.
+        /// A part with a preparation was laid out before it was prepared.
         public static let notPrepared = Code(rawValue: "not-prepared")
         /// The parts could not be prepared: there is no folder for new files, or a preparation lost a part.
         public static let preparationFailed = Code(rawValue: "preparation-failed")
@@ -54,16 +55,16 @@ public struct FormError: PostcardError {
     /// The kind of the error.
     public let code: Code
 
-    /// The error and where it happened, in a sentence.
+    /// The error and its place, in a sentence.
     public let message: String
 
     /// The advice on what to do, in a sentence or two.
     public let advice: String?
 
-    /// The path of the file, if the error is about a file.
+    /// The path of the file; `nil` if the error is not about a file.
     public let path: String?
 
-    /// The index of the part that the error is about, from 0; `nil` if it is about no part.
+    /// The index of the part, from 0; `nil` if the error is not about a part.
     public let partIndex: Int?
 
     /// The underlying error of the operating system; `nil` if there is none.
@@ -83,7 +84,7 @@ public struct FormError: PostcardError {
 }
 
 extension FormError: PassingError {
-    /// Whether the same call may succeed later: the file may become readable, or there may be room for prepared files.
+    /// Whether the same call may succeed later, because a file becomes readable or disk space becomes free.
     package var mayPass: Bool { code == .fileUnreadable || code == .preparationFailed && path != nil }
 }
 

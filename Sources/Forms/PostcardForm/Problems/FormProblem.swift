@@ -1,6 +1,6 @@
 import PostcardFoundation
 
-/// A problem of a received form: which byte is wrong, why, and what to write instead.
+/// A problem of a received form: the wrong bytes, the reason, and what to write instead.
 ///
 /// The parser throws problems, `explain` lists them, and a receiver responds with them.
 public struct FormProblem: PostcardError, Hashable {
@@ -8,15 +8,15 @@ public struct FormProblem: PostcardError, Hashable {
     public enum Severity: String, Sendable, Hashable {
         /// The form is refused.
         case error
-        /// The form is read, but other receivers may read it differently.
+        /// The form is read, although other receivers may read it differently.
         case warning
     }
 
     /// A limit that the form exceeded.
     public struct Limit: Sendable, Hashable {
-        /// The name of the limit in ``FormLimits``, or its place in the rules.
+        /// The name of the limit in ``FormLimits``, or its path in the rules.
         public let name: String
-        /// The limit that was exceeded, in bytes or as a count.
+        /// The maximum that was exceeded, in bytes or as a count.
         public let value: Int64
     }
 
@@ -51,7 +51,7 @@ public struct FormProblem: PostcardError, Hashable {
         self.limit = limit
     }
 
-    /// Whether receivers refuse the form because of the problem, or read it anyway.
+    /// The severity of the problem: an error if receivers refuse the form, or else a warning.
     public var severity: Severity { code.status == 200 ? .warning : .error }
 
     /// The HTTP status with which a receiver refuses the request (RFC 9110 §15.5).
@@ -94,9 +94,8 @@ extension FormProblem {
 extension FormProblem {
     /// The kind of a problem, with its severity, status and documentation.
     ///
-    /// Each code has a ``rawValue``, which is stable and may be matched by scripts, and the texts of the
-    /// documentation's page and of `postcard explain`. This module has the codes of the parser. `PostcardDoctor` has
-    /// the codes that only an explanation finds.
+    /// Each code has a stable ``rawValue`` for scripts, and the texts of the documentation's page and of `postcard
+    /// explain`. This module has the codes of the parser, and `PostcardDoctor` those that only an explanation finds.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// The area that a problem is about.
         public enum Topic: String, Sendable, Hashable, CaseIterable {
@@ -108,7 +107,7 @@ extension FormProblem {
             case parts
             /// The form as a whole.
             case whole
-            /// A limit or a rule of one receiver. Explanations do not have such problems.
+            /// A limit or rule of one receiver, which explanations do not check.
             case receiver
         }
 
@@ -117,14 +116,12 @@ extension FormProblem {
 
         /// The severity of the problem in an explanation.
         ///
-        /// An error means that most receivers refuse the form, or accept it and lose or alter a part, bytes of the
-        /// content or a name. A warning means that the parser accepts the form and keeps all of its bytes, but some
-        /// other receivers refuse the form, replace bytes that are not UTF-8, or read something other than the sender
-        /// meant.
+        /// After an error, most receivers refuse the form, or lose or alter a part, a name or bytes of the content.
+        /// After a warning, the parser accepts the form unchanged, but some receivers refuse it, replace bytes that are
+        /// not UTF-8, or misread it.
         public let severity: Severity
 
-        /// The HTTP status with which a receiver refuses the request (RFC 9110 §15.5); 200 if the request is not
-        /// refused.
+        /// The HTTP status for a refusal of the request (RFC 9110 §15.5); 200 if the request is not refused.
         public let status: Int
 
         /// The area that the problem is about.
@@ -133,7 +130,7 @@ extension FormProblem {
         /// The problem in a few words.
         public let title: String
 
-        /// The usual cause and why servers care, in a sentence or two.
+        /// The usual cause, and why servers care, in a sentence or two.
         public let cause: String
 
         /// An example of bytes with the problem. `\r`, `\n` and non-ASCII bytes are escaped as in Swift.
@@ -142,7 +139,7 @@ extension FormProblem {
         /// The advice on what to write instead, in a sentence.
         public let advice: String
 
-        /// The Swift code that avoids the problem, if that helps.
+        /// Swift code that avoids the problem; `nil` if code does not help.
         public let swift: String?
 
         package init(
@@ -160,7 +157,7 @@ extension FormProblem {
             self.swift = swift
         }
 
-        /// Makes the code of a limit or rule of one receiver, with its status.
+        /// Makes the code of a receiver's limit or rule, with its status.
         private init(_ rawValue: String, ofReceiver status: Int, advice: String) {
             self.init(
                 rawValue, status: status, .receiver, rawValue, cause: "A limit or a rule of this receiver.",
@@ -169,7 +166,7 @@ extension FormProblem {
 
         public var description: String { rawValue }
 
-        /// The code of the parser or of a receiver with a raw value; `nil` for any other text.
+        /// Finds a code of the parser or a receiver by its raw value. `nil` for any other text.
         package init?(rawValue: String) {
             guard let code = (Self.ofParser + Self.ofReceivers).first(where: { $0.rawValue == rawValue }) else {
                 return nil
@@ -206,7 +203,7 @@ extension FormProblem.Code {
     public static let fieldTooLarge = Self(
         "field-too-large", ofReceiver: 413, advice: "Shorten it, or send it as a file, with a filename.")
 
-    /// More bytes than allowed come before the first delimiter. The usual cause is a body with another boundary.
+    /// Too many bytes precede the first delimiter, usually because the body has another boundary.
     public static let preambleTooLarge = Self(
         "preamble-too-large", ofReceiver: 400, advice: "Begin the body with two dashes and exactly that boundary.")
 
@@ -214,7 +211,7 @@ extension FormProblem.Code {
     public static let epilogueTooLarge = Self(
         "epilogue-too-large", ofReceiver: 413, advice: "End the body with the close delimiter.")
 
-    /// A text field's name is not in the rules.
+    /// The name of a text field is not in the rules.
     public static let unexpectedField = Self(
         "unexpected-field", ofReceiver: 422,
         advice: "Leave it out, spell its name as in the rules, or set otherParts there.")
@@ -223,16 +220,16 @@ extension FormProblem.Code {
     public static let nestedFiles = Self(
         "nested-files", ofReceiver: 422, advice: "Send each file as a part of that name (RFC 7578 §4.3).")
 
-    /// A file's name is not in the rules.
+    /// The field name of a file is not in the rules.
     public static let unexpectedFile = Self(
         "unexpected-file", ofReceiver: 422,
         advice: "Leave it out, spell its name as in the rules, or set otherParts there.")
 
-    /// A text field was sent for a file in the rules: its Content-Disposition has no filename.
+    /// A text field was sent in place of a file of the rules: its Content-Disposition has no filename.
     public static let fieldInsteadOfFile = Self(
         "field-instead-of-file", ofReceiver: 422, advice: "Add filename=\"…\" to its Content-Disposition.")
 
-    /// A file was sent for a text field in the rules.
+    /// A file was sent in place of a text field of the rules.
     public static let fileInsteadOfField = Self(
         "file-instead-of-field", ofReceiver: 422, advice: "Leave filename out of its Content-Disposition.")
 

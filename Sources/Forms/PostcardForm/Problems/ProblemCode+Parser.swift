@@ -42,7 +42,7 @@ extension FormProblem.Code {
             + "each by a grammar of its own. Servers read other bytes differently, or refuse the request.",
         example: "Host: \u{c4}rzte.example", advice: "Write the field in ASCII, by its grammar.")
 
-    /// A field of the head is longer than any ordinary client sends.
+    /// A field of the head is longer than those of any ordinary client.
     public static let requestFieldTooLong = Self(
         "request-field-too-long", status: 431, .head, "A header field is too long",
         cause: "Servers compare such fields for each request, and limit their length.",
@@ -57,7 +57,7 @@ extension FormProblem.Code {
         advice: "Let the library that sends the body count it, or count its bytes, not its characters.",
         swift: "body.count  // of Data; not String.count, which counts characters")
 
-    /// The request has bytes after its head, but no header field with their length.
+    /// Bytes follow the head of the request, but no header field has their length.
     public static let missingLength = Self(
         "missing-length", .head, "The request does not say how long its body is",
         cause: "Without Content-Length or Transfer-Encoding a request has no body (RFC 9112 §6.3).",
@@ -295,7 +295,7 @@ extension FormProblem.Code {
         example: #"name="a\u{300}\u{316}\u{300}\u{316}…""#,
         advice: "Send names, filenames and header fields without them.")
 
-    /// A name or filename ends in a backslash that is not escaped, as browsers write it.
+    /// A name or filename ends in an unescaped backslash, as browsers write it.
     public static let unescapedBackslash = Self(
         "unescaped-backslash", severity: .warning, .parts, "A name ends in a backslash that is not escaped",
         cause: "Browsers write a backslash as it is, but in a quoted string it escapes the quote after it (RFC 9110 "
@@ -303,13 +303,13 @@ extension FormProblem.Code {
         example: #"Content-Disposition: form-data; name="a\""#,
         advice: #"Write \\ for a backslash in a name or filename."#)
 
-    /// `filename*` names the file, which RFC 7578 §4.2 forbids and some receivers do not read.
+    /// The file is named by `filename*`, which RFC 7578 §4.2 forbids and some receivers ignore.
     public static let extendedFilename = Self(
         "extended-filename", .parts, "The filename is written as filename*",
         cause: "RFC 7578 §4.2 forbids it in forms, and many servers do not read it: the part is then no file.",
         example: "filename*=UTF-8''caf%C3%A9.jpg", advice: "Write filename, in UTF-8.")
 
-    /// A Content-Disposition has parameters that RFC 7578 does not allow. They were not read.
+    /// A Content-Disposition has parameters that RFC 7578 does not allow, which were ignored.
     public static let ignoredParameter = Self(
         "ignored-parameter", severity: .warning, .parts, "A parameter is not read",
         cause: "A Content-Disposition in a form has name and filename (RFC 7578 §4.2); others are ignored.",

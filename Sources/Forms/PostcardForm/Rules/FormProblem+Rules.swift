@@ -1,4 +1,4 @@
-// The problems of a form that breaks its rules. A limit's name is its place in the rules.
+// The problems of a form that breaks its rules. The name of a limit is its path in the rules.
 
 extension FormProblem {
     private init(
@@ -8,7 +8,7 @@ extension FormProblem {
         self.init(code, at: offset ?? header.offset, part: header.index, message, advice: advice, limit: limit)
     }
 
-    /// A name in quotes for a message. The name comes from a stranger, and is cut if it is too long.
+    /// An untrusted name in quotes, shortened for a message.
     private static func quoted(_ name: String) -> String {
         let isLong = name.unicodeScalars.count > 64
         return (isLong ? String(name.unicodeScalars.prefix(64)) + "…" : name).debugDescription

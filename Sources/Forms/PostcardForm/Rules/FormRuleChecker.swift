@@ -1,9 +1,9 @@
 /// Checks a form against its rules while it is received.
 ///
-/// The checker receives the parser's events. It throws at the earliest byte at which a broken rule is certain: at the
-/// part's header for an unknown name, a file too many or a type that is not accepted; at the first byte above a maximum
-/// size; after 32 bytes of a file for its format, and after 256 bytes for damage; at the first character of a text that
-/// is not allowed; at the form's end for a missing part.
+/// The checker receives the parser's events, and throws as soon as a broken rule is certain. An unknown name, an extra
+/// file or a refused type is certain at the part's header; a maximum size at the first byte too many; a file's format
+/// after 32 bytes, and damage after 256 bytes; a text at the first wrong character; and a missing part at the form's
+/// end.
 ///
 /// ```swift
 /// var checker = FormRuleChecker(rules)
@@ -76,9 +76,8 @@ public struct FormRuleChecker: Sendable {
 
     /// Checks the complete form for missing parts.
     ///
-    /// - Parameter offset: The number of the body's bytes.
-    /// - Throws: ``FormProblem`` if a part is missing. If several are missing, the first field by name is reported, or
-    ///   else the first file.
+    /// - Parameter offset: The size of the body, in bytes.
+    /// - Throws: ``FormProblem`` if a part is missing: the first missing field by name, or else the first missing file.
     public mutating func formEnded(at offset: Int64) throws(FormProblem) {
         try hold { check throws(FormProblem) in
             if let problem = check.missing(at: offset).first { throw problem }

@@ -3,7 +3,7 @@ public import PostcardFoundation
 extension FormRules {
     /// Reads rules from JSON, such as the content of a file.
     ///
-    /// - Throws: ``FormRulesError``, which has the fault and its place in the JSON.
+    /// - Throws: ``FormRulesError``, with the fault and its path in the JSON.
     public init(json: Data) throws(FormRulesError) {
         do {
             self = try JSONDecoder().decode(FormRules.self, from: json)
@@ -148,7 +148,7 @@ struct RuleValues<Key: CodingKey & CaseIterable> {
     }
 }
 
-/// A number of bytes, as a JSON number or as text: `1500`, `"100MB"`, `"4 GiB"`.
+/// A number of bytes, as a JSON number or text: `1500`, `"100MB"`, `"4 GiB"`.
 struct RuleBytes: Decodable {
     let count: Int64
 
@@ -175,7 +175,7 @@ extension DecodingError {
 }
 
 extension FormRulesError {
-    /// Makes the error for a decoder's error, with the names that rules use.
+    /// Makes the error for a decoding error, with the names of the rules.
     init(decoding error: any Error) {
         switch error {
         case DecodingError.dataCorrupted(let context):
@@ -219,9 +219,9 @@ extension FormRulesError {
     }
 }
 
-/// A number of bytes as people write it: `1500`, `100MB`, `4 GiB`.
+/// A number of bytes in people's notation: `1500`, `100MB`, `4 GiB`.
 ///
-/// Units of 1000 end in B, and units of 1024 end in iB or are a single letter.
+/// Units of 1000 end in B. Units of 1024 end in iB or are a single letter.
 package struct ByteCount: Sendable, Equatable {
     package let bytes: Int64
 

@@ -1,13 +1,11 @@
 import PostcardFoundation
 
 extension FormRules {
-    /// The problems that a receiver with these rules would find in a form, before the form is sent.
+    /// The problems that a receiver with these rules would find in a form that is not sent yet.
     ///
-    /// The headers of the parts are read as a receiver reads them: offsets count in the body to send, and a receiver would
-    /// report the first problem. An offset after a stream of unknown length is 0.
-    ///
-    /// The first bytes and the size of a file are taken from the layout. A stream is checked by its header and by its
-    /// length, if the length is known, but not by its bytes.
+    /// Parts are read as a receiver reads them. Offsets count in the body to send; after a stream of unknown length,
+    /// they are 0. Files are checked by their first bytes and their size in the layout. Streams are checked by their
+    /// headers and known lengths, not by their bytes.
     ///
     /// - Returns: All problems in the order of the parts, at most one for each part, and then the missing parts.
     /// - Throws: ``FormError`` if a text field's value is in a file that cannot be read.
@@ -20,7 +18,7 @@ extension FormRules {
         return problems + check.missing(at: layout.contentLength ?? 0)
     }
 
-    /// The problems that a receiver with these rules would find in a form, before the form is sent.
+    /// The problems that a receiver with these rules would find in a form that is not sent yet.
     ///
     /// - Throws: ``FormError`` if the form cannot be laid out, and as ``problems(in:)-(FormLayout)`` does.
     public func problems(in form: MultipartForm) throws(FormError) -> [FormProblem] {
@@ -45,7 +43,7 @@ extension FormRules {
 extension RuleCheck {
     /// The first problem of a part to send; `nil` if the part breaks no rule.
     fileprivate mutating func problem(ofPart index: Int, in layout: FormLayout) throws(FormError) -> FormProblem? {
-        // The segments of a layout are, for each part, the bytes before its content and the content.
+        // A layout has two segments for each part: the bytes before the content, and the content.
         let framing = layout.segments[2 * index]
         let content = layout.segments[2 * index + 1]
         var found: FormProblem?
@@ -89,7 +87,7 @@ extension RuleCheck {
         }
     }
 
-    /// Checks a text in a file. Reads the file only up to the first broken rule.
+    /// Checks a text in a file, which is read up to the first broken rule.
     private mutating func text(of source: FileSource) throws {
         let file = try source.open()
         var chunk = [UInt8](repeating: 0, count: 16 << 10)
@@ -115,8 +113,7 @@ extension PartHeader {
                 .missingContentDisposition, at: framing.offset ?? 0, part: index, "The part has no header.")
         }
         let bytes = ContiguousArray(data)
-        // The header follows the line of the delimiter. In all parts but the first, a line break comes before that
-        // line.
+        // The header follows the delimiter's line, and a line break precedes all delimiters but the first.
         let line = bytes.starts(with: [.carriageReturn, .lineFeed]) ? 2 : 0
         let start = (bytes[line...].firstIndex(of: .lineFeed) ?? bytes.endIndex - 1) + 1
         var limits = FormLimits()

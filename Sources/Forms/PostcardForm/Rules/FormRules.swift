@@ -52,15 +52,15 @@ public struct FormRules: Sendable, Hashable {
     /// The maximum number of bytes of all files together; `nil` if only the receiver's limits apply.
     public let maximumBytesOfAllFiles: Int64?
 
-    /// The rule for parts with other names. Defaults to refusing them.
+    /// The rule for parts with names outside of the rules. Defaults to refusing them.
     public let otherParts: OtherParts
 
-    /// The rule for parts whose names are not in the rules.
+    /// The rule for parts with names outside of the rules.
     public enum OtherParts: String, Sendable, Hashable, Codable, CaseIterable {
-        /// Other parts break the rules. This is the default.
+        /// Other parts are refused, which is the default.
         case refused
-        /// Other parts are allowed. Only the limit for all files together applies to them. A text field with the name
-        /// of a file in the rules is still refused, and a file with the name of a text field.
+        /// Other parts are allowed, and only the limit for all files applies to them. A text field with the name of a
+        /// file in the rules is still refused, and so is a file with the name of a text field.
         case allowed
     }
 
@@ -82,19 +82,19 @@ public struct FormRules: Sendable, Hashable {
 extension FormRules {
     /// The rule for a text field.
     public struct Field: Sendable, Hashable {
-        /// The minimum number of fields with the name.
+        /// The minimum number of fields with the rule's name.
         public var atLeast: Int
 
-        /// The maximum number of fields with the name. Defaults to 1, because a repeated field is usually a mistake, or
-        /// to `atLeast` if that is more.
+        /// The maximum number of fields with the rule's name. Defaults to 1, because a repeated field is usually a
+        /// mistake, or to `atLeast` if that is more.
         public var atMost: Int
 
-        /// The minimum number of characters of the value. A character is a Unicode scalar, as in JSON Schema. What a
-        /// person sees as one character may be several scalars; a number of bytes would depend on the language.
+        /// The minimum number of characters in the value. As in JSON Schema, a character is a Unicode scalar, so a
+        /// visible character may count several times. A number of bytes would depend on the language.
         public var minimumCharacters: Int
 
-        /// The maximum number of characters of the value; `nil` if only the receiver's limit applies. With a pattern it
-        /// defaults to ``defaultMaximumWithPattern``, because matching takes time.
+        /// The maximum number of characters in the value; `nil` if only the receiver's limit applies. Defaults to
+        /// ``defaultMaximumWithPattern`` with a pattern, because matching takes time.
         public var maximumCharacters: Int?
 
         /// The pattern that the whole value must match.
@@ -103,10 +103,10 @@ extension FormRules {
         /// The allowed values, which are compared byte by byte in UTF-8.
         public var oneOf: [String]?
 
-        /// The default maximum number of characters of a value with a pattern: 1,000.
+        /// The default maximum number of characters in a value with a pattern: 1,000.
         public static let defaultMaximumWithPattern = 1000
 
-        /// Makes a rule for a text field. If a rule applies to its text, the value must be in UTF-8.
+        /// Makes a rule for a text field. A rule for characters, a pattern or values requires UTF-8.
         public init(
             atLeast: Int = 0, atMost: Int? = nil, minimumCharacters: Int = 0, maximumCharacters: Int? = nil,
             pattern: TextPattern? = nil, oneOf: [String]? = nil
@@ -123,10 +123,10 @@ extension FormRules {
 
     /// The rule for a file.
     public struct File: Sendable, Hashable {
-        /// The minimum number of files with the name.
+        /// The minimum number of files with the rule's name.
         public var atLeast: Int
 
-        /// The maximum number of files with the name. Defaults to 1, or to `atLeast` if that is more.
+        /// The maximum number of files with the rule's name. Defaults to 1, or to `atLeast` if that is more.
         public var atMost: Int
 
         /// The minimum size of each file, in bytes.
@@ -137,11 +137,11 @@ extension FormRules {
 
         /// The accepted media types, such as `["image/jpeg", "video/*"]`; `nil` for all.
         ///
-        /// Two checks are made. The part's Content-Type must be an accepted type. The first 32 bytes must not
-        /// contradict that type. If the format of the bytes is known, it must be an accepted type, or the container of
-        /// the claimed type. If the format is unknown, the claimed type must be one that cannot be recognized. A
-        /// picture that only a wildcard accepts must be recognized: this excludes SVG, which can run scripts, unless
-        /// SVG is listed. Later bytes are not checked: the rest may not be a picture.
+        /// The part's Content-Type must be an accepted type, and the first 32 bytes must not contradict it. Bytes of a
+        /// known format must show an accepted type, or the container of the claimed type. For bytes of an unknown
+        /// format, the claimed type must be one that cannot be recognized. A picture that only a wildcard accepts must
+        /// be recognized, so SVG, which can run scripts, must be listed. Later bytes are not checked, so the file may
+        /// still not be a picture.
         public var types: [MediaRange]?
 
         /// Makes a rule for a file.
@@ -159,7 +159,7 @@ extension FormRules {
 }
 
 extension FormRules {
-    /// Throws if no form can meet the rules. Names are checked in order, so that the error is the same each time.
+    /// Throws if no form can meet the rules. The order of the checks makes the error the same each time.
     func validate() throws(FormRulesError) {
         for (name, field) in fields.sorted(by: { $0.key < $1.key }) {
             try Self.check(name: name, in: "fields")

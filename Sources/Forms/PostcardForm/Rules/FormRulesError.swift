@@ -1,6 +1,6 @@
 import PostcardFoundation
 
-/// Why rules cannot be used: an unknown key, a value of another type, a rule that no form can meet.
+/// The reason why rules cannot be used: an unknown key, a value of a wrong type, a rule that no form can meet.
 ///
 /// The error is about the rules themselves. A form that breaks a rule has a ``FormProblem``.
 public struct FormRulesError: PostcardError {
@@ -14,9 +14,9 @@ public struct FormRulesError: PostcardError {
 
         /// The text is not JSON, or a value has the wrong type.
         public static let malformed = Code(rawValue: "malformed")
-        /// There is no rule with the name.
+        /// The name of a rule is unknown.
         public static let unknownRule = Code(rawValue: "unknown-rule")
-        /// A value has the right type but is not allowed, such as a negative length or a pattern that cannot be read.
+        /// A value has the right type but is not allowed, such as a negative length or an invalid pattern.
         public static let invalidValue = Code(rawValue: "invalid-value")
         /// No form can meet the rules: two rules contradict each other, or a list of allowed values is empty.
         public static let contradiction = Code(rawValue: "contradiction")
@@ -25,7 +25,7 @@ public struct FormRulesError: PostcardError {
     /// The kind of the error.
     public let code: Code
 
-    /// The path of the fault in the rules, from the outside in: `["files", "petImage", "types"]`.
+    /// The path of the fault in the rules, from the outermost key: `["files", "petImage", "types"]`.
     public let path: [String]
 
     /// The fault, in a sentence.
@@ -34,7 +34,7 @@ public struct FormRulesError: PostcardError {
     /// The advice on what to write instead, in a sentence.
     public let advice: String?
 
-    /// The decoder's error, if the rules are not JSON.
+    /// The decoder's error if the rules are not JSON; otherwise `nil`.
     public let underlyingError: (any Error)?
 
     init(
@@ -47,7 +47,7 @@ public struct FormRulesError: PostcardError {
         self.underlyingError = underlyingError
     }
 
-    /// The same error with a longer path, as the enclosing value reports it.
+    /// A copy of the error with the keys of the enclosing value before its path.
     func within(_ path: [String]) -> FormRulesError {
         FormRulesError(code, message, at: path + self.path, advice: advice, underlyingError: underlyingError)
     }

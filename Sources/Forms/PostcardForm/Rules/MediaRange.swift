@@ -36,13 +36,13 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
 
     /// Makes a range of one type, without its parameters.
     public init(_ type: MediaType) {
-        // A media type has a slash, so that this never falls back.
+        // Every media type has a slash, so the default is never used.
         self = MediaRange(known: type.essence) ?? .any
     }
 
     private init?(known value: String) {
         let pieces = value.split(separator: "/", maxSplits: 1)
-        // A star is special only as a whole type or subtype. Elsewhere it is an ordinary character.
+        // A star is special only as a whole type or subtype; elsewhere it is an ordinary character.
         guard pieces.count == 2, pieces[0] != "*" || pieces[1] == "*" else { return nil }
         self.init(value: value, type: pieces[0], subtype: pieces[1])
     }
@@ -60,7 +60,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
     /// Every type: `*/*`.
     public static let any = MediaRange(value: "*/*", type: "*", subtype: "*")
 
-    /// A JPEG picture: a photo as most cameras and phones write it.
+    /// A JPEG picture, the usual format of photos.
     public static let jpeg = MediaRange(.jpeg)
     /// A PNG picture, which is lossless and may have transparency.
     public static let png = MediaRange(.png)
@@ -68,7 +68,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
     public static let gif = MediaRange(.gif)
     /// A WebP picture.
     public static let webP = MediaRange(.webP)
-    /// An HEIC picture: a photo as iPhones write it.
+    /// A HEIC picture, the format of an iPhone's photos.
     public static let heic = MediaRange(.heic)
     /// An AVIF picture.
     public static let avif = MediaRange(.avif)
@@ -82,10 +82,10 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible, Expressib
     /// Whether the range is a single type.
     package var isExact: Bool { subtype != "*" }
 
-    /// Whether a type is in the range. Other spellings of a type count as the type.
+    /// Whether a type is in the range, in any of its spellings.
     package func contains(_ type: MediaType) -> Bool { contains(type.essence) }
 
-    /// Whether a type is in the range. Other spellings of a type count as the type.
+    /// Whether a type is in the range, in any of its spellings.
     func contains(_ essence: String) -> Bool {
         if type == "*" { return true }
         if isExact { return MediaFormat.canonical(value) == MediaFormat.canonical(essence) }

@@ -4,17 +4,17 @@ indirect enum PatternNode: Sendable {
     case set(ScalarSet)
     case sequence([PatternNode])
     case choice([PatternNode])
-    /// A repeated node. `most` is `nil` if the number is not limited.
+    /// A node that is repeated at least `least` and at most `most` times. `nil` means no limit.
     case repetition(PatternNode, least: Int, most: Int?)
 }
 
-/// Parses the text of a pattern. ``TextPattern`` documents the grammar.
+/// Parses a pattern by the grammar of ``TextPattern``.
 struct PatternParser {
     private let scalars: [Unicode.Scalar]
     private var index = 0
     private var depth = 0
 
-    /// The maximum depth of groups. Groups are parsed by recursion, which uses the stack.
+    /// The maximum depth of groups, because the parser is recursive.
     private static let maximumDepth = 50
     private static let maximumLength = 2000
     private static let maximumRepetitions = TextPattern.maximumStates
@@ -172,7 +172,7 @@ extension PatternParser {
         return set
     }
 
-    /// One character of a set; `nil` if the item was a class of characters, which was added to the set.
+    /// A character of a set. A class of characters is added to the set, and the result is `nil`.
     private mutating func setItem(into set: inout ScalarSet) throws(PatternFault) -> UInt32? {
         guard let scalar = next() else { return nil }
         guard scalar == "\\" else { return scalar.value }
@@ -182,7 +182,7 @@ extension PatternParser {
         return nil
     }
 
-    /// The characters that an escape stands for. The backslash was already read.
+    /// The characters for which an escape stands, once its backslash was read.
     private mutating func escape() throws(PatternFault) -> ScalarSet {
         let start = index - 1
         let unknown = PatternFault(

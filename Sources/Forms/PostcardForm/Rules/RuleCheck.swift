@@ -1,5 +1,5 @@
-/// The state of checking a form against rules. After an error, the rest of the part is not checked, so that a caller
-/// that lists all problems can continue with the next part.
+/// The state of checking a form against rules. An error ends the check of a part, but the next part can still be
+/// checked, so that a caller can list all problems.
 struct RuleCheck: Sendable {
     private let rules: FormRules
     private var fieldCounts: [String: Int] = [:]
@@ -10,11 +10,11 @@ struct RuleCheck: Sendable {
 
     private enum Part {
         case none
-        /// The rest of the part is not checked.
+        /// A part whose remaining bytes are not checked.
         case passed
         case field(FieldCheck)
         case file(FileCheck)
-        /// A file without a name. It counts as sent only when its first byte arrives.
+        /// A file without a name, which counts as sent only with its first byte.
         case unfilled(PartHeader, FormRules.File?, contentOffset: Int64)
     }
 
@@ -24,7 +24,7 @@ struct RuleCheck: Sendable {
 
     mutating func partBegan(_ header: PartHeader, contentOffset: Int64) throws(FormProblem) {
         part = .passed
-        // Files in a nested part would not be checked.
+        // Rules do not check the files in a nested part.
         if header.holdsFiles { throw .nestedFiles(header) }
         if header.isFile {
             let rule = rules.files[header.name]
@@ -68,7 +68,7 @@ struct RuleCheck: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: The bytes.
-    ///   - further: The number of further bytes, whose content is unknown.
+    ///   - further: The number of unknown bytes that follow.
     mutating func bytes(_ bytes: UnsafeRawBufferPointer, further: Int64 = 0) throws(FormProblem) {
         let count = Int64(bytes.count) + further
         guard count > 0 else { return }
@@ -82,7 +82,7 @@ struct RuleCheck: Sendable {
         case .passed, .unfilled:
             break
         case .field(var check):
-            // The check has an array, which would be copied if the part also kept the check.
+            // Resetting the part leaves the check's array with one owner, so that it is not copied.
             part = .passed
             for byte in bytes { try check.append(byte) }
             part = .field(check)
@@ -106,7 +106,7 @@ struct RuleCheck: Sendable {
         }
     }
 
-    /// Checks a part whose content is unknown, except for the number of its bytes.
+    /// Checks a part of which only the size may be known.
     mutating func contentUnseen(count: Int64?) throws(FormProblem) {
         switch part {
         case .none, .passed, .unfilled: break
@@ -141,7 +141,7 @@ struct RuleCheck: Sendable {
     }
 }
 
-/// Checks the value of a text field against its rule, byte by byte. The value is not kept.
+/// Checks the value of a text field byte by byte, without keeping it.
 struct FieldCheck: Sendable {
     private let rule: FormRules.Field
     private let header: PartHeader
@@ -193,15 +193,15 @@ struct FieldCheck: Sendable {
 }
 
 extension FormRules.Field {
-    /// Whether a rule applies to the text of the value.
+    /// Whether a rule applies to the characters of the value.
     var isAboutText: Bool {
         minimumCharacters > 0 || maximumCharacters != nil || pattern != nil || oneOf != nil
     }
 }
 
-/// The allowed values that still match the bytes so far.
+/// The allowed values that begin with the bytes read so far.
 private struct AllowedValues: Sendable {
-    /// The values, sorted so that values with the same beginning are next to each other.
+    /// The sorted values, so that those with the same beginning are adjacent.
     private let values: [[UInt8]]
     private var left: Range<Int>
     private var position = 0
@@ -222,7 +222,7 @@ private struct AllowedValues: Sendable {
         return lower < upper
     }
 
-    /// Whether the value so far is one of the allowed values.
+    /// Whether the bytes read so far are one of the allowed values.
     var isComplete: Bool { !left.isEmpty && values[left.lowerBound].count == position }
 }
 
@@ -234,7 +234,7 @@ struct FileCheck: Sendable {
     /// The claimed type in lower case, without parameters; `nil` if it is missing or malformed.
     private let claimed: String?
     private var length: Int64 = 0
-    /// The first bytes so far; `nil` if they do not matter, are unknown, or were already judged.
+    /// The first bytes so far; `nil` if they are unknown, already judged, or do not matter.
     private var beginning: [UInt8]?
 
     init(_ rule: FormRules.File?, _ header: PartHeader, contentOffset: Int64) {
@@ -251,7 +251,7 @@ struct FileCheck: Sendable {
         return types.contains { $0.contains(claimed) }
     }
 
-    /// Skips the check of the first bytes.
+    /// Leaves the first bytes unchecked.
     mutating func passType() {
         beginning = nil
     }
@@ -259,8 +259,8 @@ struct FileCheck: Sendable {
     /// - Parameters:
     ///   - bytes: The next known bytes of the content.
     ///   - count: The number of the next bytes, including unknown ones.
-    ///   - left: The number of bytes that all files together may still have.
-    ///   - total: The maximum number of bytes of all files together.
+    ///   - left: The remaining number of bytes for all files together.
+    ///   - total: The maximum number of bytes for all files together.
     mutating func append(
         _ bytes: UnsafeRawBufferPointer, count: Int64, ofAllFiles left: Int64?, _ total: Int64?
     ) throws(FormProblem) {
@@ -287,8 +287,7 @@ struct FileCheck: Sendable {
         if let damage = damage(of: beginning), damage.isProven { try refuse(damage) }
     }
 
-    /// Judges the first bytes as soon as enough have arrived. Further bytes are not used, so that the result does not
-    /// depend on how the bytes arrive.
+    /// Judges the first bytes once enough have arrived. The result does not depend on the sizes in which bytes arrive.
     private mutating func gather(_ bytes: Slice<UnsafeRawBufferPointer>) throws(FormProblem) {
         guard var first = beginning else { return }
         beginning = nil

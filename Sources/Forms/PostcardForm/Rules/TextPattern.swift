@@ -5,32 +5,31 @@
 /// phone.matches("010-1234-5678")  // true
 /// ```
 ///
-/// **Why not `Regex`.** Swift's `Regex` backtracks without a limit and cannot be stopped: `(a+)+` keeps a processor
-/// busy for minutes with 25 letters, and the sender chooses the letters. A `TextPattern` tracks all possible positions
-/// in the pattern at once. Each character costs at most ``maximumStates`` comparisons, for any pattern and text, and
-/// the text need not be kept in memory.
+/// **Why not `Regex`.** Swift's `Regex` backtracks without a limit: `(a+)+` keeps a processor busy for minutes with 25
+/// letters, which the sender chooses. A `TextPattern` tracks all possible positions in the pattern at once. For any
+/// pattern and text, each character costs at most ``maximumStates`` comparisons, and the text need not be in memory.
 ///
 /// **Syntax.** Characters; `.` (any but LF, CR, U+2028, U+2029); sets (`[a-z가-힣_]`, `[^<>]`); `\d` (0 to 9), `\w`
 /// (letters and digits of ASCII, and `_`), `\s` (white space of Unicode) and their opposites `\D`, `\W`, `\S`; `\p{L}`
 /// and `\P{L}` with a general category of Unicode of one letter or two; `\t`, `\n`, `\r`, `\u{1F415}`; a backslash
 /// before any other punctuation mark; groups `(…)` and `(?:…)`; `|`; `*`, `+`, `?`, `{2}`, `{2,}`, `{2,5}`. A `^` at
 /// the beginning and a `$` at the end change nothing. Syntax that needs backtracking (`\1`, `(?=…)`, `(?!…)`) is
-/// refused. So are lazy and possessive quantifiers, which would make no difference.
+/// refused, and so are lazy and possessive quantifiers, which would make no difference.
 ///
-/// A character is a Unicode scalar. Nothing is normalised: `é` in one scalar is not `é` in two.
+/// A character is a Unicode scalar, without normalization: `é` in one scalar is not `é` in two.
 public struct TextPattern: Sendable {
     /// The pattern as it was written.
     public let source: String
 
-    /// The maximum number of states of a pattern: 1,000. Each character of a pattern is one state, multiplied by its
-    /// repetitions.
+    /// The maximum number of states of a pattern: 1,000. Each character, multiplied by its repetitions, is a state.
     public static let maximumStates = 1000
 
     let program: PatternProgram
 
     /// Compiles a pattern.
     ///
-    /// - Throws: ``FormRulesError`` if the pattern breaks the grammar above, or has more states than ``maximumStates``.
+    /// - Throws: ``FormRulesError`` if the pattern breaks the grammar of ``TextPattern``, or has more states than
+    ///   ``maximumStates``.
     public init(_ source: String) throws(FormRulesError) {
         self.source = source
         do {
@@ -65,7 +64,7 @@ extension TextPattern: Hashable, CustomStringConvertible {
     public var description: String { source }
 }
 
-/// Why a text is not a valid pattern.
+/// The reason why a text is not a valid pattern.
 struct PatternFault: Error {
     let reason: String
     let advice: String
@@ -76,12 +75,12 @@ struct PatternFault: Error {
     }
 }
 
-/// A pattern as a nondeterministic automaton: after K. Thompson, "Regular Expression Search Algorithm" (1968).
+/// A pattern as a nondeterministic automaton, as in K. Thompson, "Regular Expression Search Algorithm" (1968).
 struct PatternProgram: Sendable {
     enum Instruction: Sendable {
         /// Matches one character of the set and continues with the next instruction.
         case take(ScalarSet)
-        /// Continues at both instructions.
+        /// Continues at both of the given instructions.
         case split(Int, Int)
         case jump(Int)
         case accept
@@ -127,8 +126,7 @@ struct PatternProgram: Sendable {
         for _ in 0..<least {
             let start = instructions.count
             try append(body)
-            // A repetition of nothing matches nothing. Without this check, its repetitions would cost time but no
-            // states.
+            // A repetition of an empty node matches nothing, and would cost time but no states.
             if instructions.count == start { return }
         }
         guard let most else {
@@ -158,16 +156,16 @@ struct PatternProgram: Sendable {
     }
 }
 
-/// The state of matching a text: all instructions that the match may have reached.
+/// The instructions that a match of a text may have reached.
 struct PatternMatch: Sendable {
     private var places: [Int] = []
     private var next: [Int] = []
     private var pending: [Int] = []
-    /// For each instruction, the step in which it was last reached, so that it is reached only once in a step.
+    /// The step in which each instruction was last reached, so that each is reached once in a step.
     private var reached: [Int]
     private var step = 0
 
-    /// Whether the text that was read so far matches as a whole.
+    /// Whether the text read so far matches as a whole.
     private(set) var isComplete = false
 
     init(_ program: PatternProgram) {
@@ -207,7 +205,7 @@ struct PatternMatch: Sendable {
     }
 }
 
-/// The characters that one place of a pattern matches.
+/// The characters that match at one position in a pattern.
 struct ScalarSet: Sendable {
     var ranges: [ClosedRange<UInt32>] = []
     var categories: Set<Unicode.GeneralCategory> = []

@@ -45,7 +45,7 @@ extension CheckSession {
         return position
     }
 
-    /// A value as a message shows it. Names in braces are filled in if they are known.
+    /// A value for a message. Known names in braces are filled in.
     func shown(_ value: String) -> String { (try? filled(value)) ?? value }
 
     /// Replaces the names in braces in a value.
@@ -74,7 +74,7 @@ extension CheckSession {
 }
 
 extension Step.Delivery {
-    /// The position in the content at which the delivery pauses; `nil` if it does not pause.
+    /// The position in the content at which the delivery pauses; `nil` for a delivery without a pause.
     fileprivate var pause: Extent? {
         switch self {
         case .whole, .paced, .headOnly: nil
@@ -84,7 +84,7 @@ extension Step.Delivery {
 }
 
 extension ResumptionVersion {
-    /// A header field of a step, adapted to the version of the draft; `nil` if the version does not have the field.
+    /// A header field of a step in the version of the draft; `nil` if the version does not have the field.
     fileprivate func field(
         _ field: (name: String, value: String), of step: Step
     ) -> (name: String, value: String)? {
@@ -93,7 +93,7 @@ extension ResumptionVersion {
         case "Upload-Length" where !has(.length): return nil
         case "Content-Type" where step.method == "PATCH" && !has(.partialUploadType): return nil
         case "Upload-Complete" where !has(.completeField):
-            // In this version, the field has the opposite meaning.
+            // In this version, the field has the opposite name and meaning.
             let digit = field.value.hasPrefix("?1") ? "?0" : field.value.hasPrefix("?0") ? "?1" : nil
             return ("Upload-Incomplete", digit.map { $0 + field.value.dropFirst(2) } ?? field.value)
         default: return field
@@ -112,7 +112,7 @@ struct RenderedRequest: Sendable {
     /// Makes the bytes of a request.
     ///
     /// - Parameters:
-    ///   - fields: The header fields, without those that say how long the content is.
+    ///   - fields: The header fields, without those for the length of the content.
     ///   - content: The content; `nil` for a request without content.
     ///   - pause: The number of content bytes before the pause.
     init(

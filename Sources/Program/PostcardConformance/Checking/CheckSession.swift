@@ -1,20 +1,19 @@
 import HTTPTypes
 import PostcardWire
 
-/// Makes the requests of one check, and keeps what their responses say.
+/// Makes the requests of a check, and keeps facts from their responses.
 final class CheckSession {
     let server: ServerAddress
     let settings: CheckSettings
-    /// How long to wait, after a request that the server may still be receiving, before the next request.
+    /// How long to wait after a request that the server may still be receiving.
     private(set) var settlingTime = Duration.zero
     let content: UploadContent
     private(set) var knowledge: ServerKnowledge
 
-    /// The upload resource of the last creation; `nil` if the server named none, or if its origin is not that of the
-    /// checked URL.
+    /// The upload resource of the last creation; `nil` if the server named none, or one with another origin.
     private(set) var upload: ServerAddress?
-    /// The upload resource of the last creation if it has another origin than the checked URL. Nothing is sent to it: a
-    /// server must not decide which other servers the checks change.
+    /// The upload resource of the last creation if its origin differs from that of the checked URL. It receives no
+    /// requests, because a server must not decide which other servers the checks change.
     private var foreignUpload: ServerAddress?
     /// The upload resources to delete after the check.
     private var uploads: [ServerAddress] = []
@@ -37,9 +36,9 @@ final class CheckSession {
 
     /// The last offset that the server sent.
     var seenOffset: Int64? { evidence.seenOffset }
-    /// When to stop waiting for a response, if the wait begins now.
+    /// When to stop waiting for a response if the wait begins now.
     var deadline: ContinuousClock.Instant { .now + longestWait }
-    /// How long to wait for a response. The wait is shorter when uploads are deleted after the check.
+    /// How long to wait for a response. The wait is shorter while uploads are deleted after the check.
     private var longestWait: Duration { isEnding ? min(settings.timeout, .seconds(2)) : settings.timeout }
     private var isEnding = false
     /// How long to wait for a 104.
@@ -47,14 +46,14 @@ final class CheckSession {
 
     // MARK: - Judging
 
-    /// Makes the requests in order, and judges the responses of those with expectations.
+    /// Makes the requests in order, and judges the responses of requests with expectations.
     func judge(_ steps: [Step]) async throws -> CheckFinding {
         guard steps.contains(where: { $0.delivery.isCut }) else { return try await judgeOnce(steps) }
         return try await repeating { try await $0.judgeOnce(steps) }
     }
 
-    /// Runs a check again if it finds a violation, with more time for the server to receive earlier requests: a busy
-    /// server may respond to a later request first.
+    /// Repeats a check that finds a violation, with longer waits between requests, because a busy server may process
+    /// requests in another order.
     func repeating(_ find: (CheckSession) async throws -> CheckFinding) async throws -> CheckFinding {
         var finding = CheckFinding(.unchecked, "")
         for time in settings.settlingTimes {
@@ -111,8 +110,7 @@ final class CheckSession {
         return exchange
     }
 
-    /// The effect of a request as text: its status, and the state of the upload after the request. The texts of two
-    /// requests can be compared.
+    /// The effect of a request as text, to compare with others: its status, and the state of the upload afterwards.
     func signature(of step: Step) async throws -> String {
         let exchange = try await perform(step)
         guard let status = exchange.final?.status else { return exchange.missing }
@@ -125,18 +123,18 @@ final class CheckSession {
         return "\(status), then \(head.status) (\(fields.joined(separator: "; ")))"
     }
 
-    /// Makes the next requests go to another upload.
+    /// Directs the next requests to another upload.
     func use(_ other: ServerAddress?) {
         (upload, foreignUpload) = (other, nil)
     }
 
-    /// Forgets the upload, so that the next creation is like the first of the check.
+    /// Forgets the upload, so that the check can create another.
     func forgetUpload() {
         (upload, foreignUpload) = (nil, nil)
         evidence.seenOffset = nil
     }
 
-    /// Why a check that needs the upload resource cannot continue.
+    /// The reason why a check that needs the upload resource cannot continue.
     var missingUpload: CheckInterruption {
         guard let foreignUpload else { return .unchecked("the server named no upload resource") }
         return .unchecked(
@@ -153,7 +151,7 @@ final class CheckSession {
         let (address, request) = try render(step)
         var exchange = Exchange(method: step.method)
         do throws(ConnectionFailure) {
-            // The request is retried, because a server may close an idle connection at any time.
+            // A server may close an idle connection at any time, so the request is retried.
             let isReused = idle?.isOpen == true && idle?.address.isOnServer(of: address) == true
             do {
                 try await deliver(request, of: step, to: address, &exchange)
@@ -188,7 +186,7 @@ final class CheckSession {
         case .whole:
             connection.send(request.head + request.beginning + request.rest)
         case .headOnly:
-            // If the server does not refuse the request by its head, it waits for the content and does not respond.
+            // A server that does not refuse the request by its head waits for the content without responding.
             wait = min(wait, .seconds(3))
             connection.send(request.head)
         case .paced:
@@ -210,7 +208,7 @@ final class CheckSession {
             }
             if exchange.final == nil { connection.send(request.rest) }
         }
-        // The wait for the response begins when the whole request was sent, including its pauses.
+        // The wait begins after the whole request was sent, including its pauses.
         try await collect(into: &exchange, from: connection, before: ContinuousClock.now + wait) { _ in false }
         if exchange.final == nil { exchange.missing = "no response within \(settings.timeout.formattedSeconds)" }
         if exchange.final?.isKeptAlive == true, step.delivery.isWhole {
@@ -220,14 +218,14 @@ final class CheckSession {
         }
     }
 
-    /// Sends content in pieces, slowly until the server reports its progress.
+    /// Sends content in pieces, slowly at first, until the server reports its progress.
     private func pace(
         _ content: [UInt8], on connection: ConformanceConnection, _ exchange: inout Exchange
     ) async throws(ConnectionFailure) {
         let count = 16
         let size = max(content.count / count, 1)
         let start = ContinuousClock.now
-        // Servers report progress at intervals, but only when they receive bytes.
+        // Servers report progress at intervals, but only while they receive bytes.
         let slow = min(settings.timeout, .seconds(8)) / (count - 1)
         for piece in 0..<count where exchange.final == nil {
             let from = min(piece * size, content.count)
@@ -246,7 +244,7 @@ final class CheckSession {
 
     /// Collects responses up to the final one.
     ///
-    /// - Parameter isEnough: Whether the responses so far are enough to stop before the final one.
+    /// - Parameter isEnough: Whether the responses so far are enough, even without a final one.
     private func collect(
         into exchange: inout Exchange, from connection: ConformanceConnection, before end: ContinuousClock.Instant,
         _ isEnough: (Exchange) -> Bool
@@ -270,7 +268,7 @@ final class CheckSession {
         return try await openConnection(to: address)
     }
 
-    /// Opens a connection that ends with the check.
+    /// Opens a connection that is closed after the check.
     func openConnection(to address: ServerAddress) async throws(ConnectionFailure) -> ConformanceConnection {
         let connection = try await ConformanceConnection.open(to: address, timeout: settings.timeout)
         connections.append(connection)
@@ -313,8 +311,8 @@ final class CheckSession {
         exchange.announcementDelay.map { .sent(after: $0) } ?? .never
     }
 
-    /// The upload resource that a final response names; `nil` if the upload is complete, because the `Location` then
-    /// names its result.
+    /// The upload resource in a final response; `nil` if the upload is complete, because `Location` then names the
+    /// result.
     private func location(of exchange: Exchange, _ step: Step) -> String? {
         guard let final = exchange.final, final.isSuccess,
             final.fields.uploadCompleteness(in: settings.version) != true,
@@ -337,14 +335,14 @@ final class CheckSession {
 extension Step {
     private var expectsContinue: Bool { fields.contains { $0.name == "Expect" } }
 
-    /// Whether the delivery can continue after its pause: a 100, or a 104 with the upload resource, was received.
+    /// Whether the delivery can continue after its pause, because of a 100 or a 104 with the upload resource.
     fileprivate func isPauseOver(_ exchange: Exchange) -> Bool {
         if case .quiet = delivery { return false }
         return expectsContinue
             ? exchange.interim.contains { $0.status == 100 } : !exchange.announcements.isEmpty
     }
 
-    /// Whether a 104 with the upload resource can be expected: the server may send it, and has time to do so.
+    /// Whether the server may send a 104 with the upload resource and has time to do so.
     fileprivate var isAnnouncementExpected: Bool {
         guard fields.contains(where: { $0 == ("Upload-Draft-Interop-Version", Self.ownVersion) }),
             fields.contains(where: { $0.name == "Upload-Complete" && $0.value.hasPrefix("?") }), !expectsContinue
@@ -358,12 +356,12 @@ extension Step {
 }
 
 extension Step.Delivery {
-    /// Whether the request is sent without waiting for anything, so that its connection can be used again.
+    /// Whether the whole request is sent without waiting, so that its connection can be used again.
     var isWhole: Bool {
         if case .whole = self { true } else { false }
     }
 
-    /// Whether the connection is closed within the content.
+    /// Whether the connection is closed before the end of the content.
     var isCut: Bool {
         if case .cut = self { true } else { false }
     }

@@ -1,9 +1,9 @@
 package import HTTPTypes
 package import PostcardWire
 
-/// How strongly the draft requires what a sentence says (BCP 14).
+/// The strength of a requirement in the draft (BCP 14).
 ///
-/// A sentence without one of these words counts as `should`.
+/// A sentence without a keyword of BCP 14 counts as `should`.
 package enum RequirementLevel: String, Sendable, Hashable, CaseIterable {
     case must = "MUST"
     case mustNot = "MUST NOT"
@@ -21,21 +21,21 @@ package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
     case violated
     /// The sentence does not apply to this server.
     case notApplicable = "not applicable"
-    /// The check could not see anything, because the server did not do what the check needs.
+    /// The server did not behave as the check needs, so nothing could be checked.
     case unchecked = "could not be checked"
 }
 
-/// A numbered check of one sentence of "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload, the editors'
+/// A numbered check of a sentence in "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload, the editors'
 /// copy of 15 July 2026, interop version 9).
 package struct ConformanceCheck: Sendable {
-    /// The number of the check. It stays the same when checks are added. The hundreds stand for the topic.
+    /// The number of the check, which stays the same when checks are added. The hundreds stand for the topic.
     package let number: Int
     /// The draft's section, such as 4.2.2, or B for the appendix on versions.
     package let section: String
     package let level: RequirementLevel
-    /// The draft's words, without its references. An ellipsis shows where words are left out.
+    /// The draft's words, without references. An ellipsis stands for omitted words.
     package let sentence: String
-    /// Which content the check uploads.
+    /// The kind of content to upload.
     let content: UploadContent.Kind
     let run: @Sendable (CheckSession) async throws -> CheckFinding
 
@@ -59,8 +59,7 @@ package struct ConformanceCheck: Sendable {
         self.run = run
     }
 
-    /// Makes a check with simultaneous requests. It is repeated if the server may have received the requests in another
-    /// order.
+    /// Makes a check with simultaneous requests. It is repeated if the server may have received them in another order.
     static func concurrent(
         _ number: Int, _ section: String, _ level: RequirementLevel, _ sentence: String,
         run: @escaping @Sendable (CheckSession) async throws -> CheckFinding
@@ -68,8 +67,7 @@ package struct ConformanceCheck: Sendable {
         ConformanceCheck(number, section, level, sentence) { session in try await session.repeating(run) }
     }
 
-    /// Makes a check that a server ignores an invalid value of a field: the request must have the same effect as
-    /// without the field.
+    /// Makes a check that a server ignores invalid values of a field: the effect must be the same as without the field.
     ///
     /// - Parameters:
     ///   - setUp: The requests before the request with the field.
@@ -94,7 +92,7 @@ package struct ConformanceCheck: Sendable {
     }
 }
 
-/// The outcome of a check, and what the check has seen.
+/// The outcome of a check, with the observation behind it.
 struct CheckFinding: Sendable {
     let outcome: CheckOutcome
     let seen: String
@@ -112,18 +110,16 @@ enum CheckInterruption: Error {
 }
 
 extension ConformanceCheck {
-    /// The versions of the draft that have the requirement of this check. For other versions the check is not
-    /// applicable.
+    /// The versions of the draft that have the check's requirement. In other versions, the check is not applicable.
     package var versions: ClosedRange<ResumptionVersion> {
         let last: ResumptionVersion = Self.isAboutNumbers(number) ? .latestNumbered : .newest
         return (Self.first.first { $0.numbers.contains(number) }?.version ?? .interop3)...last
     }
 
-    /// Whether a check is about the interop version in requests and interim responses, which the final standard will
-    /// not have.
+    /// Whether a check is about the interop version in messages, which the final standard will not have.
     private static func isAboutNumbers(_ number: Int) -> Bool { (811...822).contains(number) }
 
-    /// The first version of the draft that has a requirement, for checks that do not apply to all versions.
+    /// The first version with a requirement, for checks that do not apply to all versions of the draft.
     private static let first: [(numbers: ClosedRange<Int>, version: ResumptionVersion)] = [
         (106...106, .interop7), (211...219, .interop8), (231...240, .interop8), (251...257, .interop8),
         (261...268, .interop7), (301...304, .interop6), (313...316, .interop8), (321...326, .interop6),
@@ -141,15 +137,14 @@ extension ConformanceCheck {
 package struct CheckSettings: Sendable {
     /// Additional header fields of every request, such as `Authorization`.
     package var headerFields = HTTPFields()
-    /// The version of the draft that the requests follow and name. A server is judged by the requirements of that
-    /// version.
+    /// The version of the draft in the requests, whose requirements the server must meet.
     package var version = ResumptionVersion.latestNumbered
-    /// The longest wait for a response. Defaults to 10 seconds.
+    /// The maximum wait for a response. Defaults to 10 seconds.
     package var timeout = Duration.seconds(10)
-    /// How long to wait, at least, before concluding that the server sends no interim response. Defaults to a second.
+    /// The minimum wait before concluding that the server sends no interim response. Defaults to a second.
     package var quietTime = Duration.seconds(1)
-    /// How long to wait for the server to receive a request before the next one is sent. The first time is used at
-    /// first; the others are used when a check that found a violation is repeated. Defaults to 0.15, 1 and 3 seconds.
+    /// The waits after a request that the server may still be receiving: the first for the first run of a check, the
+    /// others for its repetitions after a violation. Defaults to 0.15, 1 and 3 seconds.
     package var settlingTimes: [Duration] = [.milliseconds(150), .seconds(1), .seconds(3)]
 
     package init() {}

@@ -4,11 +4,10 @@ import PostcardWire
 /// A request and the responses to it.
 struct Exchange: Sendable {
     let method: String
-    /// The interim responses, in order.
     var interim: [RawResponse] = []
     /// The final response; `nil` if there was none.
     var final: RawResponse?
-    /// Why there is no final response.
+    /// The reason why there is no final response.
     var missing = "no response"
     /// The time from the pause in the content to the first 104.
     var announcementDelay: Duration?
@@ -18,7 +17,7 @@ struct Exchange: Sendable {
     /// The interim responses with status 104.
     var announcements: [RawResponse] { interim.filter { $0.status == 104 } }
 
-    /// A line of text that describes all responses.
+    /// A line of text about all responses.
     var summary: String {
         var words = "\(method): "
         for response in interim { words += "\(Self.describe(response)), then " }
@@ -36,11 +35,11 @@ struct Exchange: Sendable {
     }
 }
 
-/// What is known about the server and the earlier requests when a response is judged.
+/// Facts about the server and earlier requests, with which a response is judged.
 struct Evidence: Sendable {
     /// The number of bytes in the content of the check.
     var contentBytes: Int
-    /// The status and the media type of the response when the content was uploaded in one request.
+    /// The status and media type of the response to an upload of the content in one ordinary request.
     var conventional: (status: Int, contentType: String?)?
     /// The limits that the server has announced, for the URL and for uploads.
     var limits: KnownLimits
@@ -56,7 +55,7 @@ struct Evidence: Sendable {
     }
 }
 
-/// The limits that a server has announced, in the order in which a client gets them.
+/// The limits that a server has announced, in the order in which a client receives them.
 struct KnownLimits: Sendable {
     var ofOptions: UploadLimits?
     var ofCreation: UploadLimits?
@@ -70,17 +69,16 @@ struct KnownLimits: Sendable {
     var minimumBytes: Int64? { all.compactMap(\.minimumBytes).max() }
 }
 
-/// What a run has learned about the server, from the requests before the checks and from earlier checks.
+/// Facts about the server from the requests before the checks and from earlier checks.
 struct ServerKnowledge {
     var limits = KnownLimits()
-    /// The responses when contents were uploaded in one ordinary request.
+    /// The responses to uploads of contents in one ordinary request.
     var conventional: [UploadContent.Kind: (status: Int, contentType: String?)] = [:]
-    /// Whether the server sends a 104 when an upload is created, and after what time.
+    /// Whether the server sends a 104 when an upload is created, and after how long.
     var announcement = Announcement.unknown
     /// Whether the server sends a 104 while it receives an append.
     var progress = Announcement.unknown
-    /// The last append that was sent slowly. It is reused, because repeating it for each sentence about its responses
-    /// would take too long.
+    /// The last slow append. Repeating it for each sentence about its responses would take too long.
     var slowAppend: Exchange?
 
     enum Announcement {
@@ -91,7 +89,7 @@ struct ServerKnowledge {
 
     /// How long to wait before concluding that the server sends no 104: longer than its other 104 responses take.
     ///
-    /// - Parameter shortest: The minimum time to wait.
+    /// - Parameter shortest: The minimum wait.
     func quietTime(atLeast shortest: Duration) -> Duration {
         guard case .sent(let delay) = announcement else { return shortest }
         return max(delay * 2, shortest)

@@ -2,11 +2,11 @@ import HTTPTypes
 import PostcardFoundation
 import PostcardWire
 
-/// What a check expects of the responses to a request.
+/// An expectation of the responses to a request.
 struct Expectation: Sendable {
     enum Judgement: Sendable {
         case met
-        /// The expectation was not met. The text says what was expected.
+        /// The expectation was not met. The text describes the expectation.
         case failed(String)
         case notApplicable(String)
         case unchecked(String)
@@ -42,13 +42,13 @@ struct Expectation: Sendable {
         ![301, 302, 303].contains(response.status)
     }
 
-    /// The sentence is about requests that the server processes. If the server refuses the request, nothing can be
-    /// checked.
+    /// Makes the check inconclusive if the server refuses the request, because the sentence is about processed
+    /// requests.
     static let processed = Expectation { exchange, _ in
         exchange.final?.isSuccess == true ? .met : .unchecked(exchange.summary)
     }
 
-    /// Makes the check not applicable if the final response does not have a given status.
+    /// Makes the check not applicable unless the final response has the given status.
     static func when(_ status: Int) -> Expectation {
         when("the response is not \(status)") { $0.status == status }
     }
@@ -63,7 +63,7 @@ struct Expectation: Sendable {
         }
     }
 
-    /// Expects the status of the response when the content was uploaded in one ordinary request.
+    /// Expects the same status as for an upload of the content in one ordinary request.
     static let conventionalStatus = Expectation { exchange, evidence in
         guard let conventional = evidence.conventional else {
             return .notApplicable("the server did not respond to the upload in one conventional request")
@@ -135,8 +135,7 @@ struct Expectation: Sendable {
         }
     }
 
-    /// Makes an expectation of a field that HEAD and GET need not have since revision 13: only a wrong value is a
-    /// violation.
+    /// Makes an expectation of a field that HEAD and GET may omit since revision 13. Only a wrong value is a violation.
     private static func stated(
         _ name: HTTPField.Name, _ expected: String, _ isMet: @escaping @Sendable (RawResponse, Evidence) -> Bool
     ) -> Expectation {
@@ -164,13 +163,13 @@ struct Expectation: Sendable {
 
     static let whenLimited = when("the response has no Upload-Limit") { $0.fields.contains(.uploadLimit) }
 
-    /// Expects limits, if other responses of the server have limits.
+    /// Expects limits if other responses of the server have limits.
     static let knownLimits = Expectation { exchange, evidence in
         guard !evidence.limits.areEmpty else { return .notApplicable("the server announces no limits") }
         return exchange.final?.fields.uploadLimits(in: evidence.version) != nil ? .met : .failed("Upload-Limit")
     }
 
-    /// Expects that the limits are not narrower than those of the check's first response.
+    /// Expects limits that are not narrower than those of the check's first response.
     static func keepsLimits(
         _ name: String, _ isKept: @escaping @Sendable (_ before: UploadLimits, _ now: UploadLimits) -> Bool?
     ) -> Expectation {
@@ -192,7 +191,7 @@ private struct Problem {
     let expectedOffset: Int64?
     let providedOffset: Int64?
 
-    /// Reads the problem of a response. The result is `nil` if the response has no problem.
+    /// Parses the problem in a response. `nil` if there is none.
     init?(_ response: RawResponse?) {
         guard let response, let type = response.fields[.contentType]?.prefix(while: { $0 != ";" && $0 != " " }),
             type.lowercased() == "application/problem+json",
@@ -207,7 +206,7 @@ private struct Problem {
 extension Expectation {
     private static func uri(_ name: String) -> String { "https://iana.org/assignments/http-problem-types#\(name)" }
 
-    /// Makes the check not applicable if the final response is not a problem of a given type.
+    /// Makes the check not applicable unless the final response is a problem of the given type.
     static func whenProblem(_ name: String) -> Expectation {
         Expectation { exchange, _ in
             guard Problem(exchange.final)?.type == uri(name) else {

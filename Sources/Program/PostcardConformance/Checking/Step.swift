@@ -1,12 +1,12 @@
 /// A template for a request of a check. A session fills in addresses, offsets and bytes.
 ///
-/// A field's value may name positions and digests in braces, such as `{half}` or `{digest}`.
+/// The value of a field may name positions and digests in braces, such as `{half}` or `{digest}`.
 struct Step: Sendable {
-    /// The resource that a request is sent to.
+    /// The resource to which a request is sent.
     enum Target: Sendable {
-        /// The URL that is checked, to which representations are uploaded.
+        /// The checked URL, to which contents are uploaded.
         case form
-        /// The upload resource that the last creation named.
+        /// The upload resource of the last creation.
         case upload
         /// The server as a whole: `*`.
         case server
@@ -14,43 +14,40 @@ struct Step: Sendable {
         case unknownUpload
     }
 
-    /// How the content of a request is sent.
+    /// The way in which the content of a request is sent.
     enum Delivery: Sendable {
         case whole
-        /// The content is sent up to a position. The rest is sent when the server has sent a 104, or has not sent one
-        /// for a while.
+        /// Pauses at a position until the server has sent a 104, or has not sent one for a while.
         case paused(at: Extent)
-        /// The content is sent up to a position. Then the client waits long enough to notice a 104 that must not be
-        /// sent.
+        /// Pauses at a position long enough to notice a 104 that must not be sent.
         case quiet(at: Extent)
-        /// The content is sent up to a position, and then the connection is closed.
+        /// Closes the connection at a position in the content.
         case cut(at: Extent)
-        /// The content is sent in pieces, with pauses until the server reports its progress.
+        /// Sends the content in pieces, with pauses until the server reports its progress.
         case paced
-        /// Only the head is sent, with the announced length of the content.
+        /// Sends only the head, with the announced length of the content.
         case headOnly
     }
 
     let method: String
     let target: Target
     var fields: [(name: String, value: String)]
-    /// The start and the end of the part of the content that is sent.
+    /// The start and end of the sent section of the content.
     var content: (start: Extent, end: Extent)?
     var isChunked = false
     var delivery = Delivery.whole
-    /// Whether the check needs a 104 that names the upload resource. If the server does not send one, the check is not
-    /// applicable.
+    /// Whether the check needs a 104 with the upload resource. If the server sends none, the check is not applicable.
     var needsInterim = false
-    /// Whether the response is ignored. If not, a step without expectations must succeed before the next steps.
+    /// Whether the response is ignored. Otherwise, a step without expectations must succeed before the next step.
     var isIgnored = false
     /// Whether the request is repeated for a short time until the expectations are met.
     var isRepeated = false
-    /// Whether the request is sent without the caller's own header fields.
+    /// Whether the request lacks the caller's header fields.
     var isAnonymous = false
-    /// The expectations of the responses; empty for a request that only prepares for later ones.
+    /// The expectations of the responses; empty for a request that only prepares for others.
     var expectations: [Expectation] = []
 
-    /// A placeholder in the value of a field. It stands for the version of the draft that the run uses.
+    /// The placeholder for the version of the draft in the value of a field.
     static let ownVersion = "{version}"
 
     private init(
@@ -71,7 +68,7 @@ struct Step: Sendable {
             content: (.none, end))
     }
 
-    /// Uploads the content in one request, without offering to resume it.
+    /// Uploads the content in one ordinary request, which cannot be resumed.
     static func conventional(_ end: Extent = .all) -> Step {
         Step("POST", .form, [("Content-Type", "{type}")], content: (.none, end)).without("Upload-Draft-Interop-Version")
     }
@@ -120,7 +117,7 @@ struct Step: Sendable {
         return step
     }
 
-    /// The same request with another position in the content as its `Upload-Offset`.
+    /// A copy of the request with another position as its `Upload-Offset`.
     func at(_ offset: Extent) -> Step { with("Upload-Offset", "{\(offset.rawValue)}") }
 
     var chunked: Step { changed { $0.isChunked = true } }
@@ -129,7 +126,7 @@ struct Step: Sendable {
     var ignored: Step { changed { $0.isIgnored = true } }
     var repeated: Step { changed { $0.isRepeated = true } }
     var anonymous: Step { changed { $0.isAnonymous = true } }
-    /// The same request, for checks that need the 104 with the address of the upload resource.
+    /// A copy of the request for checks that need a 104 with the upload resource.
     var announced: Step { changed { $0.needsInterim = true } }
 
     /// Adds expectations of the responses.

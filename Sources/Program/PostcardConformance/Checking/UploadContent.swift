@@ -7,15 +7,15 @@ package enum ContentSource: Sendable, Hashable {
     case form
     /// Bytes of the type `application/octet-stream`.
     case octets
-    /// A content that the caller has given.
+    /// A content from the caller.
     case given(contentType: String, bytes: [UInt8])
 
-    /// The size in bytes of a form or of octets, unless the server's limits require another size.
+    /// The size of a form or of octets, in bytes, unless the server's limits require another.
     static let ordinaryBytes = 4096
-    /// The size in bytes of the large content, for servers that report progress only after many bytes.
+    /// The size of the large content, in bytes, for servers that report progress only after many bytes.
     static let largeBytes = 1 << 20
 
-    /// Makes the whole content. Its size is about the given one, except for a content of the caller.
+    /// Makes the whole content of about the given size. A content from the caller keeps its size.
     func content(ofAbout size: Int) async throws -> UploadContent {
         switch self {
         case .form:
@@ -34,7 +34,7 @@ package enum ContentSource: Sendable, Hashable {
         }
     }
 
-    /// Makes lines of text. No two lines are equal, so that bytes at a wrong place can be noticed.
+    /// Makes lines of text that all differ, so that misplaced bytes are noticed.
     private static func lines(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count + 40)
@@ -47,7 +47,7 @@ package enum ContentSource: Sendable, Hashable {
     }
 }
 
-/// The representation (RFC 9110 §3.2) that a check uploads, in one or several requests.
+/// The representation (RFC 9110 §3.2) that a check uploads in one or several requests.
 struct UploadContent: Sendable {
     let contentType: String
     var bytes: [UInt8]
@@ -60,7 +60,7 @@ struct UploadContent: Sendable {
         case broken
         /// A content that the server can refuse early: a form whose first part has an invalid header.
         case malformed
-        /// A content that takes a server some time to receive. Its upload is never completed.
+        /// A content that takes some time to receive. Its upload is never completed.
         case large
     }
 
@@ -69,14 +69,14 @@ struct UploadContent: Sendable {
         UploadContent(contentType: contentType, bytes: bytes.dropLast(12))
     }
 
-    /// The content with its first colon replaced, which belongs to a header.
+    /// The content with a space in place of its first colon, which belongs to a header.
     var malformed: UploadContent {
         var content = self
         if let colon = bytes.firstIndex(of: UInt8(ascii: ":")) { content.bytes[colon] = UInt8(ascii: " ") }
         return content
     }
 
-    /// The bytes between two positions. Bytes after the end of the content are filled in.
+    /// The bytes between two positions, with filler bytes after the end of the content.
     func bytes(from start: Int, to end: Int) -> [UInt8] {
         guard start < end else { return [] }
         let known = start < bytes.count ? Array(bytes[start..<min(end, bytes.count)]) : []
@@ -97,12 +97,12 @@ enum Extent: String, Sendable {
     case all
     /// The offset one byte after ``all``.
     case beyond
-    /// An offset far after the end.
+    /// An offset far after the end of the content.
     case far
-    /// The last `Upload-Offset` that the server sent.
+    /// The last `Upload-Offset` of the server.
     case seen
 
-    /// The offset in bytes of the position.
+    /// The offset of the position, in bytes.
     ///
     /// - Returns: `nil` for ``seen`` if the server has sent no offset.
     func position(in count: Int, seen: Int64?) -> Int? {

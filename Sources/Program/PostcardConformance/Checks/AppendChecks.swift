@@ -1,5 +1,5 @@
 extension ConformanceSuite {
-    /// The checks of appends that the server accepts, or receives a part of (§4.4): 601 to 659.
+    /// The checks of appends that the server accepts or receives a part of (§4.4): 601 to 659.
     static let appendChecks: [ConformanceCheck] = acceptedAppendChecks + completionChecks + interruptedAppendChecks
 
     private static let acceptedAppendChecks: [ConformanceCheck] = [
@@ -197,7 +197,7 @@ extension ConformanceSuite {
             .create(.half), .append(.half, .most).at(.most).expecting(.when(409), .completeness(false))),
     ]
 
-    /// An error with the value `?1` could be taken for the end of the upload.
+    /// An error with the value `?1` could be mistaken for the end of the upload.
     private static let identificationSentence =
         "the response MUST include the Upload-Complete header field with a true value, allowing clients to identify "
         + "whether a response, in particular error responses, is related to the resumable upload itself or the "
@@ -219,7 +219,7 @@ extension ConformanceSuite {
             687, in: "4.1.2", .should, constancy,
             .append(.all, .beyond, isComplete: true).chunked.ignored,
             .head.expecting(.whenSuccessful, .offset(.all), .completeness(true))),
-        // A client takes a final response with ?1 for the response of the resource that processed the representation.
+        // To a client, a final response with ?1 comes from the resource that processed the upload.
         afterCompletion(
             690, in: "4.4.1", .should, origin,
             .append(.half, .all, isComplete: true).expecting(.whenRefused, .notComplete)),

@@ -36,7 +36,7 @@ extension ConformanceSuite {
             try await session.succeed(.create(.half))
             let append = try await session.begin(.append(.half, .all).paused(at: .most))
             let first = try await session.offset()
-            // The client no longer waits for this request, and the network delivers its last bytes late.
+            // The client no longer waits for this request, whose last bytes arrive late.
             append.finish()
             try await Task.sleep(for: .milliseconds(100))
             let second = try await session.offset()
@@ -69,7 +69,7 @@ extension ConformanceSuite {
             try await session.succeed(.create(.half))
             let appends = [
                 try await session.begin(.append(.half, .most).paused(at: .most)),
-                // A busy server may process this request first, and end it for the other request.
+                // A busy server may process this request first, and end it because of the other request.
                 try await session.begin(.append(.half, .most).paused(at: .most), mayEnd: true),
             ]
             var seen: [String] = []
@@ -116,17 +116,16 @@ extension ConformanceSuite {
     }
 }
 
-/// A request whose content is not sent to its end yet.
+/// A request whose content has not been sent completely.
 struct OpenRequest: Sendable {
     let connection: ConformanceConnection
     let rest: [UInt8]
 
-    /// Sends the rest of the content.
     func finish() { connection.send(rest) }
 
-    /// Waits until the server has ended the request, with a final response or by closing the connection.
+    /// Waits until the server ends the request, with a final response or by closing the connection.
     ///
-    /// - Returns: What the server did; `nil` if it did nothing before the deadline.
+    /// - Returns: The server's action; `nil` if there is none before the deadline.
     func ending(before deadline: ContinuousClock.Instant) async -> String? {
         do {
             while let response = try await connection.next(before: deadline) {
@@ -140,12 +139,11 @@ struct OpenRequest: Sendable {
 }
 
 extension CheckSession {
-    /// Begins a request on a new connection, and gives the server a moment to receive the beginning of the request.
+    /// Begins a request on a new connection, and waits a moment for the server to receive its beginning.
     ///
     /// - Parameters:
     ///   - step: The request, with a pause in its content.
-    ///   - mayEnd: Whether the server may have closed the connection by then, because another
-    ///     request ended the request of the step.
+    ///   - mayEnd: Whether the server may already have closed the connection because of another request.
     func begin(_ step: Step, mayEnd: Bool = false) async throws -> OpenRequest {
         let (address, request) = try render(step)
         let connection: ConformanceConnection

@@ -155,8 +155,7 @@ extension ConformanceSuite {
 }
 
 extension Expectation {
-    /// Expects that all responses with a `Location` have the same one. The response of a complete upload may name its
-    /// result instead.
+    /// Expects the same `Location` in all responses. The response of a complete upload may name its result instead.
     fileprivate static let sameLocations = Expectation { exchange, evidence in
         var locations = exchange.announcements.compactMap { $0.fields[.location] }
         if let final = exchange.final, final.fields.uploadCompleteness(in: evidence.version) != true {

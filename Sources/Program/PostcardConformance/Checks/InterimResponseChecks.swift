@@ -109,7 +109,7 @@ extension Expectation {
 
     static let announcement = Expectation { exchange, evidence in
         guard exchange.announcements.isEmpty else { return .met }
-        // A server for a version of the draft must not send it.
+        // A server that supports only numbered versions must not send the 104.
         return evidence.version == .newest
             ? .notApplicable("the server sent no 104 to a request without a version") : .failed(isAnnounced)
     }
@@ -150,8 +150,7 @@ extension Expectation {
         return limits != nil ? .met : .failed("an Upload-Limit in the 104")
     }
 
-    /// Expects a 100 if the server sends a 104. A server that sends no 104 may omit the 100 too, and the client then
-    /// sends its content anyway.
+    /// Expects a 100 if the server sends a 104. Without both, the client sends its content anyway.
     fileprivate static let continuation = Expectation { exchange, _ in
         guard !exchange.announcements.isEmpty else { return .notApplicable("the server sent no 104") }
         if exchange.interim.contains(where: { $0.status == 100 }) { return .met }

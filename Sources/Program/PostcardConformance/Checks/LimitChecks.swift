@@ -21,7 +21,7 @@ extension ConformanceSuite {
         ConformanceCheck(
             313, "4.1.4", .must,
             "the server MUST include the Upload-Limit header field with the corresponding limits in the response",
-            // The sentence applies only to a resource that supports the creation of uploads.
+            // The sentence applies only to a resource at which uploads can be created.
             .create(.none), .options.expecting(.processed, .has(.uploadLimit))),
         ConformanceCheck(
             314, "4.1.4", .shouldNot,
@@ -64,7 +64,7 @@ extension ConformanceSuite {
             .create(.half), .append(.half, .most),
             .head.expecting(
                 .keepsLimits("max-age") { first, now in
-                    // The remaining lifetime may be shorter, because the check itself takes time.
+                    // The remaining lifetime may shrink during the check.
                     first.lifetimeSeconds.map { $0 - 30 <= now.lifetimeSeconds ?? .max }
                 })),
         ConformanceCheck(
@@ -107,7 +107,7 @@ extension ConformanceSuite {
             && (now.minimumAppendBytes ?? 0) <= (first.minimumAppendBytes ?? 0)
     }
 
-    /// The checks of requests that are too large. Only the heads of these requests are sent.
+    /// The checks of requests that are too large. Only their heads are sent.
     private static let excessChecks: [ConformanceCheck] = [
         tooLarge(331, .create(.none).with("Upload-Length", "{aboveMaximum}")),
         tooLarge(332, .create(.all, isComplete: true).with("Content-Length", "{aboveMaximum}").headOnly),
@@ -124,7 +124,7 @@ extension ConformanceSuite {
             .create(.none).with("Upload-Length", "{aboveMaximum}").expecting(.whenRefused, .refusal)),
         ConformanceCheck(340, "4.1.4", .should, refusalSentence) { session in
             try await session.succeed(.create(.half))
-            // This time is long enough for the remaining lifetime to differ from that of a new upload.
+            // After this time, the remaining lifetime differs from that of a new upload.
             try await Task.sleep(for: .milliseconds(1100))
             let head = try await session.perform(.head).final
             let append = Step.append(.half, .all).with("Content-Length", "{aboveMaximum}").headOnly

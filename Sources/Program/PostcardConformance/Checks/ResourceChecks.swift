@@ -130,7 +130,7 @@ extension ConformanceSuite {
                 targets.append(upload.target)
             }
             let difference = zip(targets[0], targets[1]).count { $0 != $1 }
-            // If 16 hexadecimal digits are random, 15 of them are different on average.
+            // Of 16 random hexadecimal digits, 15 differ on average.
             return CheckFinding(
                 difference >= 10 ? .ok : .violated,
                 "\(targets[0]) and \(targets[1]) differ in \(difference) characters")

@@ -1,8 +1,7 @@
 import HTTPTypes
 package import PostcardWire
 
-/// An operating system that resumes uploads of files by itself. Its checks make the requests that the system was seen
-/// to send.
+/// An operating system that resumes uploads of files by itself. Its checks make the requests that were seen from it.
 package enum UploadingSystem: String, Sendable, CaseIterable {
     case ios17
     case ios18 = "ios18.0"
@@ -19,17 +18,16 @@ package enum UploadingSystem: String, Sendable, CaseIterable {
         }
     }
 
-    /// The name of the system for people.
+    /// The display name of the system.
     package var name: String { "iOS " + rawValue.dropFirst(3) }
 
-    /// The request with which the system uploads a file. The whole file is sent, and resumed if a 104 has named an
-    /// upload resource.
+    /// The request with which the system uploads a file. The system resumes the upload if a 104 has named a resource.
     private var upload: Step {
         let step = Step.create(.all, isComplete: true)
         return self == .ios26 ? step.with("Upload-Length", "{all}") : step
     }
 
-    /// The checks of what the system needs from a server to resume uploads, in the order in which the system needs it.
+    /// The checks of what the system requires of a server, in the order of its requests.
     package var checks: [ConformanceCheck] {
         let cut = upload.cut(at: .half).announced
         let rest = Step.append(.seen, .all, isComplete: true)

@@ -4,9 +4,9 @@ import NIOPosix
 import NIOSSL
 import Synchronization
 
-/// A connection that can send any bytes, and that returns interim responses.
+/// A connection that sends any bytes and returns interim responses.
 ///
-/// HTTP libraries write only well-formed requests, and ignore responses such as 104.
+/// HTTP libraries send only well-formed requests, and ignore responses such as 104.
 final class ConformanceConnection: Sendable {
     let address: ServerAddress
     private let channel: any Channel
@@ -50,7 +50,7 @@ final class ConformanceConnection: Sendable {
         }
     }
 
-    /// The part of an error that is of interest to a person.
+    /// The part of an error that helps a person.
     private static func reason(_ error: any Error) -> String {
         if let error = error as? NIOConnectionError {
             if let attempt = error.connectionErrors.first { return reason(attempt.error) }
@@ -71,12 +71,12 @@ final class ConformanceConnection: Sendable {
     /// Whether the server has not closed the connection.
     var isOpen: Bool { inbox.isOpen }
 
-    /// Sets the method of the request that the next response belongs to.
+    /// Sets the method of the request to which the next response belongs.
     func beginRequest(_ method: String) {
         inbox.beginRequest(isHead: method == "HEAD")
     }
 
-    /// Writes bytes. Does not wait until the server reads them, because the server may respond first.
+    /// Writes bytes without waiting for the server to read them, because it may respond first.
     func send(_ bytes: some Sequence<UInt8>) {
         channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
     }
@@ -91,12 +91,12 @@ final class ConformanceConnection: Sendable {
 
     /// Waits until the server has closed the connection.
     ///
-    /// - Returns: `false` if the server has not closed it before the deadline.
+    /// - Returns: `false` if the connection is still open at the deadline.
     func waitForEnd(before deadline: ContinuousClock.Instant) async -> Bool {
         await inbox.waitForEnd(before: deadline, on: channel.eventLoop)
     }
 
-    /// Writes bytes and closes the connection right after them.
+    /// Writes bytes and then closes the connection at once.
     func cut(after bytes: [UInt8], before deadline: ContinuousClock.Instant) async {
         channel.writeAndFlush(ByteBuffer(bytes: bytes)).whenComplete { [channel] _ in channel.close(promise: nil) }
         _ = await waitForEnd(before: deadline)
@@ -127,7 +127,7 @@ private final class InboxHandler: ChannelInboundHandler, Sendable {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A reset is another way to close a connection. A failure before TLS was set up is not.
+        // A server may also close a connection with a reset. A failure before TLS is something else.
         inbox.end(error is IOError ? .closed : ConnectionFailure("the connection failed: \(error)"))
         context.close(promise: nil)
     }
@@ -138,7 +138,7 @@ final class ResponseInbox: Sendable {
     private struct State {
         var reader = ResponseReader()
         var responses: [RawResponse] = []
-        /// Why there are no more responses; `nil` while the connection is open.
+        /// The reason why no responses follow; `nil` while the connection is open.
         var failure: ConnectionFailure?
         var count = 0
         /// The approximate memory of the unread responses, in bytes.
@@ -149,10 +149,9 @@ final class ResponseInbox: Sendable {
 
     private let state = Mutex(State())
 
-    /// The maximum number of responses on a connection. It stops a hostile server that sends interim responses forever.
+    /// The maximum number of responses on a connection, against hostile servers that send interim responses forever.
     static let maximumResponses = 10_000
-    /// The maximum memory of unread responses, in bytes. It stops a hostile server that sends responses without
-    /// requests.
+    /// The maximum memory of unread responses, in bytes, against hostile servers that send responses without requests.
     static let maximumBytes = 16 << 20
 
     /// Whether the connection may have further responses.
@@ -180,7 +179,7 @@ final class ResponseInbox: Sendable {
         }
     }
 
-    /// Records that the connection has ended, because of a failure or regularly.
+    /// Records the end of the connection. The failure defaults to a regular end.
     func end(_ failure: ConnectionFailure = .closed) {
         change { state in
             guard state.failure == nil else { return }
@@ -209,7 +208,7 @@ final class ResponseInbox: Sendable {
     /// The next response.
     ///
     /// - Returns: `nil` at the deadline, or if the task is cancelled.
-    /// - Throws: `ConnectionFailure` if there are no more responses.
+    /// - Throws: `ConnectionFailure` if no responses follow.
     func next(
         before deadline: ContinuousClock.Instant, on loop: any EventLoop
     ) async throws(ConnectionFailure) -> RawResponse? {
@@ -226,7 +225,7 @@ final class ResponseInbox: Sendable {
         }
     }
 
-    /// Waits for the end of the connection, and discards the responses before it.
+    /// Waits for the end of the connection, and discards earlier responses.
     ///
     /// - Returns: Whether the connection ended before the deadline.
     func waitForEnd(before deadline: ContinuousClock.Instant, on loop: any EventLoop) async -> Bool {

@@ -1,28 +1,27 @@
 import HTTPTypes
 import PostcardFoundation
 
-/// Reads the responses on a connection from its bytes, which may arrive in chunks of any size (RFC 9112).
+/// Parses the responses on a connection, whose bytes arrive in chunks of any size (RFC 9112).
 struct ResponseReader {
     /// The maximum size of a response's content, in bytes.
     static let maximumBytes = 1 << 20
-    /// The maximum size of a response's head, of the lines before and after a chunk, and of the trailers, in bytes.
+    /// The maximum size of a response's head, of the lines around a chunk, and of the trailers, in bytes.
     static let maximumHeadBytes = 64 << 10
 
     private enum State {
         case head
         case content(remaining: Int)
-        /// The next bytes are the line before a chunk.
+        /// The line before a chunk is next.
         case chunkSize
         case chunk(remaining: Int)
-        /// The next bytes are the line break after a chunk.
+        /// The line break after a chunk is next.
         case chunkEnd
-        /// The next bytes are the lines after the last chunk.
+        /// The lines after the last chunk are next.
         case trailers
         case contentUntilEnd
     }
 
-    /// Whether the next final response is the response to HEAD. Such a response has no content, whatever its fields
-    /// say.
+    /// Whether the next final response belongs to HEAD, and therefore has no content.
     var answersHead = false
 
     private var state = State.head
@@ -32,12 +31,12 @@ struct ResponseReader {
     private var body: [UInt8] = []
     private var pending: [UInt8] = []
     private var position = 0
-    /// The bytes before this index are known to contain no line break.
+    /// The index of the first byte that has not been searched for a line break.
     private var searched = 0
 
     /// Reads bytes.
     ///
-    /// - Returns: The responses that end in these bytes.
+    /// - Returns: The responses that these bytes complete.
     mutating func read(_ bytes: some Sequence<UInt8>) throws(ConnectionFailure) -> [RawResponse] {
         pending.removeFirst(position)
         searched -= position
@@ -48,7 +47,7 @@ struct ResponseReader {
         return responses
     }
 
-    /// Handles the end of the connection, which may be the end of a response.
+    /// Handles the end of the connection, which may complete a response.
     mutating func readEnd() throws(ConnectionFailure) -> RawResponse? {
         if case .contentUntilEnd = state { return finish() }
         guard response == nil, lines.isEmpty, position == pending.count else { throw .cutResponse }
@@ -116,7 +115,7 @@ struct ResponseReader {
         return response
     }
 
-    /// Takes the next line, without its line break; `nil` if the line is not complete yet.
+    /// Takes the next line without its line break; `nil` if the line is incomplete.
     private mutating func takeLine() throws(ConnectionFailure) -> String? {
         let start = max(position, searched)
         guard let end = pending[start...].firstIndex(of: UInt8(ascii: "\n")) else {
@@ -132,12 +131,12 @@ struct ResponseReader {
         return String(streamSafe: line)
     }
 
-    /// The failure when the lines of a head, or those around chunks, are larger than allowed.
+    /// The failure for a head, or lines around chunks, above the maximum size.
     private var tooManyLines: ConnectionFailure {
         if case .head = state { .tooLargeHead } else { .tooLargeLines }
     }
 
-    /// How the content of a response is framed (RFC 9112 §6.3).
+    /// The framing of a response's content (RFC 9112 §6.3).
     private func content(of response: RawResponse) throws(ConnectionFailure) -> State {
         if response.isInterim || response.status == 204 || response.status == 304 || answersHead {
             return .content(remaining: 0)
@@ -172,7 +171,7 @@ struct ResponseReader {
     }
 }
 
-/// A response as it was received, interim or final.
+/// An interim or final response, as it was received.
 struct RawResponse: Sendable {
     let status: Int
     let fields: HTTPFields
@@ -181,7 +180,7 @@ struct RawResponse: Sendable {
     /// Whether the server keeps the connection open after the response (RFC 9112 §9.3).
     let isKeptAlive: Bool
 
-    /// Whether the response is informational (RFC 9110 §15.2), so that another response to the same request follows.
+    /// Whether the response is informational (RFC 9110 §15.2), so that another response follows.
     var isInterim: Bool { (100..<200).contains(status) }
 
     var isSuccess: Bool { (200..<300).contains(status) }
@@ -192,7 +191,7 @@ struct RawResponse: Sendable {
     }
 }
 
-/// Why a connection has no more responses.
+/// The reason why a connection has no further responses.
 package struct ConnectionFailure: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 

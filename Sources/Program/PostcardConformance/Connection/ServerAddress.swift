@@ -1,18 +1,18 @@
 import PostcardFoundation
 import PostcardWire
 
-/// An http or https URL, divided into the parts that a connection and a request need.
+/// An http or https URL, split for a connection and its requests.
 package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
     /// Whether the connection uses TLS.
     let isSecure: Bool
     /// The hostname or IP address, without the brackets of an IPv6 address.
     let host: String
     let port: Int
-    /// The path and the query, as a request has them.
+    /// The path and query for a request.
     let target: String
     private let url: URL
 
-    /// Reads an absolute http or https URL. The result is `nil` for any other text.
+    /// Parses an absolute http or https URL. `nil` for any other text.
     package init?(_ text: String) {
         guard let url = URL(string: text) else { return nil }
         self.init(url)
@@ -39,24 +39,24 @@ package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { url.absoluteString }
 
-    /// The address that a `Location` points to. It may be relative to this address (RFC 9110 §10.2.2).
+    /// The address in a `Location`, which may be relative to this address (RFC 9110 §10.2.2).
     func resolving(_ reference: String) -> ServerAddress? {
         URL(string: reference, relativeTo: url).flatMap { ServerAddress($0) }
     }
 
-    /// The same address with its last letter or digit changed, as an address of a resource that does not exist; `nil`
-    /// if the path has no letter or digit.
+    /// A copy of the address with its last letter or digit changed, so that no resource has it; `nil` if the path has
+    /// no letter or digit.
     var changedAtEnd: ServerAddress? {
         let text = url.absoluteString
         guard let last = text.lastIndex(where: { $0.isASCII && ($0.isLetter || $0.isNumber) }) else { return nil }
         let other = text[last] == "7" ? "8" : "7"
         let changed = ServerAddress(text[..<last] + other + text[text.index(after: last)...])
-        // If the path has no letter or digit, the last one belongs to the host or the port.
+        // Without letters and digits in the path, the host or port would have changed.
         guard let changed, changed.hasOrigin(of: self) else { return nil }
         return changed
     }
 
-    /// Whether a connection to one of the two addresses can be used for the other.
+    /// Whether a connection to this address can be used for another address.
     func isOnServer(of other: ServerAddress) -> Bool {
         isSecure == other.isSecure && host == other.host && port == other.port
     }

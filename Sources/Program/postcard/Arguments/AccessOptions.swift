@@ -5,7 +5,7 @@ import PostcardServer
 import PostcardWire
 import SystemPackage
 
-/// The options for who may use `serve`, and for its certificate.
+/// The options for access to `serve`, and for its certificate.
 struct AccessOptions: ParsableArguments {
     @Option(
         help: "Require this token in Authorization: Bearer for posting, and for reading if there is no --read-token.")
@@ -65,7 +65,7 @@ struct AccessOptions: ParsableArguments {
         }
     }
 
-    /// Throws an error if other machines can connect to the host and neither a token nor `--open` is given.
+    /// Throws an error if other machines can connect, and neither a token nor `--open` is given.
     func validate(host: String) throws {
         guard !open, token == nil, tokenFile == nil, !LoopbackAddress.contains(host) else { return }
         throw ValidationError(
@@ -94,17 +94,16 @@ struct AccessOptions: ParsableArguments {
         return tokens
     }
 
-    /// Whether the text is an origin as a browser would write it (RFC 6454 §6.2).
+    /// Whether a text is an origin in the notation of browsers (RFC 6454 §6.2).
     private static func isOrigin(_ text: String) -> Bool {
         guard let scheme = text.range(of: "://"), scheme.lowerBound > text.startIndex else { return false }
         let host = text[scheme.upperBound...]
         return isToken(text) && !host.isEmpty && !host.contains { "/?#@*".contains($0) }
     }
 
-    /// Whether the text is a hostname or an IP address without anything else. It is compared with the host of a
-    /// request.
+    /// Whether a text is only a hostname or an IP address, to compare with the host of a request.
     private static func isHost(_ text: String) -> Bool {
-        // An IPv6 address has more than one colon. It has brackets in `Host`, and none here.
+        // An IPv6 address has several colons. It has brackets in `Host`, but none here.
         isToken(text) && text.count { $0 == ":" } != 1 && !text.contains { "/?#@*[]".contains($0) }
     }
 
@@ -152,8 +151,8 @@ struct ProxyOptions: ParsableArguments {
     @Flag(help: "Expect a PROXY header (version 2) at the beginning of each connection, which names its client.")
     var proxyProtocol = false
 
-    /// Throws an error if other machines can connect to the host, the PROXY protocol is used, and no proxy is trusted:
-    /// only proxies may send a PROXY header.
+    /// Throws an error if other machines can connect and no proxy is trusted, because only proxies may send a PROXY
+    /// header.
     func validate(host: String) throws {
         guard proxyProtocol, trustProxy.isEmpty, !LoopbackAddress.contains(host) else { return }
         throw ValidationError(

@@ -1,7 +1,7 @@
 import ArgumentParser
 import PostcardForm
 
-/// A text on the command line. It is usually UTF-8, but can have any bytes except NUL.
+/// A text on the command line. It is usually UTF-8, but may have any bytes except NUL.
 struct ArgumentText: Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
     let bytes: [UInt8]
 
@@ -22,11 +22,11 @@ struct ArgumentText: Hashable, ExpressibleByStringLiteral, CustomStringConvertib
     var isEmpty: Bool { bytes.isEmpty }
 }
 
-/// The value of `-F` or `--form-string`. Its bytes are written so that the argument parser passes them on.
+/// The value of `-F` or `--form-string`, encoded for the argument parser.
 ///
-/// The parser supports only text, and collects the values of each option separately. So ``CommandLineArguments`` writes
-/// a value that is not UTF-8 as hexadecimal digits, and a value of `--form-string` as a value of `--form`. Both then
-/// begin with a NUL, which no real argument contains.
+/// The parser supports only UTF-8, and loses the order of different options. ``CommandLineArguments`` therefore writes
+/// values that are not UTF-8 in hexadecimal digits, and values of `--form-string` as values of `--form`. Both begin
+/// with a NUL, which real arguments cannot contain.
 struct RawValue: ExpressibleByArgument, Hashable {
     let text: ArgumentText
     /// Whether the value is plain text without any syntax, as in `--form-string`.
@@ -63,17 +63,17 @@ struct RawValue: ExpressibleByArgument, Hashable {
     }
 }
 
-/// Rewrites the arguments of the program so that the argument parser can read them.
+/// Rewrites the program's arguments for the argument parser.
 ///
 /// - Short options are separated from each other and from their values: curl accepts `-Fname=value` and `-sSXPUT`. The
-///   parser would take everything before the equals sign for the option's name.
+///   parser would read everything before the equals sign as the option's name.
 /// - Values that may begin with a dash, such as `-F -=v`, are attached to their option.
 /// - For `send` and `queue add`, a `--config` file is replaced by its lines. Options that only curl has are left out or
 ///   refused, on the command line and in the file.
 enum CommandLineArguments {
     /// The short options that have a value.
     private static let short: Set<String> = ["-F", "-X", "-H", "-u", "-x", "-K", "-m"]
-    /// Options whose values may begin with a dash, with the long option that the parser gets instead.
+    /// Options whose values may begin with a dash, with the long option for the argument parser.
     private static let dashed = [
         "-F": "--form", "--form": "--form", "--form-string": "--form", "-H": "--header", "--header": "--header",
     ]
@@ -98,7 +98,7 @@ enum CommandLineArguments {
 
     /// Rewrites the arguments for the argument parser.
     ///
-    /// - Throws: `ValidationError` if bytes that are not UTF-8 are given where only text is possible.
+    /// - Throws: `ValidationError` if an argument that must be text is not UTF-8.
     static func readable(_ arguments: [[UInt8]]) throws -> [String] {
         var result: [String] = []
         let isQueued = arguments.starts(with: ["queue", "add"]) { $0.elementsEqual($1.utf8) }
@@ -115,7 +115,7 @@ enum CommandLineArguments {
                 }
                 result +=
                     try [text(attached == nil ? bytes : Array(name.utf8))] + [attached].compactMap(\.self).map(text)
-                // This argument is the value of a short option, so it is not an option, even if it looks like one.
+                // The value of a short option is not an option, even if it looks like one.
                 if attached == nil, short.contains(name), let value = rest.popFirst() { result.append(try text(value)) }
                 continue
             }
@@ -130,20 +130,20 @@ enum CommandLineArguments {
         return result
     }
 
-    /// Whether an argument such as `-1` is the value of the option before it, and not the curl option `-1`.
+    /// Whether an argument such as `-1` is the value of the option before it, not the curl option `-1`.
     private static func isNumber(_ argument: [UInt8], after option: String?) -> Bool {
         guard let option, option.hasPrefix("--"), !option.utf8.contains(.equals) else { return false }
         return argument.count > 1 && argument[0] == .dash && argument.dropFirst().allSatisfy(\.isDigit)
     }
 
-    /// Whether an option of curl can be ignored. If so, its value is removed too.
+    /// Whether an option of curl can be ignored. Its value is then removed too.
     ///
-    /// - Throws: `ValidationError` for an option of curl that cannot be ignored. The error says what to write instead.
+    /// - Throws: `ValidationError` for an option of curl that cannot be ignored, with advice on what to write instead.
     private static func isIgnored(
         _ argument: String, _ rest: inout ArraySlice<[UInt8]>, isQueued: Bool
     ) throws -> Bool {
         let name = String(argument.prefix { $0 != "=" })
-        // curl's option `--json` has the body as its value; the option of `send` has no value.
+        // For curl, `--json` has the body as its value; for `send`, it has no value.
         let isBody = name == "--json" && (isQueued || rest.first?.first.map { "{[@".utf8.contains($0) } == true)
         switch CurlOptions.meaning(of: isBody ? "--data" : name, isQueued: isQueued) {
         case nil: return false
@@ -155,7 +155,7 @@ enum CommandLineArguments {
         }
     }
 
-    /// The arguments, with each short option separate: curl reads `-sSF a=b` as `-s -S -F a=b`.
+    /// The arguments with separate short options: curl reads `-sSF a=b` as `-s -S -F a=b`.
     private static func separated(_ arguments: [[UInt8]]) -> [[UInt8]] {
         let dash = UInt8(ascii: "-")
         var result: [[UInt8]] = []
@@ -164,7 +164,7 @@ enum CommandLineArguments {
             if argument.elementsEqual("--".utf8) { return result + [argument] + rest }
             guard argument.count > 1, argument[0] == dash, argument[1] != dash else {
                 result.append(argument)
-                // This argument is a value, so it is not an option, even if it looks like one.
+                // A value is not an option, even if it looks like one.
                 if dashed[String(decoding: argument, as: UTF8.self)] != nil {
                     result += rest.popFirst().map { [$0] } ?? []
                 }
@@ -181,7 +181,7 @@ enum CommandLineArguments {
         return result
     }
 
-    /// The arguments, with each `--config` file replaced by its lines.
+    /// The arguments with the lines of each `--config` file in its place.
     private static func withConfigurations(_ arguments: [[UInt8]]) throws -> [[UInt8]] {
         var result: [[UInt8]] = []
         var rest = arguments[...]
@@ -190,7 +190,7 @@ enum CommandLineArguments {
             let (name, attached) = parted(bytes)
             guard config.contains(name) else {
                 result.append(bytes)
-                // This argument is a value, so it is not an option, even if it looks like one.
+                // A value is not an option, even if it looks like one.
                 if attached == nil, dashed[name] != nil || short.contains(name), let value = rest.popFirst() {
                     result.append(value)
                 }
@@ -202,7 +202,7 @@ enum CommandLineArguments {
         return result
     }
 
-    /// The name of an option, and the value that is attached to it.
+    /// The name of an option, and its attached value.
     private static func parted(_ bytes: [UInt8]) -> (name: String, value: [UInt8]?) {
         let start = String(decoding: bytes.prefix(2), as: UTF8.self)
         if short.contains(start) { return (start, bytes.count > 2 ? Array(bytes[2...]) : nil) }

@@ -12,10 +12,10 @@ import SystemPackage
 /// form = "photo=@1.jpg;type=image/jpeg"
 /// ```
 struct ArgumentsFile {
-    /// The arguments that the lines are equivalent to.
+    /// The arguments that the lines of the file stand for.
     let arguments: [[UInt8]]
 
-    /// Why a line cannot be understood.
+    /// The reason why a line is invalid.
     private struct Fault: Error {
         let line: Int
         let message: String
@@ -59,7 +59,7 @@ struct ArgumentsFile {
         return [option] + (try value(rest, number: number).map { [$0] } ?? [])
     }
 
-    /// The value that a line gives to an option; `nil` if the line has no value.
+    /// The value of an option in a line; `nil` if the line has no value.
     private static func value(_ text: ArraySlice<UInt8>, number: Int) throws(Fault) -> [UInt8]? {
         guard let first = text.first else { return nil }
         guard first == UInt8(ascii: "\"") else {

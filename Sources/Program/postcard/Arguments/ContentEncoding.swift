@@ -1,7 +1,7 @@
 import Foundation
 import PostcardForm
 
-/// A content transfer encoding (RFC 2045 §6), as in `;encoder=`. RFC 7578 §4.7 advises against these encodings, and few
+/// A content transfer encoding (RFC 2045 §6), for `;encoder=`. RFC 7578 §4.7 deprecates these encodings, and few
 /// receivers decode them.
 enum ContentEncoding: String, CaseIterable {
     case base64
@@ -32,7 +32,7 @@ enum ContentEncoding: String, CaseIterable {
     }
 }
 
-/// A sequence of chunks that encodes the chunks of another sequence.
+/// A sequence of chunks that encodes another sequence.
 struct EncodedChunks<Chunks: AsyncSequence & Sendable>: AsyncSequence, Sendable where Chunks.Element == Data {
     private let chunks: Chunks
     private let encoding: ContentEncoding
@@ -75,7 +75,7 @@ struct ContentEncoder {
     private static let lineLength = 76
 
     private let encoding: ContentEncoding
-    /// Bytes that can be encoded only together with the bytes after them.
+    /// Bytes that cannot be encoded without the following bytes.
     private var held: [UInt8] = []
     private var offset: Int64 = 0
     /// The number of characters in the last line so far.
@@ -89,9 +89,9 @@ struct ContentEncoder {
     ///
     /// - Parameters:
     ///   - bytes: The next bytes.
-    ///   - isLast: Whether nothing follows.
+    ///   - isLast: Whether these are the last bytes.
     ///   - name: The part's name, for the error's message.
-    /// - Throws: ``CommandFailure`` for a byte that the encoding does not have.
+    /// - Throws: ``CommandFailure`` for a byte that the encoding cannot represent.
     mutating func encode(_ bytes: [UInt8], isLast: Bool, named name: String) throws -> [UInt8] {
         defer { offset += Int64(bytes.count) }
         switch encoding {
@@ -110,7 +110,7 @@ struct ContentEncoder {
 
     private mutating func base64(_ bytes: [UInt8], isLast: Bool) -> [UInt8] {
         held += bytes
-        // Line breaks are only between lines, so a full line waits for the next byte.
+        // A full line waits for the next byte, because the last line has no line break.
         let count = isLast ? held.count : held.count / Self.bytesPerLine * Self.bytesPerLine
         var result: [UInt8] = []
         for start in stride(from: 0, to: count, by: Self.bytesPerLine) {
@@ -127,7 +127,7 @@ struct ContentEncoder {
         held += bytes
         var result: [UInt8] = []
         var index = 0
-        // How a byte is encoded depends on up to three bytes after it.
+        // The encoding of a byte depends on up to three following bytes.
         while index < held.count, isLast || index + 4 <= held.count {
             let byte = held[index]
             if isLineEnd(at: index) {
@@ -140,7 +140,7 @@ struct ContentEncoder {
             let isPlain = isBlank ? !isLineEnd(at: index + 1) : (0x21...0x7E).contains(byte) && byte != 0x3D
             let text = isPlain ? [byte] : Array(String(format: "=%02X", byte).utf8)
             let end = column + text.count
-            // The last column is reserved for a soft line break, unless the line ends there (RFC 2045 §6.7, rule 5).
+            // The last column is for a soft line break, unless the line ends there (RFC 2045 §6.7, rule 5).
             if end > Self.lineLength || end == Self.lineLength && !isLineEnd(at: index + 1) {
                 result += [0x3D, 0x0D, 0x0A]
                 column = 0
@@ -153,7 +153,7 @@ struct ContentEncoder {
         return result
     }
 
-    /// Whether there is a line break at an index of the held bytes, or the content ends there.
+    /// Whether a line break, or the end of the content, is at an index of the held bytes.
     private func isLineEnd(at index: Int) -> Bool {
         index >= held.count || held[index...].starts(with: [0x0D, 0x0A])
     }

@@ -1,24 +1,24 @@
 import ArgumentParser
 
-/// Options that curl has and postcard does not have, for the commands that replace curl.
+/// The options of curl that postcard lacks, for the commands that replace curl.
 enum CurlOptions {
-    /// How such an option is handled.
+    /// The treatment of an option.
     enum Meaning: Equatable {
-        /// The option is ignored: its effect is the default, or makes no difference to a form.
+        /// The option is ignored, because its effect is the default or does not concern forms.
         case ignored(hasValue: Bool)
         /// The option is refused. The advice says what to write instead, as the end of a sentence.
         case refused(advice: String)
     }
 
-    /// The letters of curl's short options that have a value. The value may follow the letter directly.
+    /// The letters of curl's short options with a value, which may follow the letter directly.
     static let lettersWithValue = Set("AbcCdDeEFhHKmoPQrtTuUwxXyYz".utf8)
 
     /// Looks up an option of curl.
     ///
     /// - Parameters:
     ///   - name: The option, with its dashes.
-    ///   - isQueued: Whether the form is added to a queue, and not sent yet.
-    /// - Returns: `nil` for options that the command has, and names that curl does not have.
+    ///   - isQueued: Whether the form is added to a queue instead of being sent.
+    /// - Returns: `nil` for an option that the command has or that curl does not have.
     static func meaning(of name: String, isQueued: Bool) -> Meaning? {
         if isQueued {
             if name == "-s" || name == "--silent" { return .ignored(hasValue: false) }

@@ -1,13 +1,12 @@
 import HTTPTypes
 import PostcardForm
 
-/// One `-F` or `--form-string` on the command line, in the syntax of `curl`.
+/// A `-F` or `--form-string` on the command line, in curl's syntax.
 ///
-/// The syntax differs from curl where curl would lose data. A text keeps the blanks around it, and everything after a
-/// semicolon except `type=`, `filename=`, `headers=` and `encoder=`. After a file, a semicolon with nothing after it is
-/// ignored.
+/// The syntax differs where curl would lose data. A text keeps surrounding blanks, and everything after a semicolon
+/// except `type=`, `filename=`, `headers=` and `encoder=`. After a file, a final semicolon is ignored.
 struct FormArgument {
-    /// The field's name; `nil` if the part before the equals sign is empty.
+    /// The field's name; `nil` if the text before the equals sign is empty.
     let name: ArgumentText?
     let content: Content
     /// The whole argument as it was given.
@@ -15,13 +14,13 @@ struct FormArgument {
     /// Whether the value is plain text without any syntax.
     let isLiteral: Bool
 
-    /// What an argument describes.
+    /// The content that an argument describes.
     enum Content {
-        /// One part with the argument's name, or several if it names several files.
+        /// A part with the argument's name, or one for each file.
         case parts([Part])
-        /// `(`: the following arguments are parts of a nested multipart.
+        /// `(`, which begins a nested multipart with the following arguments.
         case groupStart(MediaType?, Headers)
-        /// `)`: the end of a nested multipart.
+        /// `)`, which ends a nested multipart.
         case groupEnd
     }
 
@@ -46,22 +45,22 @@ struct FormArgument {
     /// The header fields of a part.
     struct Headers {
         var fields = HTTPFields()
-        /// Files with more header fields, one per line.
+        /// Files with further header fields, one per line.
         var files: [ArgumentText] = []
     }
 
-    /// Why an argument cannot be understood.
+    /// The reason why an argument is invalid.
     struct Fault: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// The parts, if the argument has any.
+    /// The parts in the argument; empty if it has none.
     var parts: [Part] {
         if case .parts(let parts) = content { parts } else { [] }
     }
 
     init(_ value: RawValue) throws {
-        // Bytes are compared, because the equals sign and the next code point may form one character.
+        // The search is in bytes, because an equals sign and the next code point may be one character.
         let bytes = value.text.bytes
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")) else {
             throw Fault(description: "'\(value.text)' is not written as name=value, name=@file or name=<file.")
@@ -109,7 +108,7 @@ struct FormArgument {
         }
     }
 
-    /// Adds the attributes that follow to a part.
+    /// Adds the attributes after a word to its part.
     private static func part(
         _ part: Part, _ scanner: inout FormArgumentScanner, before end: UInt8? = nil, in argument: ArgumentText
     ) throws -> Part {
@@ -142,25 +141,25 @@ struct FormArgument {
     }
 }
 
-/// Reads the value of a `-F`, after the equals sign: words, and attributes such as `;type=image/png`.
+/// Parses the value of a `-F`, after the equals sign: words, and attributes such as `;type=image/png`.
 struct FormArgumentScanner {
-    /// An attribute that may follow a word. Its case is ignored, and blanks are allowed around its semicolon.
+    /// An attribute after a word. Its case is ignored, and blanks are allowed around its semicolon.
     enum Attribute: String, CaseIterable {
         case type, filename, headers, encoder
     }
 
     private var rest: ArraySlice<UInt8>
-    /// Whether a semicolon without an attribute is ignored, as after a file. In a text it is a character.
+    /// Whether a semicolon without an attribute is ignored, as after a file, or is a character, as in a text.
     var skipsEmptyAttributes = false
 
     init(_ bytes: ArraySlice<UInt8>) {
         rest = bytes
     }
 
-    /// Whether the next thing is an attribute or the end.
+    /// Whether an attribute is next, or only blanks.
     var isAtAttribute: Bool { rest.allSatisfy(\.isBlank) || attribute(at: rest.startIndex) != nil }
 
-    /// Skips a byte if the byte is next, and returns whether it was.
+    /// Skips a byte if it is next, and returns whether it was.
     mutating func skip(_ byte: UInt8) -> Bool {
         guard rest.first == byte else { return false }
         rest.removeFirst()
@@ -169,13 +168,13 @@ struct FormArgumentScanner {
 
     /// The next word: a word in quotes, or everything before the next attribute.
     ///
-    /// - Parameter end: A byte that ends the word too.
+    /// - Parameter end: A byte that also ends the word.
     mutating func word(before end: UInt8? = nil) -> ArgumentText {
         if end != nil { rest = rest.drop(while: \.isBlank) }
         if let quoted = quotedWord(before: end) { return quoted }
         let stop = endOfWord(before: end)
         var word = rest[..<stop]
-        // Blanks before an attribute belong to the attribute; blanks at the end of a text belong to the text.
+        // Blanks before an attribute belong to it; blanks at the end of a text belong to the text.
         if stop < rest.endIndex || end != nil {
             word = word[..<(word.lastIndex { !$0.isBlank }.map { $0 + 1 } ?? word.startIndex)]
         }
@@ -190,14 +189,15 @@ struct FormArgumentScanner {
             if rest[index] == end || attribute(at: index) != nil { return index }
             let isBlank = rest[index].isBlank
             index += 1
-            // An attribute is searched for only at the first of several blanks. Searching at each of them would take
-            // quadratic time.
+            // Only the first of several blanks is checked for an attribute, because checking each would take quadratic
+            // time.
             if isBlank { index = rest[index...].firstIndex { !$0.isBlank } ?? rest.endIndex }
         }
         return rest.endIndex
     }
 
-    /// The next attribute, its value, and whether the value is the name of a file that contains it; `nil` at the end.
+    /// The next attribute, its value, and whether the value is the name of a file with the real value; `nil` at the
+    /// end.
     ///
     /// - Parameter end: A byte that ends the attributes.
     mutating func nextAttribute(
@@ -222,8 +222,8 @@ struct FormArgumentScanner {
         return (attribute, word(before: end), isFile)
     }
 
-    /// The attribute at an index, after blanks, and the index at which its value begins. The attribute is `nil` if the
-    /// semicolon has none; the result is `nil` if there is no semicolon.
+    /// The attribute at an index, after blanks, and the index of its value. The attribute is `nil` if none follows the
+    /// semicolon; the result is `nil` if there is no semicolon.
     private func attribute(at index: Int) -> (Attribute?, end: Int)? {
         let start = rest[index...].drop(while: \.isBlank)
         guard start.first == UInt8(ascii: ";") else { return nil }
@@ -238,8 +238,7 @@ struct FormArgumentScanner {
         return skipsEmptyAttributes && isEmpty ? (nil, name.startIndex) : nil
     }
 
-    /// A word in quotes, with `\"` and `\\` unescaped, if only an attribute or the end follows it. For example, a text
-    /// such as `"yes" he said` is not a word in quotes.
+    /// A word in quotes with `\"` and `\\` unescaped; `nil` if other text follows the quotes, as in `"yes" he said`.
     private mutating func quotedWord(before end: UInt8?) -> ArgumentText? {
         guard rest.first == UInt8(ascii: "\"") else { return nil }
         var word: [UInt8] = []
@@ -266,13 +265,13 @@ struct FormArgumentScanner {
     }
 }
 
-/// One `-H` on the command line: `Name: value`, or `Name;` for a field with an empty value, as in curl.
+/// A `-H` on the command line: `Name: value`, or `Name;` for a field with an empty value, as in curl.
 struct HeaderArgument {
     let field: HTTPField
-    /// Whether there is nothing after the colon. curl then sends no such field.
+    /// Whether the colon has no value after it, so that curl sends no such field.
     let isRemoval: Bool
 
-    /// Why an argument cannot be understood.
+    /// The reason why an argument is invalid.
     struct Fault: Error, CustomStringConvertible {
         let description: String
     }

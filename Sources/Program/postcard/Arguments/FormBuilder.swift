@@ -6,15 +6,15 @@ import PostcardPictures
 import Synchronization
 import SystemPackage
 
-/// Makes the form that the arguments of `-F` and `--form-string` describe.
+/// Makes the form from the arguments of `-F` and `--form-string`.
 struct FormBuilder {
     /// The metadata to remove from files; `nil` for the default.
     var metadata: MetadataPolicy?
-    /// How pictures are made to fit; `nil` if they are sent unchanged.
+    /// The way to make pictures fit; `nil` to send them unchanged.
     var fitting: PictureFitting?
     var lineBreaks = LineBreaks.asGiven
 
-    /// The multiparts that are not closed yet: the form, and the multiparts nested in it.
+    /// The unfinished multiparts: the form, and those nested in it.
     private var groups = [Group()]
 
     /// A multipart whose parts are being collected.
@@ -25,8 +25,8 @@ struct FormBuilder {
         var headerFields = HTTPFields()
         var parts: [FormPart] = []
 
-        /// The disposition of the multipart's parts in `Content-Disposition`. Only parts of a form have `form-data`
-        /// (RFC 7578 §4.2).
+        /// The disposition of the parts in `Content-Disposition`. Only parts of a form have `form-data` (RFC 7578
+        /// §4.2).
         var disposition: String {
             let type = type?.value.prefix { $0 != ";" && $0 != " " }.lowercased()
             return type == nil || type == "multipart/form-data" ? "form-data" : "attachment"
@@ -60,7 +60,7 @@ struct FormBuilder {
         }
     }
 
-    /// Makes the form. Closes the multiparts that are still open.
+    /// Makes the form. Ends all unfinished multiparts.
     mutating func form() throws -> MultipartForm {
         while groups.count > 1 { try closeGroup() }
         var form = MultipartForm(lineBreaks: lineBreaks)
@@ -68,7 +68,7 @@ struct FormBuilder {
         return form
     }
 
-    /// Closes the last multipart, and makes a part from it.
+    /// Ends the last multipart, and makes a part from it.
     private mutating func closeGroup() throws {
         let group = groups.removeLast()
         var inner = MultipartForm(lineBreaks: lineBreaks)
@@ -93,7 +93,7 @@ struct FormBuilder {
             name: name?.description ?? "", contentType: part.contentType,
             headerFields: try Self.fields(of: part.headers),
             content: .text(""))
-        // The metadata of files is decided for each file, and texts are sent unchanged.
+        // The metadata policy is chosen for each file, and texts are sent unchanged.
         made.metadata = .asIs
         var pipe: PipeInput?
         switch part.source {
@@ -133,8 +133,7 @@ struct FormBuilder {
         return made
     }
 
-    /// Makes a pipe the content of a part. The pipe is streamed. Only a picture or a video that must be changed, to
-    /// remove metadata or to fit, is stored first.
+    /// Makes a pipe the content of a part. Only a picture or video that must be changed is stored first.
     ///
     /// - Returns: The pipe, including the bytes that were already read from it.
     private func setContent(of part: inout FormPart, to pipe: PipeInput, isFittable: Bool) throws -> PipeInput {
@@ -160,22 +159,21 @@ struct FormBuilder {
     }
 
     private func content(_ bytes: [UInt8]) -> FormPart.Content {
-        // A text that is not UTF-8 is sent as its bytes.
+        // A text that is not UTF-8 is sent as bytes.
         String(validating: bytes, as: UTF8.self).map(FormPart.Content.text)
             ?? .bytes(Data(lineBreaks.applied(to: bytes)))
     }
 
-    /// The content of a file that is sent as a text field. A picture or a video is treated in the same way as in a file
-    /// part.
+    /// The content of a file that is sent as a text field. Pictures and videos are changed as in file parts.
     private func content(_ file: TextFile) throws -> FormPart.Content {
         let examined = ExaminedContent(file.bytes)
         let isText = String(validating: file.bytes, as: UTF8.self) != nil
-        // The content of a picture must not be changed, not even its line breaks.
+        // The line breaks in a picture must not be converted.
         guard examined.isPictureOrVideo || !isText && isTreated(examined) else { return content(file.bytes) }
         return .bytes(try treated(file))
     }
 
-    /// The bytes of a file that was read, without the metadata that must be removed.
+    /// The bytes of a file that was read, without the metadata to remove.
     private func treated(_ file: TextFile) throws -> Data {
         let examined = ExaminedContent(file.bytes)
         let bytes = Data(file.bytes)
@@ -185,8 +183,8 @@ struct FormBuilder {
         return (try? part.metadata.applied(to: bytes)) ?? bytes
     }
 
-    /// Throws an error if metadata must be removed and cannot be removed. The form reports such an error only for a
-    /// file with a path.
+    /// Throws an error if metadata cannot be removed. The form itself reports such an error only for a file with a
+    /// path.
     private func checkMetadata(of examined: ExaminedContent?, _ name: String) throws {
         do throws(MetadataError) {
             if let metadata { _ = try examined?.edits(metadata) }
@@ -197,18 +195,18 @@ struct FormBuilder {
 
     // MARK: - Files
 
-    /// Whether content may have to be changed before it is sent. The first bytes are enough to know.
+    /// Whether content may have to be changed before it is sent, judged by its first bytes.
     private func isTreated(_ content: ExaminedContent) -> Bool {
         if let metadata, metadata != .asIs { return true }
         return metadata == nil && content.isPictureOrVideo || fitting != nil && content.isPicture
     }
 
-    /// Sets three things for a file: what is removed, how a picture is made to fit, and the type.
+    /// Sets the removed metadata, the fitting of pictures and the media type for a file.
     ///
     /// - Parameters:
     ///   - examined: The content; `nil` if it cannot be read.
     ///   - name: The name of the file in messages.
-    ///   - isFittable: Whether a picture in the part can be replaced by a smaller one.
+    ///   - isFittable: Whether a smaller picture may replace the one in the part.
     private func decide(
         on examined: ExaminedContent?, _ name: String, of part: inout FormPart, isFittable: Bool
     ) throws {
@@ -230,7 +228,7 @@ struct FormBuilder {
         part.preparation = ReportedFitting(fitting)
     }
 
-    /// Prints what is removed from a file. If `--metadata` asks for that removal, prints only what is not metadata.
+    /// Prints what is removed from a file. With `--metadata`, prints only removed content that is not metadata.
     private func say(
         whatIsRemovedFrom examined: ExaminedContent, _ name: String, by policy: MetadataPolicy, isFitted: Bool
     ) {
@@ -242,15 +240,14 @@ struct FormBuilder {
             let list = (others.isEmpty ? "" : others + " and ") + removed.suffix(1).joined()
             Terminal.say("postcard: \(name) is sent without \(list). To send it as it is, add: --metadata as-is")
         } catch {
-            // An error of reading the file is reported later, when the form's layout is made. With `--metadata`, every
-            // other error is reported then too.
+            // The layout reports errors of reading the file later and, with `--metadata`, all other errors too.
             guard metadata == nil, error.underlyingError == nil else { return }
             let condition = isFitted ? ", if it fits," : ""
             Terminal.say("postcard: \(name) is sent as it is\(condition) with all its metadata. \(error.message)")
         }
     }
 
-    /// Prints a note if the content of a file does not match its extension and its type is derived from the extension.
+    /// Prints a note if the content of a file contradicts the type of its extension.
     private func sayIfMisnamed(_ name: String, _ examined: ExaminedContent, _ part: FormPart) {
         guard part.contentType == nil, let filename = part.filename,
             let promised = MediaType.forExtension(of: filename),
@@ -261,7 +258,7 @@ struct FormBuilder {
                 + ";type=\(promised)")
     }
 
-    /// Prints a note if a text is the name of an existing file: the file was probably meant.
+    /// Prints a note if a text is the name of an existing file, which was probably meant.
     private func sayIfNameOfFile(_ part: FormArgument.Part) {
         guard case .text(let text) = part.source, let path = text.text, MediaType.forExtension(of: path) != nil,
             FileManager.default.fileExists(atPath: path)
@@ -299,12 +296,12 @@ struct FormBuilder {
         }
         var encoder = ContentEncoder(encoding)
         let encoded = try encoder.encode(bytes, isLast: true, named: part.name)
-        // All but two of the encodings produce only ASCII.
+        // All encodings but two produce only ASCII.
         part.content = String(validating: encoded, as: UTF8.self).map(FormPart.Content.text) ?? .bytes(Data(encoded))
     }
 
-    /// Writes the header of a part that a browser cannot send: a part without a name, with a name that is not UTF-8, or
-    /// in a nested multipart.
+    /// Writes the header of a part that browsers cannot send: without a name, with a name that is not UTF-8, or in a
+    /// nested multipart.
     private func setHeaderLines(of part: inout FormPart, named name: ArgumentText?, filename: ArgumentText?) {
         let disposition = groups[groups.count - 1].disposition
         let isRawText = if case .bytes = part.content { true } else { false }
@@ -334,10 +331,10 @@ extension FormLayout {
     }
 }
 
-/// Makes pictures fit, and prints which of them lose their video.
+/// Makes pictures fit, and reports which lose their video.
 struct ReportedFitting: FormPreparation {
     private let fitting: PictureFitting
-    /// The files that were already reported. A form may be prepared several times.
+    /// The files that were already reported, because a form may be prepared several times.
     private static let reported = Mutex<Set<URL>>([])
 
     init(_ fitting: PictureFitting) {

@@ -4,7 +4,7 @@ import HTTPTypes
 import PostcardForm
 import PostcardPictures
 
-/// The option and the argument that say where a form is sent.
+/// The option and argument for the server to which a form is sent.
 struct FormTarget: ParsableArguments {
     @Argument(help: "Where to send the form: an http or https URL, or as in curl one of http without its scheme.")
     var url: String?
@@ -15,8 +15,8 @@ struct FormTarget: ParsableArguments {
             "The same as an option, for a file of --config. An argument has priority.", valueName: "url"))
     var named: String?
 
-    /// The URL as it was given, with the scheme that curl assumes. A single word other than `localhost` gets no scheme,
-    /// because it is probably not a host.
+    /// The URL with the scheme that curl assumes. A single word other than `localhost` gets none, because it is
+    /// probably not a host.
     var text: String {
         let text = url ?? named ?? ""
         let hasScheme = text.drop { $0.isLetter || $0.isNumber || "+-.".contains($0) }.hasPrefix("://")
@@ -102,7 +102,7 @@ struct FormOptions: ParsableArguments {
                 """))
     var metadata: Metadata?
 
-    /// What the pictures of a form are made to fit.
+    /// The limit that pictures of a form are made to fit.
     enum Fit: ExpressibleByArgument {
         case bytes(Int64)
         case server
@@ -146,7 +146,7 @@ struct FormOptions: ParsableArguments {
         if case .server = fit { true } else { false }
     }
 
-    /// How the pictures are made to fit; `nil` if they are sent unchanged.
+    /// The way to make pictures fit; `nil` to send them unchanged.
     private var fitting: PictureFitting? {
         switch (fit, maxEdge) {
         case (nil, nil): nil
@@ -186,8 +186,7 @@ struct FormOptions: ParsableArguments {
             throw ValidationError("A picture cannot fit into less than one byte.")
         }
         if let maxEdge, maxEdge < 1 { throw ValidationError("The edge must be at least one pixel.") }
-        // Files are not read here, because a file may be a pipe that can be read only once: they are read when the form
-        // is made.
+        // Files are not read here, because a pipe can be read only once, when the form is made.
         for argument in header where !argument.hasPrefix("@") { _ = try Self.valid { try HeaderArgument(argument) } }
         try checkUser()
         _ = try method()
@@ -218,19 +217,18 @@ struct FormOptions: ParsableArguments {
 
     /// The parts that the options describe, in their order.
     func arguments() throws -> [FormArgument] {
-        // The values of --form-string are already in `form`, unless the options were not parsed from the process's
-        // arguments.
+        // For options that come from the process's arguments, `form` already has the values of --form-string.
         let values = form + formString.map { RawValue($0.text.bytes, isLiteral: true) }
         return try values.map { value in try Self.valid { try FormArgument(value) } }
     }
 
-    /// Whether a `-H` names a field that the form determines, so that the option is ignored.
+    /// Whether a `-H` is ignored because the form determines the field.
     static func isDetermined(byFormInstead argument: String) -> Bool {
         let name = argument.prefix { $0 != ":" && $0 != ";" }.lowercased()
         return ["content-type", "content-length", "transfer-encoding"].contains(name)
     }
 
-    /// Prints which `-H` options are ignored because the form determines the field.
+    /// Reports the `-H` options that are ignored because the form determines the field.
     func sayWhatIsIgnored() {
         for argument in header where Self.isDetermined(byFormInstead: argument) && !argument.hasSuffix(":") {
             let name = argument.prefix { $0 != ":" && $0 != ";" }
@@ -239,7 +237,7 @@ struct FormOptions: ParsableArguments {
         }
     }
 
-    /// The header fields that the options name.
+    /// The header fields that the options set.
     ///
     /// - Throws: ``CommandFailure`` if a file with header fields cannot be read.
     func headerFields() throws -> HTTPFields {
@@ -255,7 +253,7 @@ struct FormOptions: ParsableArguments {
         return fields
     }
 
-    /// The method that the options name.
+    /// The method that the options set.
     func method() throws -> HTTPRequest.Method {
         guard let method = Self.method(named: request) else {
             throw ValidationError("A form is sent with POST, PUT or PATCH, not with '\(request)'.")
@@ -263,7 +261,7 @@ struct FormOptions: ParsableArguments {
         return method
     }
 
-    /// The method with a name; `nil` if forms are not sent with that method.
+    /// The method with a name; `nil` if the method cannot send forms.
     static func method(named name: String) -> HTTPRequest.Method? {
         [.post, .put, .patch].first { $0.rawValue == name.uppercased() }
     }

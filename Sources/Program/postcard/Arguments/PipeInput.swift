@@ -3,14 +3,14 @@ import Foundation
 import PostcardForm
 import SystemPackage
 
-/// A pipe or standard input as the content of a part. It can have any length, and is read only as fast as it is sent.
+/// A pipe or standard input as the content of a part, of any length. It is read only as fast as it is sent.
 struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
     private static let chunkSize = 256 << 10
 
     /// The path of a pipe, which is opened at the first read; `nil` for standard input.
     private let path: FilePath?
     private var file: FileDescriptor?
-    /// Bytes that were read to find the type, and are returned before the rest.
+    /// Bytes that were read to recognize the type, and are returned first.
     private var first = Data()
     private var hasEnded = false
 
@@ -27,14 +27,13 @@ struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
 
     func makeAsyncIterator() -> PipeInput { self }
 
-    /// The first bytes, from which the type may be recognized. Waits for the writer.
+    /// The first bytes, which may show the type. Waits for the writer.
     mutating func firstBytes() throws -> [UInt8] {
         while first.count < MediaType.firstBytesCount, let chunk = try read() { first += chunk }
         return Array(first.prefix(MediaType.firstBytesCount))
     }
 
-    /// Stores the whole input in a file without a name, which no longer exists when the program ends. Waits for the
-    /// writer.
+    /// Stores the whole input in a file without a name, which is gone when the program ends. Waits for the writer.
     ///
     /// - Returns: A URL of the open file.
     mutating func stored() throws -> URL {
@@ -60,8 +59,8 @@ struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
         return SentFile.url(ofOpen: stored)
     }
 
-    /// The URL of the file that standard input is redirected from, which needs no copy; `nil` for a pipe, or if some of
-    /// the file was read before.
+    /// The URL of the file from which standard input is redirected; `nil` for a pipe, or after reading some of the
+    /// file.
     private var redirectedFile: URL? {
         guard path == nil, let file, (try? file.stat())?.type == .regular,
             (try? file.seek(offset: 0, from: .current)) == Int64(first.count)
@@ -82,7 +81,7 @@ struct PipeInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
             defer { first = Data() }
             return first
         }
-        // Opening and reading wait for the writer, and must not block a thread of Swift's concurrency pool.
+        // Opening and reading wait for the writer, which must not block a thread of Swift's concurrency pool.
         let (input, chunk) = try await withCheckedThrowingContinuation { [self] continuation in
             DispatchQueue.global().async {
                 var input = self

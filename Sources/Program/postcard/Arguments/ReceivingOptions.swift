@@ -6,7 +6,7 @@ public import PostcardServer
 
 extension UnfinishedUploadOptions.InterimResponses: ExpressibleByArgument {}
 
-/// The options for the forms that `serve` accepts, and for the speed at which it accepts them.
+/// The options for the forms that `serve` accepts, and for its speed.
 struct ReceivingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -175,7 +175,7 @@ struct ReceivingOptions: ParsableArguments {
             ("screen-timeout", screenTimeout),
         ]
         for (name, seconds) in timeouts {
-            // Timers count in milliseconds.
+            // Timers count milliseconds.
             if let seconds, !(seconds >= 0.001 && seconds <= 86400) {
                 throw ValidationError("--\(name) must be from 0.001 to 86400 seconds.")
             }
@@ -281,7 +281,7 @@ struct FormLimitOptions: ParsableArguments {
 
 /// The default values as the help shows them.
 enum Shown {
-    /// A number of bytes as text, such as `64 KiB`. The unit is the largest that gives a whole number.
+    /// A number of bytes as text, such as `64 KiB`, in the largest unit that gives a whole number.
     static func size(_ bytes: Int64) -> String {
         for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)]
         where bytes >= 1 << shift && bytes % (1 << shift) == 0 {

@@ -5,7 +5,7 @@ import PostcardFiles
 import PostcardForm
 import SystemPackage
 
-/// A file that an argument names, with a path as the system would open it.
+/// A file in an argument, with its path as the system opens it.
 struct SentFile {
     let url: URL
     /// The last component of the path, as bytes.
@@ -22,7 +22,7 @@ struct SentFile {
         self.path = path
         name = ArgumentText(path.bytes.split(separator: UInt8(ascii: "/")).last ?? [])
         if let text = path.text {
-            // A tilde at the beginning is an ordinary character of the name.
+            // A leading tilde is an ordinary character.
             url = URL(filePath: text.hasPrefix("~") ? "./\(text)" : text)
         } else {
             url = try Self.url(ofOpen: path)
@@ -34,21 +34,19 @@ struct SentFile {
         case missing
         /// A file whose bytes can be read again.
         case regular
-        /// A pipe, or a file whose content the system makes while it is read, such as the files of /proc. It can have
-        /// any number of bytes.
+        /// A pipe, or a generated file such as those of /proc, of any length.
         case stream
         case device
     }
 
-    /// The kind of the file. It is found without opening the file: if a pipe were opened, its writer would take that
-    /// for a reader.
+    /// The kind of the file, found without opening it, because the writer of a pipe would notice.
     var kind: Kind {
         guard let status = try? FilePath(url.path).stat() else { return .missing }
         switch status.type {
         case .fifo, .socket: return .stream
         case .characterSpecial, .blockSpecial: return .device
         case .regular where status.size == 0: return examined()?.firstBytes.isEmpty == false ? .stream : .regular
-        // For a directory, the form's own error says what it is.
+        // For a directory, the form's layout throws a more specific error.
         default: return .regular
         }
     }
@@ -64,8 +62,8 @@ struct SentFile {
 
     var isNamedInUTF8: Bool { path.text != nil }
 
-    /// Opens a file whose path is not UTF-8, and returns a URL for it. A URL cannot have such a path, so it names an
-    /// open descriptor, which stays open until the program ends.
+    /// Opens a file whose path is not UTF-8. The URL names the open descriptor, because it cannot contain the path. The
+    /// descriptor stays open until the program ends.
     private static func url(ofOpen path: ArgumentText) throws -> URL {
         let descriptor = (path.bytes + [0]).withUnsafeBytes { bytes in
             bytes.baseAddress.map { open($0.assumingMemoryBound(to: CChar.self), O_RDONLY | O_NONBLOCK | O_CLOEXEC) }
@@ -77,7 +75,7 @@ struct SentFile {
         return url(ofOpen: FileDescriptor(rawValue: descriptor))
     }
 
-    /// A URL for an open file. The file must stay open as long as the URL is used.
+    /// A URL for a file, which must stay open while the URL is used.
     static func url(ofOpen file: FileDescriptor) -> URL {
         #if os(Linux)
         URL(filePath: "/proc/self/fd/\(file.rawValue)")
@@ -86,17 +84,17 @@ struct SentFile {
         #endif
     }
 
-    /// Examines the file; `nil` if it cannot be read. That error is reported later, when the form's layout is made.
+    /// Examines the file; `nil` if it cannot be read, which the layout reports later.
     func examined() -> ExaminedContent? { ExaminedContent(url) }
 }
 
-/// Examines a content before the form's layout is made.
+/// The facts about a content before the form is laid out.
 struct ExaminedContent {
     let firstBytes: [UInt8]
     private let length: Int64
     private let read: (Int64, UnsafeMutableRawBufferPointer) throws -> Int
 
-    /// Opens a file once for all questions about it; the result is `nil` if the file cannot be read.
+    /// Reads the facts about a file with a single opening. `nil` if the file cannot be read.
     init?(_ file: URL) {
         guard (try? FilePath(file.path).stat())?.type == .regular,
             let file = try? FileDescriptor.open(FilePath(file.path), .readOnly, options: [.nonBlocking, .closeOnExec])
@@ -106,7 +104,7 @@ struct ExaminedContent {
         guard let count = try? bytes.withUnsafeMutableBytes({ try file.read(fromAbsoluteOffset: 0, into: $0) }) else {
             return nil
         }
-        // Seeking to the end fails for the files of /proc.
+        // Files of /proc have no end to seek.
         let length = (try? file.seek(offset: 0, from: .end)) ?? 0
         (firstBytes, self.length) = (Array(bytes[..<count]), length)
         read = { try held.file.read(fromAbsoluteOffset: $0, into: $1) }
@@ -121,19 +119,19 @@ struct ExaminedContent {
         }
     }
 
-    /// The media type that the first bytes indicate; `nil` if it is unknown.
+    /// The media type that the first bytes show; `nil` if unknown.
     var type: MediaType? { MediaType.forFirstBytes(firstBytes) }
 
     var isPicture: Bool { type?.value.hasPrefix("image/") ?? false }
 
     var isPictureOrVideo: Bool { isPicture || type?.value.hasPrefix("video/") ?? false }
 
-    /// The edits that remove the metadata of a policy from the content.
+    /// The edits that a policy makes in the content.
     func edits(_ policy: MetadataPolicy) throws(MetadataError) -> FileEdits {
         try policy.edits(ofLength: length, reading: read)
     }
 
-    /// Closes a file when the last reference to this object is released.
+    /// Closes a file when this object is released.
     private final class HeldDescriptor {
         let file: FileDescriptor
 
@@ -147,8 +145,8 @@ struct ExaminedContent {
     }
 }
 
-/// A file on the command line that is read as a whole, or standard input: a text to send, header fields, tokens, rules
-/// or certificates. It is usually UTF-8, as texts of forms should be, but `<` sends any bytes, as in curl.
+/// A file or standard input that is read as a whole: a text to send, header fields, tokens, rules or certificates. It
+/// is usually UTF-8, but `<` sends any bytes, as in curl.
 struct TextFile {
     static let standardInput = "Standard input"
 
@@ -191,8 +189,8 @@ struct TextFile {
             .filter { !$0.isEmpty }
     }
 
-    /// The header fields in the file, one in each line. A line that begins with a blank continues the line before it,
-    /// and a line that begins with `#` is a comment.
+    /// The header fields in the file, one per line. A line that begins with a blank continues the line before it. A
+    /// line that begins with `#` is a comment.
     ///
     /// - Throws: ``CommandFailure`` if the file is not UTF-8, or contains a NUL.
     func headerLines() throws -> [String] {
@@ -214,21 +212,20 @@ struct TextFile {
     }
 }
 
-/// The error for a file of `-F` that does not exist. Often the argument was meant in another way than as the name of
-/// this file.
+/// The error for a missing file of `-F`, with a guess at what the argument was meant to say.
 struct MissingFile {
     private let path: ArgumentText
     private let argument: ArgumentText
     private let isText: Bool
 
-    /// Checks whether the file of a part exists. The result is `nil` if the file exists, and for a part without a file.
+    /// Checks whether the file of a part exists. `nil` if it does, and for a part without a file.
     init?(_ part: FormArgument.Part, of argument: FormArgument) {
         switch part.source {
         case .file(let path) where path != "-": (self.path, isText) = (path, false)
         case .textOfFile(let path) where path != "-": (self.path, isText) = (path, true)
         default: return nil
         }
-        // If the file cannot be checked for another reason, the error is reported when the file is opened.
+        // Any error other than a missing file is reported when the file is opened.
         guard !Self.exists(path.bytes[...]) else { return nil }
         self.argument = argument.text
     }
@@ -265,7 +262,7 @@ struct MissingFile {
         return "check the path after \(sign), or to send the text itself write --form-string \(literal)."
     }
 
-    /// The argument with quotes around a name that contains commas or semicolons; `nil` if no file has such a name.
+    /// The argument with quotes around the name of an existing file with commas or semicolons; `nil` if there is none.
     private var quoted: String? {
         let bytes = argument.bytes
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), let first = path.bytes.first,
@@ -273,7 +270,7 @@ struct MissingFile {
                 bytes[$0] == first && bytes[$0...].starts(with: path.bytes)
             })
         else { return nil }
-        // Longer names are tried first. A name can end only where the syntax allows the end of a name.
+        // Longer names are tried first. A name can end only where the syntax allows it.
         let rest = bytes[(start + path.bytes.count)...]
         let ends = [bytes.endIndex] + rest.indices.reversed().filter { ",;".utf8.contains(bytes[$0]) }
         guard !rest.isEmpty, let end = ends.prefix(Self.mostNames).first(where: { Self.exists(bytes[start..<$0]) })
@@ -285,7 +282,7 @@ struct MissingFile {
 
     private static let mostNames = 100
 
-    /// The attribute name after the first semicolon, if the text before the semicolon is the name of an existing file.
+    /// The attribute name after the first semicolon; `nil` unless the text before the semicolon is the name of a file.
     private var unknownAttribute: String? {
         guard let semicolon = path.bytes.firstIndex(of: UInt8(ascii: ";")), semicolon > 0,
             Self.exists(path.bytes[..<semicolon])

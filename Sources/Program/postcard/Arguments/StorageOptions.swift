@@ -5,7 +5,7 @@ import PostcardForm
 import PostcardReceiver
 import PostcardS3
 
-/// The options for where `serve` stores the forms.
+/// The options for the place at which `serve` stores forms.
 struct StorageOptions: ParsableArguments {
     @Option(help: "A directory of this machine (./received).")
     var directory: String?
@@ -66,7 +66,7 @@ struct StorageOptions: ParsableArguments {
         }
     }
 
-    /// Makes the receiver. If it stores in a bucket, opens and checks the bucket.
+    /// Makes the receiver. Opens and checks its bucket, if it has one.
     ///
     /// - Throws: `S3Error` if the bucket cannot be used.
     func receiver(_ logger: Logger) async throws -> Receiver {
@@ -95,10 +95,10 @@ struct TimeSpan: ExpressibleByArgument, Equatable {
 
     private static let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604_800]
 
-    /// The longest time, a hundred years of 365 days.
+    /// The maximum time in seconds: a hundred years of 365 days.
     private static let longest: Double = 100 * 365 * 86400
 
-    /// Reads a number and a unit: seconds, minutes, hours, days or weeks.
+    /// Parses a number and a unit: seconds, minutes, hours, days or weeks.
     init?(argument: String) {
         guard let unit = argument.last.flatMap({ Self.units[$0] }) else { return nil }
         let digits = argument.dropLast()

@@ -8,7 +8,7 @@ import PostcardAsyncHTTP
 import PostcardClient
 import PostcardWire
 
-/// The options for how a server is reached. Their names are those of curl.
+/// The options for the connection to a server, with the names of curl's options.
 struct TransportOptions: ParsableArguments {
     /// The HTTP client that sends the request.
     enum Transport: String, ExpressibleByArgument, CaseIterable {
@@ -134,9 +134,8 @@ struct TransportOptions: ParsableArguments {
 
     /// Makes the transport that the options describe.
     ///
-    /// - Parameter url: The server's URL, which determines the proxy that is read from the environment.
-    /// - Throws: ``CommandFailure`` if this machine lacks what the client needs, or a file of certificates cannot be
-    ///   read.
+    /// - Parameter url: The server's URL, which determines the proxy from the environment.
+    /// - Throws: ``CommandFailure`` if this machine lacks what the client needs, or certificates cannot be read.
     func make(for url: URL?) throws -> any UploadTransport {
         switch transport {
         case .asyncHTTP:
@@ -186,12 +185,12 @@ struct TransportOptions: ParsableArguments {
         return tls
     }
 
-    /// The certificates to trust; `nil` for the system's.
+    /// The certificates to trust; `nil` for those of the system.
     private func trustedCertificates(for url: URL?) throws -> NIOSSLTrustRoots? {
         if let cacert { return .certificates(try Self.certificates(in: cacert)) }
         guard let file = ProcessInfo.processInfo.environment["SSL_CERT_FILE"], !file.isEmpty else { return nil }
-        // A server without TLS needs no certificates. But it may redirect to a server with TLS, so the file is read if
-        // it exists. If it does not exist, no server with TLS is trusted.
+        // A server without TLS needs no certificates, but may redirect to one with TLS. If the file is missing, no
+        // server with TLS is trusted.
         guard url?.scheme?.lowercased() != "http" else {
             return FileManager.default.isReadableFile(atPath: file) ? .file(file) : .certificates([])
         }
@@ -216,11 +215,11 @@ struct TransportOptions: ParsableArguments {
         }
     }
 
-    /// Reads a proxy, which is given as a URL or as a host and port.
+    /// Parses a proxy that is given as a URL or as a host and port.
     private static func proxy(_ text: String) throws -> HTTPClient.Configuration.Proxy {
         let url = URLComponents(string: text.contains("://") ? text : "http://\(text)")
         guard let url, let host = url.host, !host.isEmpty, Port.valid.contains(url.port ?? 1080) else {
-            // The message does not quote the text, because it may contain a password.
+            // The message leaves out the text, which may contain a password.
             throw ValidationError("The proxy is not a URL with a host. Write it as http://host:port.")
         }
         switch url.scheme?.lowercased() {
@@ -234,7 +233,7 @@ struct TransportOptions: ParsableArguments {
         }
     }
 
-    /// The host, the port and the address of one `--resolve`.
+    /// The host, port and address of a `--resolve`.
     private struct Resolution {
         let host: String
         let port: Int
@@ -251,11 +250,11 @@ struct TransportOptions: ParsableArguments {
             guard !address.isEmpty else { throw ValidationError("'\(argument)' has no address.") }
         }
 
-        /// The host whose address is replaced, as the client writes it; `nil` if the URL has the same host and another
-        /// port.
+        /// The host whose address is replaced, in the client's notation; `nil` if the URL has the same host with
+        /// another port.
         ///
-        /// The host can be different from that of the URL, because a redirect or a queue can lead to other hosts. The
-        /// client supports one address for each host.
+        /// The host may differ from that of the URL, because redirects and queues lead to other hosts. The client
+        /// supports one address for each host.
         func host(for url: URL?) -> String? {
             guard let url, let host = url.host(), host.lowercased() == self.host.lowercased() else {
                 return self.host.lowercased()
@@ -265,7 +264,7 @@ struct TransportOptions: ParsableArguments {
     }
 }
 
-/// The proxies in environment variables, read in the same way as by curl.
+/// The proxies in environment variables, by the rules of curl.
 struct ProxyEnvironment {
     private let variables: [String: String]
 
@@ -279,8 +278,7 @@ struct ProxyEnvironment {
     /// The proxy for a URL; `nil` if there is none.
     func proxy(for url: URL) -> String? {
         guard let scheme = url.scheme?.lowercased(), let host = url.host()?.lowercased() else { return nil }
-        // HTTP_PROXY is not read, because a web server passes the header field Proxy of a request to its programs in
-        // that variable.
+        // A web server passes a request's field Proxy to its programs in HTTP_PROXY, so that variable is not read.
         let names = scheme == "https" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
         let proxy = (names + ["all_proxy", "ALL_PROXY"]).lazy.compactMap { variables[$0] }.first
         guard let proxy, !proxy.isEmpty, !isExcluded(host) else { return nil }

@@ -7,7 +7,7 @@ import PostcardFoundation
 import PostcardReceiver
 import PostcardWire
 
-/// The endpoint to which `serve` announces each record, and the secrets that sign the messages.
+/// The endpoint to which `serve` announces each record, and the secrets with which it signs the messages.
 struct WebhookOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -85,8 +85,7 @@ private final class WebhookSender: Sendable {
     private static let timeout = TimeAmount.seconds(15)
     /// How long reading the body of a response may take.
     private static let patience = Duration.seconds(5)
-    /// The maximum number of bytes of a response to read. A response must be read before its connection can be used
-    /// again.
+    /// The maximum number of bytes to read of a response, so that its connection can be used again.
     private static let maximumResponseBytes = 64 << 10
 
     init() {
@@ -115,7 +114,7 @@ private final class WebhookSender: Sendable {
         return Int(response.status.code)
     }
 
-    /// Reads a short body, so that the connection can be used again. Errors and the rest of a long body are ignored.
+    /// Reads a short body, so that the connection can be used again. Ignores errors and the rest of a long body.
     private func drain(_ body: HTTPClientResponse.Body) async {
         _ = try? await within(Self.patience, or: CancellationError()) {
             try await body.collect(upTo: Self.maximumResponseBytes)

@@ -75,7 +75,7 @@ struct Conformance: AsyncParsableCommand {
     @Flag(help: "Write a JSON array of objects: id, section, sentence, level, outcome, seen.")
     var json = false
 
-    /// The largest content, in bytes. Every check holds it in memory.
+    /// The maximum size of the content, in bytes. Every check holds it in memory.
     private static let maximumContentBytes = 16 << 20
 
     func validate() throws {
@@ -164,7 +164,7 @@ struct Conformance: AsyncParsableCommand {
         } catch {
             throw CommandFailure.input(body, error.description)
         }
-        // The content must have four pieces of at least two bytes each, so that all positions in it are different.
+        // The content needs four pieces of at least two bytes, so that all positions differ.
         guard bytes.count >= 8 else {
             throw CommandFailure.input(body, "is too short: the checks upload it in four pieces.")
         }
@@ -198,7 +198,7 @@ struct InteropVersion: ExpressibleByArgument {
     }
 }
 
-/// The numbers of checks on the command line: one number, or a range.
+/// The numbers of checks on the command line: a number or a range.
 struct CheckNumbers: ExpressibleByArgument {
     let range: ClosedRange<Int>
 
@@ -216,14 +216,13 @@ struct ConformanceLines {
     let columns: Int
     let style: TextStyle
 
-    /// The lines for one result: the outcome, the sentence, and what was seen. If the server does what the sentence
-    /// says, what was seen is left out.
+    /// The lines for a result: the outcome, the sentence and, unless the outcome is the expected one, the observation.
     func lines(for result: ConformanceResult) -> [String] {
         let check = result.check
         let outcome = result.outcome.rawValue
         let head = "\(check.number)  \(outcome)  §\(check.section)  \(check.level.rawValue)"
         var lines = WordWrap.lines(check.sentence, columns: columns, first: head + ": ", rest: "      ")
-        // The style is applied last, because its bytes have no width on the screen.
+        // The style is applied last, because its bytes have no width.
         let styled = style(outcome, role(of: result))
         lines[0] = lines[0].replacing("  \(outcome)  ", with: "  \(styled)  ", maxReplacements: 1)
         guard result.outcome != .ok else { return lines }

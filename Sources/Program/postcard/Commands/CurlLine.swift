@@ -3,15 +3,15 @@ import HTTPTypes
 import PostcardDoctor
 import PostcardForm
 
-/// The output of `send --as-curl`: a command line of curl that sends the same form.
+/// The output of `send --as-curl`: a curl command that sends the same form.
 struct CurlLine {
     private var words: [String] = ["curl"]
     /// The parts of the request that curl cannot send.
     private var losses: [String] = []
 
-    /// Makes the command line for the form of a `send` command.
+    /// Makes the command for the form of a `send` command.
     ///
-    /// - Throws: `ValidationError` if an option cannot be understood.
+    /// - Throws: `ValidationError` if an option is invalid.
     init(_ command: Send) throws {
         words += CurlCommand.options(forURL: command.target.text)
         let method = try command.options.method()
@@ -75,7 +75,7 @@ struct CurlLine {
         case .groupStart(let type, let headers):
             add("-F", name + Array("=(".utf8) + Self.attributes(type: type, headers: headers))
         case .parts(let parts):
-            // curl would put several files into one nested multipart, which RFC 7578 §4.3 deprecates.
+            // curl would send several files in a nested multipart, which RFC 7578 §4.3 deprecates.
             for part in parts { add(part, named: name) }
         }
     }
@@ -85,7 +85,7 @@ struct CurlLine {
             type: part.contentType, filename: part.filename, headers: part.headers, encoding: part.encoding)
         switch part.source {
         case .text(let text) where attributes.isEmpty && !name.isEmpty:
-            // The value of --form-string is plain text without any syntax.
+            // The value of --form-string is plain text.
             add("--form-string", name + [UInt8(ascii: "=")] + text.bytes)
         case .text(let text): add("-F", name + [UInt8(ascii: "=")] + Self.quoted(text.bytes) + attributes)
         case .file(let path):
@@ -100,7 +100,7 @@ struct CurlLine {
     }
 
     private static func type(ofFile path: ArgumentText, named filename: ArgumentText?) -> MediaType? {
-        // For standard input, curl sends no type.
+        // curl sends no type for standard input.
         if path == "-" { return (filename?.description).flatMap(MediaType.forExtension(of:)) ?? .octetStream }
         guard let file = try? SentFile(path) else { return nil }
         return MediaType.forFile(
@@ -121,7 +121,7 @@ struct CurlLine {
         return text
     }
 
-    /// A word in curl's syntax. It is in quotes if one of its characters would have a special meaning.
+    /// A word in curl's syntax, in quotes if it contains special characters.
     private static func quoted(_ bytes: [UInt8]) -> [UInt8] {
         let isPlain = bytes.allSatisfy { byte in
             byte >= 0x80 || byte > 0x20 && byte < 0x7F && !#";,"\()@<"#.utf8.contains(byte)

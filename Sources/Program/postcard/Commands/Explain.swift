@@ -52,7 +52,7 @@ struct Explain: AsyncParsableCommand {
             valueName: "port"))
     var listen: Int?
 
-    // --host and --timeout have no default here, so that they can be refused without --listen.
+    // Without defaults here, --host and --timeout can be refused without --listen.
     @Option(help: "With --listen, the address to listen on. Defaults to 127.0.0.1.")
     var host: String?
 
@@ -126,7 +126,6 @@ struct Explain: AsyncParsableCommand {
         }
     }
 
-    /// The servers that `--against` names.
     private func servers() throws -> [ServerProfile] {
         guard let against else { return [] }
         let known = ServerProfile.all.map(\.name).joined(separator: ", ")
@@ -163,7 +162,7 @@ struct Explain: AsyncParsableCommand {
         }
     }
 
-    /// The explanation, with the problems for the servers that `--against` names.
+    /// Adds the problems for the servers in `--against` to an explanation.
     private func judged(_ explanation: Explanation) -> Explanation {
         guard let servers = try? servers(), !servers.isEmpty else { return explanation }
         return explanation.judged(against: servers)

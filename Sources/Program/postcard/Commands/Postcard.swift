@@ -20,8 +20,7 @@ struct Postcard: AsyncParsableCommand {
         version: "0.1.0",
         subcommands: [Send.self, Queue.self, Serve.self, Explain.self, Conformance.self, Demo.self, Thumbnail.self])
 
-    /// Checks that a word is a command. Without this check, the parser would report the word and all arguments after it
-    /// as unexpected.
+    /// Checks that a word is a command. The parser would report all following arguments as unexpected too.
     private static func checkCommand(_ word: String) throws {
         let isGeneral =
             ["", "-h", "--help", "--version", "help"].contains(word) || word.hasPrefix("--experimental-")
@@ -51,15 +50,14 @@ struct Postcard: AsyncParsableCommand {
         } catch {
             let status = exitCode(for: error)
             let message = fullMessage(for: error)
-            // The parser prints help itself. Its errors quote arguments, which may include filenames that a shell has
-            // inserted.
+            // The parser prints help itself, but its errors quote arguments, which may be untrusted filenames.
             guard status != .success, !message.isEmpty else { exit(withError: error) }
             Terminal.say(message)
             exit(withError: status)
         }
     }
 
-    /// Parses the command line. For `serve`, missing options are also read from the environment and from a file.
+    /// Parses the command line. `serve` also reads missing options from the environment and a file.
     private static func parse(_ arguments: [String]) async throws -> any ParsableCommand {
         guard arguments.first == "serve" else { return try parseAsRoot(arguments) }
         let settings = try await ServeSettings(

@@ -3,8 +3,7 @@ import Foundation
 import PostcardClient
 import PostcardQueue
 
-/// Manages a queue of uploads that outlive the program. The commands for adding, running and listing are in their own
-/// files.
+/// Manages a queue of uploads that outlive the program. Adding, running and listing are in their own files.
 struct Queue: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Keeps uploads on disk and sends them, even if the program, the network or the power fails.",
@@ -20,8 +19,8 @@ struct QueueLocation: ParsableArguments {
             "The queue's directory.", discussion: "Defaults to \(Self.platformDirectoryName).", valueName: "directory"))
     var queue: String?
 
-    /// Opens the queue, which lists uploads that are done until they are cleared. Prints where queues of older versions
-    /// are.
+    /// Opens the queue, which lists finished uploads until they are cleared. Reports the locations of queues of older
+    /// versions.
     func open() async throws -> UploadQueue {
         let queue = UploadQueue(directory: queue.map { URL(filePath: $0) } ?? Self.platformDirectory, done: .all)
         for folder in try await queue.setAside {
@@ -34,7 +33,7 @@ struct QueueLocation: ParsableArguments {
         return queue
     }
 
-    /// The platform's directory, as the help shows it.
+    /// The platform's directory as the help shows it.
     private static var platformDirectoryName: String {
         #if canImport(Darwin)
         "~/Library/Application Support/postcard/queue"
@@ -43,13 +42,12 @@ struct QueueLocation: ParsableArguments {
         #endif
     }
 
-    /// The platform's directory for a program's state, according to the XDG Base Directory Specification or Apple's
-    /// conventions.
+    /// The platform's directory for a program's state, by the XDG Base Directory Specification or Apple's conventions.
     private static var platformDirectory: URL {
         #if canImport(Darwin)
         URL.applicationSupportDirectory.appending(path: "postcard/queue")
         #else
-        // The specification says that a relative path must be ignored.
+        // The specification requires ignoring relative paths.
         let state = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         return (state.map { URL(filePath: $0) } ?? URL.homeDirectory.appending(path: ".local/state"))
             .appending(path: "postcard/queue")
@@ -127,7 +125,7 @@ extension Queue {
             }
         }
 
-        /// Acknowledges how the upload has ended, because the user has ended it.
+        /// Acknowledges the end of the upload, because the user has ended it.
         private func acknowledge(in queue: UploadQueue) async throws {
             let upload = try? await queue.upload(target.id)
             if let upload { try await queue.acknowledge(upload) }

@@ -32,7 +32,7 @@ struct QueueList: AsyncParsableCommand {
     }
 }
 
-/// An upload of a queue, as `list --json` writes it.
+/// An upload of a queue, for the output of `list --json`.
 private struct QueuedUploadReport: Encodable {
     let id: QueuedUpload.ID
     let url: String
@@ -40,9 +40,9 @@ private struct QueuedUploadReport: Encodable {
     let sent: Int64
     let total: Int64
     let attempts: Int
-    /// Why the latest attempt failed.
+    /// The reason why the latest attempt failed.
     let error: String?
-    /// The server's latest response, if it accepted or refused the form.
+    /// The server's latest response; `nil` unless it accepted or refused the form.
     let response: Response?
     /// The earliest time at which the upload may be sent, or the time of its next attempt.
     let notBefore: Date?
@@ -51,7 +51,7 @@ private struct QueuedUploadReport: Encodable {
         let status: Int
         let headers: [String: String]
         let body: String
-        /// Whether the body is in Base64 because it is not text; absent if it is text.
+        /// Whether the body is in base64, because it is not text; absent if the body is text.
         let bodyIsBase64: Bool?
 
         init(_ response: QueuedUpload.Response) {
@@ -87,7 +87,7 @@ private struct QueuedUploadReport: Encodable {
         case id, url, state, sent, total, attempts, error, response, notBefore
     }
 
-    /// Writes all members, also those that are `null`.
+    /// Writes all members, even those that are `null`.
     func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(id, forKey: .id)
@@ -102,7 +102,7 @@ private struct QueuedUploadReport: Encodable {
     }
 }
 
-/// Formats an upload of a queue as a line, for `list` and `run`.
+/// Formats an upload of a queue as a line for `list` and `run`.
 enum QueueLine {
     static let paused = "The queue is paused. To resume it, run: postcard queue resume"
 
@@ -121,7 +121,7 @@ enum QueueLine {
         }
     }
 
-    /// The time at which an upload may be sent; `nil` if it does not wait for a time.
+    /// The time until which an upload waits; `nil` if it waits for no time.
     static func due(_ upload: QueuedUpload) -> Date? {
         switch upload.state {
         case .retrying(let due, _): due

@@ -98,13 +98,13 @@ struct QueueRun: AsyncParsableCommand {
         }
     }
 
-    /// Prints which uploads are left, and what they wait for.
+    /// Reports the remaining uploads, and what they wait for.
     ///
     /// - Returns: Whether an upload waits for its next attempt.
     private static func sayWhatIsLeft(in queue: UploadQueue) async throws -> Bool {
         let left = try await queue.uploads().filter { !$0.state.isEnded }
         let hasRetries = left.contains { if case .retrying = $0.state { true } else { false } }
-        // Uploads that wait for a time come first. If the queue is paused, all others wait for the queue.
+        // Uploads that wait for a time are listed first. In a paused queue, all others wait for the queue.
         let dated = left.filter { QueueLine.due($0) != nil }
         let others = try await queue.isPaused ? [] : left.filter { QueueLine.due($0) == nil }
         for upload in (dated + others).prefix(maximumLines) { Terminal.say(QueueLine.text(of: upload)) }
@@ -132,8 +132,7 @@ struct QueueRun: AsyncParsableCommand {
     }
 }
 
-/// Prints a line for each upload that has ended, and acknowledges the upload. If standard error is a terminal, also
-/// shows the uploads in progress.
+/// Prints and acknowledges each finished upload. On a terminal, also shows the uploads in progress.
 actor QueueEndings {
     private let queue: UploadQueue
     private var redrawn = RedrawnLines()
@@ -145,7 +144,7 @@ actor QueueEndings {
         self.queue = queue
     }
 
-    /// Prints until the task is cancelled.
+    /// Prints finished uploads until the task is cancelled.
     func follow() async throws {
         guard Terminal.isInteractive else {
             while true {
@@ -160,14 +159,13 @@ actor QueueEndings {
         }
     }
 
-    /// Prints the uploads that have ended since the last check.
+    /// Prints the uploads that finished since the last check.
     func finish() async throws {
         if Terminal.isInteractive { redrawn.clear() }
         try await printEnded()
     }
 
-    /// Prints a line for each upload that has ended, but only once. This includes uploads of an earlier run that could
-    /// not print them.
+    /// Prints each finished upload once, even those that an earlier run could not print.
     private func printEnded() async throws {
         var last: Int64 = 0
         while true {

@@ -201,7 +201,7 @@ struct Send: AsyncParsableCommand {
             guard let response = error.response, !json else { throw error }
             let shown = ShownResponse(response)
             try shown.write()
-            // If standard output is on the same terminal, the user has already seen the reason in the response.
+            // On the same terminal, the response has already shown the reason.
             throw shown.isRead ? CommandFailure(besidesResponse: error) : CommandFailure(error)
         }
     }
@@ -210,9 +210,9 @@ struct Send: AsyncParsableCommand {
         "Standard input and pipes have no length: write what they give to a file, or send it as a text, with name=<-."
     private static let noLimit = "It reported no limit that pictures could be made to fit: try --fit 900KB."
 
-    /// Prints when the next attempt begins, and why.
+    /// Reports the time and reason of the next attempt.
     private func say(_ retry: UploadRetry, above screen: ProgressScreen?) {
-        // A resumed upload has no fixed number of attempts: attempts with progress are not counted.
+        // Resumed uploads have no fixed number of attempts, because those with progress do not count.
         let count = resumable ? "" : " of \(retries + 1)"
         let seconds = retry.delay / .seconds(1)
         let delay = seconds < 10 ? String(format: "%.1f", seconds) : "\(Int(seconds.rounded()))"
@@ -237,7 +237,7 @@ struct Send: AsyncParsableCommand {
     }
 }
 
-/// Writes the request that would be sent to standard output, in the format that `explain` reads.
+/// Writes the request to standard output instead of sending it, in the format that `explain` reads.
 struct DryRun {
     let form: MultipartForm
     let url: URL
@@ -259,7 +259,7 @@ struct DryRun {
         }
     }
 
-    /// Writes a body of unknown length as it would be sent, in chunks (RFC 9112 §7.1).
+    /// Writes a body of unknown length in chunks, as it would be sent (RFC 9112 §7.1).
     private static func writeChunks(of layout: FormLayout) async throws {
         for try await chunk in layout.chunks() where !chunk.isEmpty {
             try FileDescriptor.standardOutput.writeAll(
@@ -268,7 +268,7 @@ struct DryRun {
         try FileDescriptor.standardOutput.writeAll("0\r\n\r\n".utf8)
     }
 
-    /// Shows a short text on a terminal. Any other body is refused, because it should be written to a file or a pipe.
+    /// Shows a short text on a terminal. Other bodies are refused, because they belong in a file or pipe.
     private func show(_ head: String, _ layout: FormLayout) async throws {
         let longest: Int64 = 64 << 10
         if let length = layout.contentLength, length <= longest {
@@ -288,7 +288,7 @@ struct DryRun {
         let query = components?.percentEncodedQuery.map { "?\($0)" } ?? ""
         let port = request.url.port.map { ":\($0)" } ?? ""
         var lines = ["\(request.method.rawValue) \(path.isEmpty ? "/" : path)\(query) HTTP/1.1"]
-        // A `Host` that was given replaces that of the URL.
+        // A given `Host` replaces that of the URL.
         if !request.headerFields.contains(where: { $0.name.canonicalName == "host" }) {
             lines.append("Host: \(components?.percentEncodedHost ?? "")\(port)")
         }

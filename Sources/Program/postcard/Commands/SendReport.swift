@@ -4,7 +4,7 @@ import PostcardClient
 import PostcardForm
 import PostcardFoundation
 
-/// The output of `send --json`: the response, or why there is none.
+/// The output of `send --json`: the response, or the reason why there is none.
 struct SendReport {
     private var object: [String: Any] = [:]
 
@@ -25,7 +25,7 @@ struct SendReport {
         let failure = CommandFailure(error)
         var members = ["message": failure.description, "code": Self.code(of: error)]
         members["advice"] = (error as? any LocalizedError)?.recoverySuggestion
-        // The upload did not begin, so no server can have the form.
+        // The upload did not begin, so no server has the form.
         members["delivery"] = UploadError.Delivery.neverArrived.rawValue
         object["attempts"] = 0
         if let error = error as? UploadError {
@@ -60,8 +60,8 @@ struct SendReport {
     private mutating func add(_ response: UploadResponse) {
         var headers: [String: String] = [:]
         for field in response.headerFields {
-            // Fields with the same name mean the same as one field with a list of their values (RFC 9110 §5.3). The
-            // only exception is Set-Cookie, which scripts do not need.
+            // Fields with the same name are equivalent to one field with a list (RFC 9110 §5.3), except for Set-Cookie,
+            // which scripts do not need.
             headers[field.name.canonicalName] =
                 headers[field.name.canonicalName].map { "\($0), \(field.value)" } ?? field.value
         }
@@ -90,7 +90,7 @@ extension UploadResponse {
         headerFields[.contentType]?.prefix { $0 != ";" && $0 != " " }.lowercased() ?? ""
     }
 
-    /// The JSON of the body; `nil` if the body is not JSON or its `Content-Type` is not JSON.
+    /// The JSON of the body; `nil` if the body or its `Content-Type` is not JSON.
     var jsonValue: Any? {
         guard mediaType == "application/json" || mediaType.hasSuffix("+json") else { return nil }
         guard JSON.faultForDecoders(in: body) == nil else { return nil }
@@ -98,8 +98,7 @@ extension UploadResponse {
     }
 }
 
-/// Writes the body of a response to standard output: unchanged to a file or a pipe, and in a readable form to a
-/// terminal.
+/// Writes the body of a response to standard output: unchanged to a file or pipe, and readable to a terminal.
 struct ShownResponse {
     private let response: UploadResponse
 
@@ -110,7 +109,7 @@ struct ShownResponse {
     /// Whether the body is not text, so that it is not written to a terminal.
     private var isUnreadable: Bool { response.jsonValue == nil && response.body.contains(0) }
 
-    /// Whether the user at a terminal has seen the response, once it is written.
+    /// Whether writing the response shows it to a user at the terminal.
     var isRead: Bool { Terminal.isInteractive && Terminal.isOutputInteractive && !isUnreadable }
 
     func write() throws {
@@ -131,7 +130,7 @@ struct ShownResponse {
         try Terminal.write(foreign: response.body)
     }
 
-    /// The text of a web page, such as the error page of a proxy. Tags, scripts, styles and empty lines are left out.
+    /// The text of a web page, such as a proxy's error page, without tags, scripts, styles and empty lines.
     static func text(ofPage page: String) -> String {
         var text = ""
         var rest = page[...]
@@ -163,8 +162,8 @@ struct ShownResponse {
     /// Tags that do not end a line.
     private static let inlineTags: Set = ["a", "b", "i", "em", "strong", "code", "span", "small", "tt", "u"]
 
-    /// The entities that error pages use, in the order of their replacement. The ampersand is last, because its
-    /// replacement may be the beginning of another entity.
+    /// The entities of error pages, in the order of replacement. The ampersand is last, because it may begin another
+    /// entity.
     private static let entities = [
         ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&"),
     ]

@@ -135,22 +135,21 @@ struct Serve: AsyncParsableCommand {
     }
 }
 
-/// Returns memory that the process has freed to the system. Otherwise the C library of Linux would keep much of the
-/// memory, for example that for a burst of forms.
+/// Returns freed memory to the system, which the C library of Linux would otherwise keep after a burst of forms.
 enum FreedMemory {
     #if canImport(Glibc)
-    /// The size from which a block of memory is allocated separately, so that freeing returns it to the system. By
-    /// default, the C library raises this limit to the size of any block that is freed, up to 32 MiB.
+    /// The size from which blocks are allocated separately, so that freeing returns them to the system. By default, the
+    /// C library raises this size to that of any freed block, up to 32 MiB.
     private static let ownBytes: CInt = 128 << 10
     private static let interval = Duration.seconds(2)
-    /// The size of a process that has little memory to return.
+    /// The size of a process, in bytes, that has little memory to return.
     private static let usualBytes = 24 << 20
-    /// If the process has used less processor time than this since the last call, it can have freed little memory.
+    /// A process that has used less processor time than this since the last call has freed little memory.
     private static let idleTime = Duration.milliseconds(5)
 
-    /// Returns smaller blocks to the system too, at intervals, until the task is cancelled.
+    /// Returns smaller blocks to the system at intervals, until the task is cancelled.
     static func keepReturning() async {
-        // The function is looked up by name, because malloc.h is not in the module of the C library.
+        // malloc.h is not in the module of the C library, so the function is looked up by name.
         if let function = dlsym(nil, "mallopt") {
             let mallopt = unsafeBitCast(function, to: (@convention(c) (CInt, CInt) -> CInt).self)
             let mmapThreshold: CInt = -3
@@ -170,15 +169,15 @@ enum FreedMemory {
     /// The processor time that the process has used.
     private static var processorTime: Duration { .microseconds(clock()) }
 
-    /// The memory that the process uses now, in bytes, without the pages of files, such as its code; `nil` if the
-    /// system does not report it.
+    /// The memory of the process in bytes, without pages of files such as its code; `nil` if the system does not report
+    /// it.
     private static var ownResidentBytes: Int? {
         guard let file = try? FileDescriptor.open("/proc/self/statm", .readOnly, options: [.closeOnExec]) else {
             return nil
         }
         var bytes = [UInt8](repeating: 0, count: 128)
         let count = try? file.closeAfter { try bytes.withUnsafeMutableBytes { try file.read(into: $0) } }
-        // The numbers are in pages: the total size, the resident pages, and the shared pages among them.
+        // The numbers of pages are the total size, the resident pages, and the shared pages among them.
         let numbers = String(decoding: bytes.prefix(count ?? 0), as: UTF8.self).split(separator: " ").prefix(3)
         let pages = numbers.compactMap { Int($0) }
         return pages.count == 3 ? (pages[1] - pages[2]) * Int(sysconf(CInt(_SC_PAGESIZE))) : nil

@@ -5,12 +5,11 @@ import PostcardFiles
 import PostcardForm
 import SystemPackage
 
-/// Adds options of `serve` from the environment and from the `--config` file to the command line.
+/// Adds options of `serve` from the environment and the `--config` file to the command line.
 ///
 /// Every option has a variable, such as `POSTCARD_MAX_BODY` for `--max-body`, and a key in the file, such as
 /// `max-body`. The command line has priority over the environment, and the environment over the file.
 struct ServeSettings {
-    /// An option of `serve`.
     private struct Option {
         let name: String
         let isFlag: Bool
@@ -18,8 +17,8 @@ struct ServeSettings {
         /// The flag with the opposite meaning.
         let opposite: String?
 
-        /// The options that sources with lower priority can no longer set: options that exclude this option, and
-        /// options that set the same thing in another way.
+        /// The options that sources of lower priority can no longer set, because they exclude this option or set the
+        /// same thing.
         ///
         /// - Parameter arguments: The arguments that set this option.
         func overridden(setBy arguments: [String]) -> [String] {
@@ -39,11 +38,11 @@ struct ServeSettings {
         }
     }
 
-    /// A setting that does not come from the command line.
+    /// A setting from the environment or the file.
     private struct Setting {
         let option: Option
         let arguments: [String]
-        /// The variable or key of the setting, and where it was found, for messages.
+        /// The variable or key of the setting and its source, for messages.
         let origin: String
     }
 
@@ -56,7 +55,7 @@ struct ServeSettings {
     /// - Parameters:
     ///   - commandLine: The arguments after `serve`.
     ///   - environment: All environment variables.
-    /// - Throws: `ValidationError` if the file cannot be read, or a value has another type than its option.
+    /// - Throws: `ValidationError` if the file cannot be read, or a value does not have the type of its option.
     init(_ commandLine: [String], environment: [String: String]) async throws {
         self.commandLine = commandLine
         let options = try Self.options()
@@ -113,8 +112,7 @@ struct ServeSettings {
         let names = Set(arguments.map(\.0))
         return arguments.compactMap { name, argument in
             let isOpposite = name.hasPrefix("no-") && names.contains(String(name.dropFirst(3)))
-            // These options cannot be set outside of the command line. A file that names a file of options, for
-            // example, is a mistake.
+            // These options are only for the command line. A file that names another file, for example, is a mistake.
             guard !isOpposite, !["help", "version", "config"].contains(name) else { return nil }
             return Option(
                 name: name, isFlag: argument.isFlag, isRepeating: argument.isRepeating,
@@ -143,7 +141,7 @@ struct ServeSettings {
     /// A source of settings: the environment or the file.
     private struct Source {
         let value: (AbsoluteConfigKey, ConfigType) throws -> LookupResult
-        /// Describes the name of an option in the source, and the source, for messages.
+        /// The name of an option in the source, and the source, for messages.
         let origin: (String) -> String
 
         /// The arguments that set an option to its value in the source; `nil` if the source has no value.
@@ -151,8 +149,7 @@ struct ServeSettings {
             if option.isFlag {
                 guard case .bool(let isOn)? = try content(option, [.bool], "true or false") else { return nil }
                 if isOn { return ["--\(option.name)"] }
-                // The flag is switched off and has no opposite: there is no argument, and no later source can switch it
-                // on.
+                // A flag that is off and has no opposite needs no argument, but no later source can switch it on.
                 return option.opposite.map { ["--\($0)"] } ?? []
             }
             let types: [ConfigType] = option.isRepeating ? [.stringArray, .string] : [.string, .int, .double]
@@ -170,7 +167,7 @@ struct ServeSettings {
             return values.map { "--\(option.name)=\($0)" }
         }
 
-        /// The value of an option, read as the first of the types that fits.
+        /// The value of an option, as the first type that fits.
         private func content(_ option: Option, _ types: [ConfigType], _ expected: String) throws -> ConfigContent? {
             for type in types {
                 if let found = try? value(AbsoluteConfigKey([option.name]), type) {
@@ -183,7 +180,7 @@ struct ServeSettings {
 
     private static func environment(_ variables: [String: String]) throws -> Source {
         var variables = variables
-        // If a Service is named postcard, Kubernetes sets POSTCARD_PORT=tcp://10.0.0.1:8080 in each container.
+        // For a Service named postcard, Kubernetes sets POSTCARD_PORT=tcp://10.0.0.1:8080 in each container.
         if let port = variables["POSTCARD_PORT"], port.contains("://") { variables["POSTCARD_PORT"] = nil }
         let provider = EnvironmentVariablesProvider(environmentVariables: variables).prefixKeys(with: "postcard")
         return Source(value: provider.value(forKey:type:)) { name in
@@ -206,7 +203,7 @@ struct ServeSettings {
             throw ValidationError(
                 "'\(unknown)' in \(path) is not an option of serve. postcard serve --help lists them.")
         }
-        // A null value is refused too: a token without a value must not give everyone access to the receiver.
+        // A null is refused too, because a token without a value must not give everyone access.
         if let nested = values.first(where: { $0.value is [String: Any] || $0.value is NSNull })?.key {
             throw ValidationError("'\(nested)' in \(path) must be a single value, or a list of texts.")
         }
@@ -220,7 +217,7 @@ struct ServeSettings {
     }
 }
 
-/// An argument of a command, as the argument parser describes it.
+/// An argument of a command, as described by the argument parser.
 struct DeclaredArgument: Decodable {
     struct Name: Decodable {
         /// The kind of the name: `long` or `short`.
@@ -238,8 +235,8 @@ struct DeclaredArgument: Decodable {
 
     var isFlag: Bool { kind == "flag" }
 
-    /// Lists the arguments of a command. The argument parser has no public API for this. It makes its own completions
-    /// and manual pages from the same dump, whose format has a version.
+    /// Lists the arguments of a command. The argument parser has no public API for this, but makes completions and
+    /// manual pages from the same dump, whose format is versioned.
     static func all(of command: any ParsableCommand.Type) throws -> [DeclaredArgument] {
         struct Dump: Decodable {
             struct Command: Decodable { let arguments: [DeclaredArgument]? }
@@ -250,20 +247,18 @@ struct DeclaredArgument: Decodable {
 }
 
 extension CommandLineArguments {
-    /// Options of curl with one value. In a command that replaces curl, the last value is used if there are several, as
-    /// in curl.
+    /// Options of curl of which only the last value counts, in the commands that replace curl.
     private static let lastCounts: Set<Substring> = [
         "-X", "--request", "-u", "--user", "-m", "--max-time", "-x", "--proxy", "--limit-rate", "--retry",
         "--connect-timeout", "--cacert", "--cert", "--key",
     ]
 
-    /// Checks that no option with one value is given twice: the argument parser would ignore all values but the last.
+    /// Checks that no option with a single value is repeated, because the parser would ignore all values but the last.
     ///
     /// - Parameter arguments: The arguments for the parser, starting with the name of the command.
-    /// - Throws: `ValidationError` if an option is given twice.
+    /// - Throws: `ValidationError` if an option is repeated.
     static func checkRepetitions(_ arguments: [String]) throws {
-        // Most commands only repeat the options for parts and header fields. These may be repeated, so such commands
-        // need no check.
+        // Most commands repeat only the options for parts and header fields, which may be repeated.
         let names = arguments.prefix { $0 != "--" }.filter { $0.hasPrefix("-") }.map { $0.prefix { $0 != "=" } }
             .filter { $0 != "--form" && $0 != "--header" }
         guard Set(names).count < names.count else { return }
@@ -283,7 +278,7 @@ extension CommandLineArguments {
             guard let index = options.firstIndex(where: { ($0.names ?? []).contains { $0.written == name } }) else {
                 continue
             }
-            // The next argument is the value, so it is not an option, even if it looks like one.
+            // The next argument is the value, even if it looks like an option.
             if name.endIndex == argument.endIndex { rest = rest.dropFirst() }
             guard !options[index].isRepeating, !(replacesCurl && lastCounts.contains(name)) else { continue }
             guard given.insert(index).inserted else {

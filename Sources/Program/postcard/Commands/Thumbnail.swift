@@ -4,8 +4,8 @@ import PostcardCLibrary
 import PostcardForm
 import PostcardPictures
 
-/// Writes a small JPEG of a picture to standard output. `serve` runs this command for each picture that its page shows.
-/// The picture may come from anyone: decoding it must not use up the receiver's memory or crash the receiver.
+/// Writes a small JPEG of a picture to standard output. `serve` runs this command for each picture on its page, so that
+/// decoding an untrusted picture cannot use up the receiver's memory or crash it.
 struct Thumbnail: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Writes a small JPEG of a picture to standard output.", shouldDisplay: false)
@@ -25,23 +25,22 @@ struct Thumbnail: AsyncParsableCommand {
             let small = try await PictureFitter().fit(picture, to: limit)
             if case .bytes(let bytes) = small.content { try Terminal.write(bytes) }
         } catch {
-            // Nothing is printed, because the receiver's log should not contain pictures that cannot be read.
+            // Nothing is printed, to keep unreadable pictures out of the receiver's log.
             throw ExitStatus.refused
         }
     }
 
     /// The maximum memory of the process, in bytes: enough for a HEIC of 24 megapixels.
     private static let maximumMemory = 384 << 20
-    /// The maximum time. A HEIC of 24 megapixels takes about two seconds. A picture that was made to be slow would keep
-    /// others waiting.
+    /// The maximum processor time in seconds, so that malicious pictures do not delay others. A HEIC of 24 megapixels
+    /// takes about two.
     private static let maximumSeconds = 10
 
     private static func limitResources() {
         // Uploads have priority over thumbnails.
         _ = nice(10)
         for (resource, value) in [(RLIMIT_DATA, maximumMemory), (RLIMIT_CPU, maximumSeconds), (RLIMIT_CORE, 0)] {
-            // At the soft limit the process gets a signal for that limit. At the hard limit it is killed, as when
-            // memory is short.
+            // At the soft limit, the process gets a signal. At the hard limit, it is killed.
             var limit = rlimit(rlim_cur: rlim_t(value), rlim_max: rlim_t(value + 1))
             #if canImport(Glibc)
             _ = setrlimit(__rlimit_resource_t(resource.rawValue), &limit)

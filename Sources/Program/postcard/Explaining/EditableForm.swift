@@ -5,11 +5,11 @@ import PostcardForm
 import PostcardFoundation
 import SystemPackage
 
-/// The folder that `--edit` writes. It has the form as text, with one part per line, and a file with the bytes of each
-/// part that is not a short text. `postcard send --config` sends the form again.
+/// The folder that `--edit` writes: a text with a line for each part, and a file for each part that is not a short
+/// text. `postcard send --config` sends the form again.
 struct EditableForm {
     let folder: String
-    /// The permissions of the folder's files. By default only their owner can read them, because forms may contain
+    /// The permissions of the folder's files. By default, only the owner can read them, because forms may contain
     /// passwords.
     var permissions = FilePermissions.ownerReadWrite
 
@@ -18,7 +18,7 @@ struct EditableForm {
     /// A part of the form, and how it is written.
     private struct Part {
         let content: Explanation.Part
-        /// The name of the file with the part's bytes; `nil` if the bytes are in the line of the part.
+        /// The name of the file with the part's bytes; `nil` if the part's line has the bytes.
         let file: String?
 
         init(_ content: Explanation.Part, number: Int) {
@@ -27,8 +27,7 @@ struct EditableForm {
             file = isInLine ? nil : "\(number)\(Self.fileExtension(of: content))"
         }
 
-        /// The extension of the part's filename. It is used only if it is short and plain, because the filename comes
-        /// from an unknown sender.
+        /// The extension of the part's filename, if it is short and plain. The filename is untrusted.
         private static func fileExtension(of part: Explanation.Part) -> String {
             guard let last = part.filename?.split(separator: ".", omittingEmptySubsequences: false).dropFirst().last,
                 (1...8).contains(last.utf8.count),
@@ -38,7 +37,7 @@ struct EditableForm {
         }
     }
 
-    /// Writes the folder. If the folder exists, it must be empty.
+    /// Writes the folder. An existing folder must be empty.
     ///
     /// - Parameters:
     ///   - explanation: The result of reading the input the first time.
@@ -124,8 +123,7 @@ struct EditableForm {
         return CurlWord.line("form", name + [mark] + CurlWord.quoted(file).utf8 + attributes)
     }
 
-    /// Whether a type must be in quotes, because its line would be read in another way without them. curl supports no
-    /// quotes around a type.
+    /// Whether a type would be misread without quotes, which curl does not support around a type.
     private static func needsQuotes(_ type: String) -> Bool {
         let words = type.utf8.filter { !$0.isBlank }.map(\.asciiLowercased)
         return words.contains { ",\"".utf8.contains($0) }
@@ -161,7 +159,7 @@ struct EditableForm {
     }
 }
 
-/// The folder of an ``EditableForm`` while it is written. If writing fails, everything that was made is removed.
+/// The folder of an ``EditableForm`` while it is written. After a failure, everything that was made is removed.
 private final class NewFolder {
     private let path: FilePath
     private let permissions: FilePermissions
@@ -169,7 +167,7 @@ private final class NewFolder {
     private var folders: [FilePath] = []
     private var files: [FilePath] = []
 
-    /// Prepares to make a folder. Nothing is written yet.
+    /// Prepares to make a folder, but writes nothing yet.
     ///
     /// - Parameter permissions: The permissions of the folder's files.
     init(_ path: String, _ permissions: FilePermissions) {
@@ -177,7 +175,7 @@ private final class NewFolder {
         self.permissions = permissions
     }
 
-    /// Makes the folder. If the folder exists, it must be empty.
+    /// Makes the folder. An existing folder must be empty.
     func make() throws {
         var missing = path
         while !missing.isEmpty, !FileManager.default.fileExists(atPath: missing.string) {
@@ -190,7 +188,6 @@ private final class NewFolder {
         }
     }
 
-    /// Makes a file.
     func file(_ name: String) throws -> FileDescriptor {
         let file = path.appending(name)
         let descriptor = try FileDescriptor.open(
@@ -205,19 +202,19 @@ private final class NewFolder {
         try file.closeAfter { _ = try file.writeAll(bytes) }
     }
 
-    /// Removes the folders and files that were made.
+    /// Removes the new folders and files.
     func remove() {
         for file in files { try? FileManager.default.removeItem(atPath: file.string) }
-        // A folder that contains anything else by now is kept.
+        // A folder that now contains anything else is kept.
         for folder in folders { _ = rmdir(folder.string) }
     }
 }
 
-/// Writes the contents of parts to files, one after the other, while the body is read.
+/// Writes the contents of parts to files while the body is read.
 private struct PartFiles {
     private var rest: ArraySlice<(name: String, part: Explanation.Part)>
     private let folder: NewFolder
-    /// The open file of the current part; `nil` until the part's content begins.
+    /// The open file of the current part; `nil` before the part's content.
     private var file: FileDescriptor?
     private var offset: Int64 = 0
 
@@ -226,7 +223,7 @@ private struct PartFiles {
         self.folder = folder
     }
 
-    /// Writes the next bytes of the body to the files of the parts that they belong to.
+    /// Writes the next bytes of the body to the files of their parts.
     mutating func write(_ bytes: RawSpan) throws {
         let all = offset..<offset + Int64(bytes.byteCount)
         defer { offset = all.upperBound }
@@ -239,7 +236,7 @@ private struct PartFiles {
         }
     }
 
-    /// Ends the body: makes empty files for the remaining parts, which have no content.
+    /// Ends the body, and makes empty files for the remaining parts, which have no content.
     mutating func finish() throws {
         while let (name, _) = rest.first {
             _ = try open(name)

@@ -1,8 +1,8 @@
 import PostcardDoctor
 import PostcardForm
 
-/// Shows the bytes around a finding as a compiler shows a line, with a caret below. Bytes that are not text are shown
-/// in hexadecimal digits.
+/// Shows the bytes around a finding like a compiler, with a caret below. Bytes that are not text are shown in
+/// hexadecimal digits.
 struct ExcerptLines {
     private let finding: Finding
     private let excerpt: Excerpt
@@ -23,7 +23,7 @@ struct ExcerptLines {
 
     private var role: TextStyle.Role { finding.severity == .error ? .error : .warning }
 
-    /// The index in the excerpt at which the finding is.
+    /// The index of the finding in the excerpt.
     private var place: Int {
         Int(min(max(finding.offset - excerpt.offset, 0), Int64(excerpt.bytes.count)))
     }
@@ -92,7 +92,7 @@ struct ExcerptLines {
             cells = fitting
             tail = "…"
         }
-        // The excerpt may end within a line.
+        // The excerpt may end inside a line.
         let isExcerptEnd = range.upperBound == excerpt.bytes.count && range.upperBound >= place + Excerpt.reach
         if tail.isEmpty, isExcerptEnd, excerpt.bytes[range].last != UInt8(ascii: "\n") { tail = "…" }
         let text = (isCut ? "…" : "") + cells.map(\.text).joined() + tail
@@ -174,12 +174,12 @@ struct ExcerptLines {
     }
 }
 
-/// Makes the bytes of a request visible: control characters and bytes that are not text are replaced by signs.
+/// Makes the bytes of a request visible, with signs for control characters and for bytes that are not text.
 struct VisibleBytes {
-    /// A character on the screen, and the bytes that it stands for.
+    /// A character on the screen, and the bytes for which it stands.
     struct Cell {
         let text: String
-        /// The index of the first byte that the cell stands for.
+        /// The index of the first of the cell's bytes.
         let index: Int
         let columns: Int
         /// Whether the text is a sign for bytes that cannot be shown.
@@ -204,8 +204,7 @@ struct VisibleBytes {
         VisibleBytes(Array(text.utf8)[...]).cells.map(\.text).joined()
     }
 
-    /// Makes a text visible on one line of the screen. If the text is too long for every terminal, its middle is left
-    /// out.
+    /// Makes a text visible on one line. The middle of a text that is too long for every terminal is left out.
     static func text(short text: String) -> String {
         let scalars = text.unicodeScalars
         guard let end = scalars.index(scalars.startIndex, offsetBy: 2 * maximumScalars, limitedBy: scalars.endIndex),
@@ -225,8 +224,7 @@ struct VisibleBytes {
         }
         switch byte {
         case 0x00..<0x20:
-            // Unicode's pictures of the control characters have the same order as the control characters (block Control
-            // Pictures).
+            // Unicode's Control Pictures have the same order as the control characters.
             return sign(String(Unicode.Scalar(0x2400 + UInt32(byte)).map(Character.init) ?? "?"))
         case 0x7F:
             return sign("\u{2421}")
@@ -240,7 +238,7 @@ struct VisibleBytes {
 
     /// The non-ASCII character that begins at a byte; `nil` if the bytes are not UTF-8 or are cut off.
     private static func character(in bytes: ArraySlice<UInt8>, at index: Int) -> (cell: Cell, length: Int)? {
-        // A flag or a family is one character with several scalars. No such character is longer than this.
+        // A flag or a family is one character of several scalars, but at most this long.
         let window = bytes[index...].prefix(40)
         var end = window.endIndex
         var text = String(validating: window, as: UTF8.self)
@@ -256,7 +254,7 @@ struct VisibleBytes {
         return (cell, length)
     }
 
-    /// The first scalar alone, for the case that the bytes after it are not UTF-8.
+    /// The first scalar alone, in case the following bytes are not UTF-8.
     private static func scalar(_ window: ArraySlice<UInt8>) -> String? {
         (2...4).lazy.compactMap { String(validating: window.prefix($0), as: UTF8.self) }.first
     }

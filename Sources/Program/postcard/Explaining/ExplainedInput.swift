@@ -3,17 +3,17 @@ import PostcardFiles
 import Synchronization
 import SystemPackage
 
-/// The input to explain: a file, or a stream that is copied so that it can be read again.
+/// The input to explain: a file, or a stream with a copy for a second reading.
 final class ExplainedInput {
     private let descriptor: FileDescriptor
     private let closesDescriptor: Bool
-    /// The offset of the first byte to read. It is not always 0, because another program may have read the beginning of
-    /// standard input. `nil` for a stream, which has no offsets.
+    /// The offset of the first byte to read, because another program may have read the beginning of standard input;
+    /// `nil` for a stream.
     private let start: Int64?
-    /// A file with a copy of a stream; `nil` if the input itself can be read again, or is read only once.
+    /// A file with a copy of a stream; `nil` if the input needs no copy.
     private let spool: FileDescriptor?
-    /// The permissions of a new file with the input's bytes, which may include passwords and cookies. They are those of
-    /// the input's file; if the input is a stream, only the owner may read the new file.
+    /// The permissions of a new file with the input's bytes, which may include passwords and cookies: those of the
+    /// input's file. For a stream, only the owner may read the new file.
     let permissions: FilePermissions
 
     /// Opens a file or standard input.
@@ -47,7 +47,7 @@ final class ExplainedInput {
         try? spool?.close()
     }
 
-    /// Reads the input to its end.
+    /// Reads the whole input.
     func read(_ body: (RawSpan) throws -> Void) throws {
         try descriptor.readChunks { chunk in
             do {
@@ -59,7 +59,7 @@ final class ExplainedInput {
         }
     }
 
-    /// Makes the error for a stream that cannot be copied.
+    /// The error for a stream that cannot be copied.
     static func notKept(_ error: any Error) -> CommandFailure {
         CommandFailure(
             description: "The input cannot be kept for --fix or --edit: \(error). Free space in \(temporaryFolder), or "
@@ -69,7 +69,7 @@ final class ExplainedInput {
 
     private static var temporaryFolder: String { FileManager.default.temporaryDirectory.path }
 
-    /// Reads the bytes of the input again.
+    /// Reads the whole input a second time.
     func readAgain(_ body: (RawSpan) throws -> Void) throws {
         let again = spool ?? descriptor
         try again.seek(offset: spool == nil ? start ?? 0 : 0, from: .start)
@@ -77,10 +77,10 @@ final class ExplainedInput {
     }
 }
 
-/// A copy of the bytes of one connection, to read them again.
+/// A copy of the bytes of a connection, for a second reading.
 final class ConnectionCopy: Sendable {
-    /// The file with the bytes, or the failure of copying. The failure is stored, because a request that cannot be
-    /// fixed without a copy can still be explained.
+    /// The file with the bytes, or the failure of copying. Without a copy, a request cannot be fixed, but it is
+    /// explained.
     private let file: Mutex<Result<FileDescriptor, CommandFailure>>
 
     init() {
@@ -91,7 +91,7 @@ final class ConnectionCopy: Sendable {
         if case .success(let descriptor) = file.withLock({ $0 }) { try? descriptor.close() }
     }
 
-    /// The failure if the copy is not complete; `nil` if it is complete.
+    /// The failure of copying; `nil` if the copy is complete.
     var failure: CommandFailure? {
         if case .failure(let failure) = file.withLock({ $0 }) { failure } else { nil }
     }
@@ -131,7 +131,7 @@ extension FileDescriptor {
         _ = try chunk.withUnsafeBytes { try writeAll($0) }
     }
 
-    /// Reads the file to its end, and passes each chunk to a closure.
+    /// Reads the whole file, and passes each chunk to a closure.
     func readChunks(_ body: (RawSpan) throws -> Void) throws {
         var chunk = ContiguousArray<UInt8>(repeating: 0, count: 1 << 20)
         while true {

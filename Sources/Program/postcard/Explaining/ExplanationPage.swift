@@ -1,13 +1,13 @@
 import Foundation
 import PostcardDoctor
 
-/// The Doctor's page: one file, which `make page` makes and `make install` puts beside the program.
+/// The Doctor's page: a file that `make page` makes and `make install` puts beside the program.
 enum ExplanationPage {
     static let name = "explain.html"
 
     /// Opens the page in the browser, or prints its path if there is no display.
     ///
-    /// - Throws: ``CommandFailure`` if the page is not there.
+    /// - Throws: ``CommandFailure`` if the page is missing.
     static func open() throws {
         guard let program = ProgramFile.path, let page = page(of: program) else {
             throw CommandFailure(
@@ -19,7 +19,7 @@ enum ExplanationPage {
         if !isOpen { try Terminal.writeLine(page) }
     }
 
-    /// The page that belongs to a program: installed beside it, or built where the program was built.
+    /// The page of a program, which is installed beside it or built with it; `nil` if there is none.
     static func page(of program: String) -> String? {
         let folder = URL(filePath: program).resolvingSymlinksInPath().deletingLastPathComponent()
         // A build's folder is .build/PLATFORM/debug.

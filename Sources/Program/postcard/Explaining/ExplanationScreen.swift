@@ -1,19 +1,18 @@
 import PostcardDoctor
 import PostcardForm
 
-/// The result of `postcard explain`: what was read, and what was found.
+/// The result of `postcard explain`: facts about the input, and the findings.
 struct ExplanationReport: Encodable {
     let explanation: Explanation
     /// The input's format; `nil` for a body without a request.
     let format: InputExamination.Format?
-    /// Notes about parts of the request that are missing in the input.
+    /// Notes about parts of the request that the input lacks.
     let remarks: [String]
-    /// The result of `--fix`, if it was used.
+    /// The result of `--fix`; `nil` without the option.
     var fix: Fix?
-    /// The path that `--edit` wrote to, if it was used.
+    /// The path of the folder that `--edit` wrote; `nil` without the option.
     var editable: String?
 
-    /// The result of `--fix`.
     enum Fix {
         case written(FixedFile.Outcome)
         /// Nothing was written, because only the sender can fix the problems.
@@ -59,15 +58,15 @@ struct ExplanationReport: Encodable {
     }
 }
 
-/// An explanation for people: the verdict, a map of the body, and each problem as a compiler shows it.
+/// An explanation for people: the verdict, a map of the body, and each problem as in a compiler.
 struct ExplanationScreen {
     let explanation: Explanation
-    /// Notes about parts of the request that are missing in the input.
+    /// Notes about parts of the request that the input lacks.
     var remarks: [String] = []
     let columns: Int
     let style: TextStyle
 
-    /// The width of the lines. Narrower lines have no room for a caret, and wider ones are hard to read.
+    /// The width of the lines in columns. Narrower lines have no space for a caret, and wider ones are hard to read.
     static func columns(of terminal: Int) -> Int { min(max(terminal, 60), 120) }
 
     var lines: [String] {
@@ -91,12 +90,12 @@ struct ExplanationScreen {
             lines += isShown ? finding.withoutExcerpt : finding.all
         }
         if explanation.omittedFindings > 0 { lines += ["", "\(explanation.omittedFindings) more are not shown."] }
-        // This line is meant to be copied, so it is not wrapped.
+        // This line is not wrapped, so that it can be copied.
         if !explanation.isValid, let curl = explanation.curl { lines += ["", "With curl, it is: \(curl.line)"] }
         return lines
     }
 
-    /// Whether the only finding is the verdict: the input is not a request, or contains no part of a form.
+    /// Whether the only finding is the verdict, because the input is not a request or contains no part of a form.
     private var isVerdict: Bool {
         guard explanation.parts.isEmpty, let finding = explanation.findings.first, explanation.findings.count == 1
         else { return false }
@@ -136,7 +135,7 @@ struct ExplanationScreen {
     }
 }
 
-/// Shows a root cause, followed by the other findings of its kind and by its consequences.
+/// Shows a root cause, then other findings of its kind and its consequences.
 struct FindingLines {
     private let group: FindingGroup
     private let parts: [Explanation.Part]
@@ -148,7 +147,7 @@ struct FindingLines {
     ///
     /// - Parameters:
     ///   - group: Findings of one kind. The first is shown in full.
-    ///   - isTitled: Whether to show the message; `false` if the verdict shows it already.
+    ///   - isTitled: Whether to show the message; `false` if the verdict already shows it.
     init(_ group: FindingGroup, parts: [Explanation.Part], columns: Int, style: TextStyle, isTitled: Bool = true) {
         self.group = group
         self.parts = parts
@@ -159,7 +158,7 @@ struct FindingLines {
 
     private var finding: Finding { group.finding }
 
-    /// An offset in a request. The bytes around a spot are shown only once.
+    /// An offset in a request. Its surrounding bytes are shown only once.
     struct Spot: Hashable {
         let place: Finding.Place
         let offset: Int64
@@ -174,7 +173,7 @@ struct FindingLines {
         lines(excerpt: ExcerptLines(finding, columns: columns, style: style)?.all ?? [])
     }
 
-    /// The lines without the bytes, for bytes that were shown before.
+    /// The lines without the bytes, if the bytes were already shown.
     var withoutExcerpt: [String] { lines(excerpt: []) }
 
     private func lines(excerpt: [String]) -> [String] {
@@ -228,7 +227,7 @@ struct FindingLines {
         return ["  " + style("Swift:", .fix)] + lines.map { "    " + $0 }
     }
 
-    /// Breaks a long line of code: moves its comment to a line before it, and breaks the rest after a comma.
+    /// Breaks a long line of code after commas, and moves its comment to the line before it.
     private static func broken(_ line: String, columns: Int) -> [String] {
         guard DisplayWidth.of(line) > columns else { return [line] }
         if let comment = line.firstRange(of: "  // ") {
@@ -253,10 +252,10 @@ struct FindingLines {
         return lines
     }
 
-    /// Describes several findings of one kind in one sentence, with their places.
+    /// Describes several findings of one kind in a sentence, with their places.
     private func repeated(_ label: String, _ places: FindingGroup.Places, first: String? = nil) -> [String] {
         let shown = places.first
-        // If several places in a row are in the same part, the part is named only after the last of them.
+        // Of several places in a row in the same part, only the last names the part.
         let offsets = shown.indices.map { index in
             let part = shown[index].partIndex
             let isLast = index + 1 == shown.count || shown[index + 1].partIndex != part
@@ -270,7 +269,7 @@ struct FindingLines {
     }
 }
 
-/// The parts of a form as a table with the columns offset, name, type, size and digest.
+/// The parts of a form as a table of offset, name, type, size and digest.
 struct PartTable {
     private let parts: [Explanation.Part]
     /// The number of parts, including those that are not described.
@@ -278,7 +277,6 @@ struct PartTable {
     private let columns: Int
     private let style: TextStyle
 
-    /// The maximum number of rows.
     private static let maximumRows = 12
     private static let digestDigits = 12
 
@@ -292,7 +290,7 @@ struct PartTable {
     var all: [String] {
         if parts.isEmpty { return [] }
         let isLong = count > Self.maximumRows
-        // If not all parts are described, the last parts of the form are unknown.
+        // If some parts are not described, the last parts are unknown.
         let lastRows = count == parts.count ? 3 : 0
         let heading = ["part", "offset", "name", "filename", "type", "bytes", "sha256"]
         let numbered = parts.enumerated().map { (index: $0.offset, part: $0.element) }
@@ -317,7 +315,7 @@ struct PartTable {
         ]
     }
 
-    /// The widths of the columns. Columns with text share the width that the others leave.
+    /// The widths of the columns. Text columns divide the remaining width among themselves.
     private func fitted(_ rows: [[String]]) -> [Int] {
         var widths = rows[0].indices.map { column in rows.map { DisplayWidth.of($0[column]) }.max() ?? 0 }
         let texts = 2...4

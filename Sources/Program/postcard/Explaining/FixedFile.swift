@@ -4,27 +4,27 @@ import PostcardDoctor
 import PostcardForm
 import SystemPackage
 
-/// The file that `--fix` writes: the request or the body, with all fixes that are certain.
+/// The file that `--fix` writes: the request or body with all certain fixes.
 struct FixedFile {
     let path: String
-    /// The permissions of a new file. By default only its owner can read it, because requests have passwords and
-    /// cookies.
+    /// The permissions of a new file. By default, only its owner can read it, because requests may contain passwords
+    /// and cookies.
     var permissions = FilePermissions.ownerReadWrite
 
     /// The kind of the input.
     enum Source {
-        /// The input is a recording. The value extracts the request from it.
+        /// A recording. The value extracts the request from it.
         case request(RequestInput)
-        /// The input is a body without a request. The value is its Content-Type.
+        /// A body without a request. The value is the Content-Type of the body.
         case body(contentType: String)
     }
 
-    /// The result after the file was written.
+    /// The result of writing the file.
     struct Outcome {
         let path: String
         let fixed: [Finding]
         let left: [Finding]
-        /// The corrected Content-Type for a body without a request; `nil` if the Content-Type was right.
+        /// The corrected Content-Type for a body without a request; `nil` if it needs no correction.
         let contentType: String?
     }
 
@@ -44,9 +44,9 @@ struct FixedFile {
         }
     }
 
-    /// Writes the file completely or not at all, through a temporary file, because the file may be the input itself.
+    /// Writes the file completely or not at all. A temporary file is used, because the input may be the file itself.
     ///
-    /// - Returns: `nil` if nothing can be fixed without the sender, and nothing was written.
+    /// - Returns: `nil` if only the sender can fix the problems, and nothing was written.
     private func write(
         _ explanation: Explanation, from source: Source, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws -> Outcome? {
@@ -62,7 +62,7 @@ struct FixedFile {
                 defer { try? file.close() }
                 let fixed = try Self.writeFixed(explanation, from: source, into: file, read: read)
                 outcome = explanation.outcome(reading: fixed)
-                // A change is not a fix if it changes a content, or if the same problem is found again.
+                // A change is no fix if it changes a content, or if the problem is found again.
                 guard explanation.keepsContents(in: fixed), explanation.isValid || !outcome.fixed.isEmpty else {
                     try FileManager.default.removeItem(atPath: partial)
                     return nil
@@ -82,10 +82,9 @@ struct FixedFile {
         return Outcome(path: path, fixed: outcome.fixed, left: outcome.left, contentType: contentType)
     }
 
-    /// Finds the path to write to. If ``path`` is a symbolic link, the file is written to the target of the link, and
-    /// the link is kept.
+    /// Finds the path to write to. If ``path`` is a symbolic link, its target is written and the link is kept.
     ///
-    /// - Returns: The path, and the status of the file that is replaced; `nil` for a new file.
+    /// - Returns: The path, and the status of the replaced file; `nil` for a new file.
     /// - Throws: `Errno`, or ``NotARegularFile`` if the path exists and is not a regular file.
     private func place() throws -> (path: FilePath, replaced: Stat?) {
         let replaced = try status()
@@ -124,9 +123,9 @@ struct FixedFile {
         }
     }
 
-    /// Gives a file the owner and the permissions of the file that it replaces.
+    /// Gives a file the owner and permissions of the file that it replaces.
     private static func copyOwnership(of replaced: Stat, to file: FileDescriptor) throws {
-        // Only root may change the owner of a file. For other users the new file belongs to the user.
+        // Only root may change the owner. Other users own the new file themselves.
         _ = fchown(file.rawValue, replaced.userID.rawValue, replaced.groupID.rawValue)
         guard fchmod(file.rawValue, replaced.permissions.rawValue) == 0 else { throw Errno(rawValue: errno) }
     }
@@ -177,7 +176,7 @@ struct FixedFile {
 }
 
 extension FixedFile.Outcome {
-    /// The problems that were fixed and those that were not, as lines for the end of the explanation.
+    /// The fixed and the remaining problems, as lines for the end of the explanation.
     func lines(columns: Int, style: TextStyle) -> [String] {
         let action = fixed.isEmpty ? "Written unchanged to" : "Fixed in"
         var lines = ["", style("\(action) \(VisibleBytes.text(path))", .good)]

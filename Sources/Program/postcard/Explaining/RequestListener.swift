@@ -6,29 +6,29 @@ import PostcardForm
 import PostcardWire
 import SystemPackage
 
-/// Receives requests on a port, explains each request, and responds with the explanation. The status is 200 for a valid
-/// form. For any other request it is the status with which a receiver would refuse the request.
+/// Receives requests on a port, and responds to each with its explanation. The status is 200 for a valid form, and
+/// otherwise the status with which a receiver would refuse the request.
 ///
-/// The listener reads raw bytes, because an HTTP server would refuse exactly the requests that need an explanation.
+/// The listener reads raw bytes, because an HTTP server would refuse the requests that need an explanation.
 struct RequestListener {
     let host: String
     let port: Int
-    /// How long a client must be idle until its request counts as complete.
+    /// How long a client must be idle before its request counts as complete.
     let silence: Duration
-    /// Whether to copy the bytes of the request, so that they can be read again.
+    /// Whether to copy the bytes of the request for a second reading.
     let keepsRequest: Bool
 
     /// The result of a request.
     struct Taken: Sendable {
         let explanation: Explanation
-        /// A copy of the bytes of the request's connection; `nil` if they are not copied.
+        /// A copy of the bytes of the connection; `nil` if they are not copied.
         let copy: ConnectionCopy?
     }
 
     /// Listens until a valid form was received.
     ///
     /// - Parameters:
-    ///   - isListening: Called with the address when listening has begun.
+    ///   - isListening: Called with the address once listening has begun.
     ///   - respond: Returns the text of the response.
     ///   - onBroken: Called with each request that is not valid.
     /// - Throws: `Errno` if the system does not allow listening on the address, and errors of `onBroken`.
@@ -70,7 +70,7 @@ struct RequestListener {
     }
 }
 
-/// Handles one connection: examines its bytes until the request has ended.
+/// Handles a connection, and examines its bytes until the request has ended.
 private final class RequestCollector: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -79,14 +79,13 @@ private final class RequestCollector: ChannelInboundHandler {
     private let keepsRequest: Bool
     private let respond: @Sendable (Explanation) -> String
     private var state = State.silent
-    /// A copy of the bytes of this connection; `nil` before the first byte. Each connection has its own copy, because
-    /// several may be open.
+    /// A copy of the bytes of this connection; `nil` before the first byte. Several connections may be open at a time.
     private var copy: ConnectionCopy?
 
     private enum State {
         case silent
         case receiving(InputExamination, RequestEnd)
-        /// According to its head, the request has ended. Further bytes do not belong to it.
+        /// The request has ended according to its head, and further bytes do not belong to it.
         case ending(InputExamination)
         case done
     }
@@ -161,7 +160,7 @@ private final class RequestCollector: ChannelInboundHandler {
         finish(context: context)
     }
 
-    /// Explains the bytes received so far and responds. A connection without bytes is closed.
+    /// Explains the received bytes and responds. A connection without bytes is closed.
     private func finish(context: ChannelHandlerContext) {
         let examination: InputExamination
         switch state {
@@ -188,7 +187,7 @@ private final class RequestCollector: ChannelInboundHandler {
             \(text)
             """
         let bound = NIOLoopBound((context, taken), eventLoop: context.eventLoop)
-        // The result does not wait for a client that does not read the response: closing the connection ends the write.
+        // A client that does not read the response must not delay the result, so closing the connection ends the write.
         context.eventLoop.scheduleTask(in: Self.patience) { bound.value.0.close(promise: nil) }
         context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(string: response))).whenComplete { _ in
             bound.value.0.close(promise: nil)

@@ -13,11 +13,11 @@ import Synchronization
 import SystemPackage
 import UnixSignals
 
-/// An error that ends a command: its message and the exit status.
+/// An error that ends a command, with its message and exit status.
 struct CommandFailure: Error, CustomStringConvertible {
     let description: String
     let status: ExitCode
-    /// The kind of the failure as a word for scripts; `nil` if the exit status already says it.
+    /// The kind of the failure for scripts; `nil` if the exit status is specific enough.
     let code: String?
 
     /// The failure for an input that cannot be read.
@@ -25,7 +25,7 @@ struct CommandFailure: Error, CustomStringConvertible {
         CommandFailure(description: "\(name) \(reason)", status: ExitStatus.unreadableInput)
     }
 
-    /// The failure when standard output cannot be written to.
+    /// The failure of writing to standard output.
     static func output(_ errno: any Error) -> CommandFailure {
         CommandFailure(
             description: "Standard output cannot be written to: \(errno)", status: ExitStatus.unwritableOutput)
@@ -64,7 +64,7 @@ struct CommandFailure: Error, CustomStringConvertible {
         self.code = code
     }
 
-    /// Runs a command. An error is printed to standard error and becomes the exit status.
+    /// Runs a command. Prints an error to standard error, and exits with its status.
     static func reporting(_ command: () async throws -> Void) async throws {
         do {
             try await command()
@@ -78,12 +78,12 @@ struct CommandFailure: Error, CustomStringConvertible {
     }
 }
 
-/// The program's exit statuses, for scripts. The numbers are those of `sysexits.h` for the cases that it defines.
+/// The program's exit statuses, for scripts, with the numbers of `sysexits.h` where it has one.
 enum ExitStatus {
     /// The form is not valid; or the server refused it, responded before it was completely sent, or received other
-    /// bytes than were sent.
+    /// bytes.
     static let refused = ExitCode(1)
-    /// The command line cannot be understood.
+    /// The command line is invalid.
     static let usage = ExitCode(64)
     /// A file is missing or cannot be read.
     static let unreadableInput = ExitCode(66)
@@ -93,8 +93,8 @@ enum ExitStatus {
     static let failed = ExitCode(70)
     /// A file cannot be written.
     static let unwritableOutput = ExitCode(73)
-    /// A timeout: no bytes moved, no connection was opened, or the total time was exceeded. This status is also used if
-    /// another process sends from the queue.
+    /// A timeout: no bytes moved, no connection was opened, or the total time was exceeded. Also used if another
+    /// process sends from the queue.
     static let timedOut = ExitCode(75)
 
     /// The exit status for an upload that failed.
@@ -139,15 +139,14 @@ enum ExitStatus {
     }
 }
 
-/// Ends work when a signal arrives, so that the work can remove its temporary files before the program ends.
+/// Cancels work on a signal, so that the work can remove its temporary files.
 enum Interruption {
-    /// Runs work. After SIGINT or SIGTERM the work is cancelled, and when it has ended, the program ends by that
-    /// signal. A second signal ends the program at once. A signal that the program already ignores, such as that of a
-    /// background job, is still ignored.
+    /// Runs work. SIGINT or SIGTERM cancels the work, and the same signal ends the program after the work. A second
+    /// signal ends the program at once. Signals that the program ignores, as in a background job, stay ignored.
     ///
     /// - Parameters:
-    ///   - isNeeded: Whether the work has temporary files. If it has none, signals end the program as usual.
-    ///   - work: The work, which is cancelled by a signal.
+    ///   - isNeeded: Whether the work has temporary files. Otherwise, signals end the program as usual.
+    ///   - work: The work that a signal cancels.
     static func ending<Result: Sendable>(
         ifNeeded isNeeded: Bool, _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -188,7 +187,7 @@ enum Interruption {
         pthread_sigmask(SIG_UNBLOCK, &unblocked, nil)
     }
 
-    /// Ends the program by a signal, so that a shell sees why it ended.
+    /// Ends the program by a signal, which the shell then reports.
     private static func endProgram(by number: CInt) -> Never {
         restore(number)
         raise(number)

@@ -13,7 +13,7 @@ final class ProgressScreen: Sendable {
         var lines = RedrawnLines()
     }
 
-    /// What the upload is doing. The raw value is shown as text, except for sending, which the bars show.
+    /// The phase of an upload. The raw value is its text; sending has none, because the bars show it.
     private enum Phase: String {
         case preparing = "preparing the form"
         case waitingForNetwork = "waiting for a network"
@@ -22,10 +22,9 @@ final class ProgressScreen: Sendable {
         case retrying = "waiting for the next attempt"
     }
 
-    /// The minimum time between two redraws: more frequent changes would not be visible.
+    /// The minimum time between two redraws. More frequent changes would not be visible.
     private static let interval = Duration.milliseconds(80)
 
-    /// Shows the progress.
     func show(_ progress: UploadProgress) {
         state.withLock { state in
             let now = ContinuousClock.now
@@ -36,7 +35,7 @@ final class ProgressScreen: Sendable {
         }
     }
 
-    /// Shows an event. A change of the phase is shown at once.
+    /// Shows an event. A new phase is shown at once.
     func show(_ event: UploadEvent) {
         switch event {
         case .sending(let progress):
@@ -58,7 +57,7 @@ final class ProgressScreen: Sendable {
         }
     }
 
-    /// Writes a line above the lines that are redrawn. It stays on the screen.
+    /// Writes a permanent line above the redrawn lines.
     func say(_ line: String) {
         state.withLock { state in
             state.lines.clear()
@@ -108,19 +107,18 @@ struct ProgressLines {
     struct Item: Equatable {
         let label: String
         let sent: Int64
-        /// The total number of bytes; `nil` if it is unknown.
+        /// The total number of bytes; `nil` if unknown.
         let total: Int64?
     }
 
     var files: [Item]
     var whole: Item
-    /// The speed in bytes per second; `nil` if it is not known yet.
+    /// The speed in bytes per second; `nil` if unknown.
     var speed: Double?
-    /// What the upload is doing instead of sending, as text, which is shown in place of the speed. Defaults to nothing.
+    /// The text in place of the speed while the upload is not sending. Defaults to none.
     var phase = ""
 
-    /// The lines, limited to the given width and number. Files in progress have priority over files that are done or
-    /// have not started.
+    /// The lines for the given width and number. Files in progress have priority over all others.
     func drawn(columns: Int, rows: Int) -> [String] {
         let labels = (files + [whole]).map { DisplayWidth.of($0.label) }
         let labelColumns = min(max(labels.max() ?? 0, 5), max(columns / 3, 5))
@@ -147,7 +145,7 @@ struct ProgressLines {
 
     private func line(for item: Item, labelColumns: Int, columns: Int, tail: String) -> String {
         let fraction = item.total.map { $0 > 0 ? min(Double(item.sent) / Double($0), 1) : 1 }
-        // Percentages are rounded down: 100 % means that everything was sent.
+        // Percentages are rounded down, so 100 % means that everything was sent.
         let percent = fraction.map { Self.padded("\(Int($0 * 100))", to: 3) + " %" } ?? "     "
         let sizes = item.total.map { "\(Self.size(item.sent)) of \(Self.size($0))" } ?? Self.size(item.sent)
         let figures = "  \(percent)  \(Self.padded(sizes, to: 18))\(tail)"
@@ -156,7 +154,7 @@ struct ProgressLines {
             let label = DisplayWidth.fit(item.label, to: labelColumns)
             return "\(label)  \(Self.bar(fraction, columns: min(barColumns, 40)))\(figures)"
         }
-        // If a line is too long, the percentage and a part of the name are kept.
+        // A line that is too long keeps the percentage and a part of the name.
         let shorter = [figures, "  \(percent)\(tail)", "  \(percent)  \(sizes)", "  \(percent)"]
         let room = columns - 1
         let kept = shorter.first { DisplayWidth.of($0) + 5 <= room } ?? ""
@@ -172,11 +170,11 @@ struct ProgressLines {
         String(repeating: " ", count: max(columns - text.count, 0)) + text
     }
 
-    /// A number of bytes as text with about three digits, in powers of 1000 as is usual for disks and networks.
+    /// A number of bytes as text with about three digits, in powers of 1000 as for disks and networks.
     static func size(_ bytes: Int64) -> String {
         var value = Double(bytes)
         for unit in ["bytes", "kB", "MB", "GB"] {
-            // Without this limit, 999.95 would be written as 1000.0.
+            // Without this limit, 999.95 would become 1000.0.
             if value < 999.95 { return unit == "bytes" ? "\(bytes) \(unit)" : String(format: "%.1f %@", value, unit) }
             value /= 1000
         }

@@ -3,11 +3,11 @@ import Foundation
 import PostcardReceiver
 import PostcardServer
 
-/// The format in which `serve` writes a line for each request to standard error.
+/// The format of the line that `serve` writes to standard error for each request.
 enum RequestLines: String, ExpressibleByArgument, CaseIterable {
     /// Lines for people: time, client, method, path, status, duration, size, files and the code of a refusal.
     case text
-    /// Lines for programs: one JSON object per line.
+    /// Lines for programs, each with a JSON object.
     case json
     case off = "none"
 
@@ -48,7 +48,7 @@ enum RequestLines: String, ExpressibleByArgument, CaseIterable {
         let files: Int?
         let code: String?
         let upload: String?
-        /// Whether only a part of the response was sent; absent if the whole response was sent.
+        /// Whether only a part of the response was sent; absent if all of it was.
         let brokenOff: Bool?
 
         init(_ line: RequestLine) {

@@ -3,7 +3,7 @@ import PostcardCLibrary
 import PostcardForm
 import SystemPackage
 
-/// The standard streams. Results go to standard output, everything else to standard error.
+/// The standard streams. Results go to standard output, and everything else to standard error.
 enum Terminal {
     /// Whether standard error is a terminal.
     static var isInteractive: Bool { isatty(STDERR_FILENO) == 1 }
@@ -36,20 +36,18 @@ enum Terminal {
         }
     }
 
-    /// Writes a text that comes from elsewhere. A file or a pipe gets the text unchanged. A terminal gets a printable
-    /// version, which cannot control the terminal.
+    /// Writes untrusted text: unchanged to a file or pipe, and without control characters to a terminal.
     static func write(foreign bytes: some Sequence<UInt8>) throws {
         guard isOutputInteractive else { return try write(bytes) }
         let text = String(decoding: Array(bytes), as: UTF8.self).replacing("\r\n", with: "\n")
         try write(
             text.split(separator: "\t", omittingEmptySubsequences: false).map { printable(String($0)) }
                 .joined(separator: "\t").utf8)
-        // The shell's prompt follows the text, so it ends with a line break.
+        // The text ends with a line break before the shell's prompt.
         if let last = text.last, last != "\n" { try writeLine("") }
     }
 
-    /// Writes JSON and a line break. Characters that control a terminal are escaped, which does not change the JSON's
-    /// meaning.
+    /// Writes JSON and a line break. Characters that control a terminal are escaped, which keeps the JSON's meaning.
     static func write(json: Data) throws {
         try writeLine(DisplayText.escapingSteering(inJSON: json))
     }
@@ -69,14 +67,14 @@ enum Terminal {
         _ = try? FileDescriptor.standardError.writeAll(text.utf8)
     }
 
-    /// The text without characters that control the terminal or change the reading direction, because names and texts
-    /// of a server come from unknown sources. Joiners are kept, because emoji use them.
+    /// Untrusted text without characters that control the terminal or change the reading direction. Joiners are kept,
+    /// because emoji use them.
     static func printable(_ text: String) -> String {
         DisplayText.replacingSteering(in: text, with: "\u{FFFD}", keepsLines: true)
     }
 }
 
-/// Applies styles to text on a terminal, if styles are used.
+/// Applies styles to text on a terminal.
 struct TextStyle {
     /// Whether colors are used.
     let isColored: Bool
@@ -91,8 +89,7 @@ struct TextStyle {
         case fix = "32"
     }
 
-    /// The style for standard output: with colors if it is a terminal, unless `NO_COLOR` is set or the terminal does
-    /// not support them.
+    /// The style for standard output: with colors on a terminal that supports them, unless `NO_COLOR` is set.
     static var standardOutput: TextStyle {
         let environment = ProcessInfo.processInfo.environment
         let isAllowed = (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"
@@ -105,19 +102,19 @@ struct TextStyle {
     }
 }
 
-/// Lines at the end of the terminal at standard error, which each drawing replaces by new lines.
+/// Lines at the bottom of the terminal at standard error, which each drawing replaces.
 struct RedrawnLines {
     private var count = 0
 
-    /// Draws lines. They replace the lines of the last drawing.
+    /// Draws lines in place of the last drawing.
     mutating func draw(_ lines: [String]) {
-        // The cursor moves up to the first line. Then each line is written, and the rest of the line cleared.
+        // Moves the cursor up to the first line, and clears the rest of each line after writing it.
         let start = count > 0 ? "\u{1B}[\(count)A\r" : ""
         Terminal.saySequence(start + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J")
         count = lines.count
     }
 
-    /// Removes the lines, so that other lines can be written in their place.
+    /// Removes the lines, to write others in their place.
     mutating func clear() {
         draw([])
     }

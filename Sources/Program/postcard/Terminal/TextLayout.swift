@@ -1,10 +1,10 @@
-/// Computes how many columns a text needs on a terminal. Hangul and Han characters need two columns each.
+/// Computes the number of columns of a text on a terminal. Hangul and Han characters have two columns each.
 enum DisplayWidth {
     static func of(_ text: some StringProtocol) -> Int {
         text.reduce(0) { $0 + width(of: $1) }
     }
 
-    /// The text in exactly this many columns. A longer text is shortened in its middle, so that its extension is kept;
+    /// The text in exactly this many columns. A longer text is shortened in its middle, to keep the filename extension;
     /// a shorter text is padded.
     static func fit(_ text: String, to columns: Int) -> String {
         let width = of(text)
@@ -45,13 +45,13 @@ enum DisplayWidth {
 
     private static func width(of character: Character) -> Int {
         guard let first = character.unicodeScalars.first else { return 0 }
-        // Emoji and wide blocks have higher values than this.
+        // Emoji and wide characters have higher values.
         if first.value < 0x1100 { return 1 }
         if first.properties.isEmojiPresentation { return 2 }
         return wide.contains { $0.contains(first.value) } ? 2 : 1
     }
 
-    /// The blocks whose characters are wide (Unicode Standard Annex #11, East_Asian_Width W and F).
+    /// The blocks of wide characters (Unicode Standard Annex #11, East_Asian_Width W and F).
     private static let wide: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x2E80...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
         0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD,
@@ -60,7 +60,7 @@ enum DisplayWidth {
 
 /// Breaks a sentence into lines.
 enum WordWrap {
-    /// Breaks a text into lines of at most this many columns, if no word is longer.
+    /// Breaks a text into lines of at most this many columns, apart from longer words.
     ///
     /// - Parameters:
     ///   - first: The prefix of the first line.
