@@ -76,7 +76,7 @@ struct DeliveryMachine: Sendable {
     init(_ rules: Rules, resumption: Resumption? = nil) {
         self.rules = rules
         self.resumption = resumption
-        // A form whose delivery is unclear is not sent again, neither as a whole nor in a resumable upload.
+        // If the resumption policy forbids sending a form again whose delivery is unclear, so does the ordinary policy.
         if let resumption, !resumption.policy.retryPolicy.repeatsUnclear {
             self.rules.retryPolicy.repeatsUnclear = false
         }
