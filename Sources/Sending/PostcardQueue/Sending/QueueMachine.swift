@@ -1,24 +1,24 @@
 import PostcardClient
 import PostcardFoundation
 
-/// Decides what a sender of a queue does next: a state machine without its own clock, database, network, files or
-/// random numbers. Both senders carry out its actions: ``LocalSender``, which sends in this process, and
-/// ``BackgroundSender``, which hands uploads to the system.
+/// Decides the next action of a queue's sender: a state machine without its own clock, database, network, files or
+/// random numbers. Two senders carry out its actions: ``LocalSender`` sends in this process, and ``BackgroundSender``
+/// hands uploads to the system. An attempt is carried out by its carrier: this process, or the system.
 ///
-/// Each round begins with an event that says what has happened since the last round. Each event leads to one action,
-/// whose result is the next event:
+/// Each round begins with the events since the last round. Each event leads to one action, whose result is the next
+/// event:
 ///
 /// | action | event |
 /// | --- | --- |
 /// | | `woken`, or `closed` for the last round |
 /// | `connect`: connect to the carrier of attempts | `done` |
-/// | `compare`: read which attempts the carrier has, and which the database says it has | `compared` |
+/// | `compare`: read the attempts that the carrier has, and those in the database | `compared` |
 /// | `settle`: record progress, and how attempts ended | `done` |
 /// | `cancel`: cancel attempts | `done` |
-/// | `read`: read which attempts the database says the carrier has | `recorded` |
+/// | `read`: read the carrier's attempts in the database | `recorded` |
 /// | `claim`: mark uploads that may be sent as being sent | `claimed`, or `exhausted` if there are none |
 /// | `begin`: begin an attempt | `done` or `refused` |
-/// | `list`: read which attempts the carrier has | `listed` |
+/// | `list`: read the attempts that the carrier has | `listed` |
 /// | `callHandlers`: call the system's completion handlers | `done` |
 /// | `rest`, `giveUp` or `end`: the round is over | |
 ///
@@ -26,47 +26,46 @@ import PostcardFoundation
 struct QueueMachine: Sendable {
     /// The maximum number of uploads in one write, so that writes stay short.
     static let batch = 50
-    /// How long to wait, in seconds, before recording the ends of attempts again after that has failed, for example
-    /// because the disk was full.
+    /// How many seconds to wait before recording the ends of attempts again after a failure, such as that of a full
+    /// disk.
     private static let recordPause = 1.0
-    /// How often recording the ends of attempts may fail in a row. After that the run ends with the error, because a
-    /// database that stays broken must be noticed.
+    /// The number of times in a row that recording the ends of attempts may fail. Then the run ends with the error, so
+    /// that a broken database is noticed.
     static let maximumRecordFailures = 60
-    /// The maximum number of sessions in a row that end by themselves. After that the run ends with an error. A
-    /// server's response resets the count.
+    /// The maximum number of sessions in a row that end by themselves. Then the run ends with an error. A server's
+    /// response resets the count.
     static let maximumInvalidations = 3
-    /// The longest wait between rounds, in seconds. It is limited because the system's clock may be changed during the
-    /// wait.
+    /// The longest wait between rounds, in seconds. It is limited because the system's clock may be changed meanwhile.
     static let longestWait = 86_400.0
 
     let rules: Rules
     private var state = State.resting
     private var round = Round()
     private var connection = Connection.disconnected
-    /// The attempts that this process knows the carrier has.
+    /// The carrier's attempts that this process knows.
     private var open: [AttemptID: OpenAttempt] = [:]
-    /// The beginnings of responses to attempts that are not open. They are kept because the end of a cancelled or lost
-    /// attempt may still be reported.
+    /// The beginnings of responses to other attempts, because the end of a cancelled or lost attempt may still be
+    /// reported.
     private var strays: [AttemptID: Data] = [:]
-    /// Events that wait until the carrier's attempts were compared with the database.
+    /// Events that wait for the comparison of the carrier's attempts with the database.
     private var events: [AttemptEvent] = []
-    /// Ends of attempts that were not written to the database yet.
+    /// Ends of attempts that are not in the database yet.
     private var ended: [EndedAttempt] = []
-    /// Uploads that could not be handed over, with the time to try again.
+    /// Uploads that the carrier could not begin, with the time to try again.
     private var postponed: [QueuedUpload.ID: Date] = [:]
-    /// Attempts that the database records as begun but that this process did not begin, because something failed in
-    /// between. Their forms cannot have been delivered.
+    /// Attempts that began according to the database, but not in this process, because of a failure in between. Their
+    /// forms cannot have been delivered.
     private var unbegun: Set<AttemptID> = []
     /// Whether this process knows all attempts of earlier processes.
     private var hasCompared = false
-    /// How often recording the ends of attempts has failed since the last success.
+    /// The number of failures in a row to record the ends of attempts.
     private var recordFailures = 0
     /// The number of sessions in a row that have ended by themselves.
     private var invalidations = 0
     /// Whether the session has ended since it was connected.
     private var isInvalid = false
     private var hasHandlers = false
-    /// Whether the carrier has delivered all events since the connection, or since the last handlers were called.
+    /// Whether the carrier has delivered all events since it was connected, or since the handlers were last called.
     private var hasDeliveredAll = false
     /// Attempts whose ends must be recorded before the completion handlers are called.
     private var awaited: Set<AttemptID> = []
@@ -93,7 +92,7 @@ struct QueueMachine: Sendable {
             }
             noteInvalidations(in: events)
             self.events += events
-            // If another process uses the session, it may have seemed to have no transfers.
+            // If another process uses the session, the session may have seemed to have no transfers.
             if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
             return settle(then: .compare(Comparison(carried: carried, recorded: recorded)), at: now)
         case (.settling(let count, let step), .done):
@@ -110,8 +109,8 @@ struct QueueMachine: Sendable {
         case (.beginning(_, let rows), .done): return begin(rows[...], at: now)
         case (.beginning(let row, let rows), .refused(let refusal)):
             open[row.attempt] = nil
-            // The upload waits longer than its own delay, because uploads that are due later are claimed too. An upload
-            // that was put back into the queue is claimed at once.
+            // The upload waits longer than its own delay, because even uploads that are due later are handed over. An
+            // upload that was put back into the queue is handed over at once.
             if !refusal.outcome.isStopped { postponed[row.upload.id] = now.addingTimeInterval(Rules.postponement) }
             ended.append(
                 EndedAttempt(id: row.attempt, end: .known(refusal.outcome), hasBegun: refusal.hasBegun))
@@ -150,7 +149,7 @@ extension QueueMachine {
         // Attempts that have ended since `deliveredAll` are still to be reported.
         round.hasOnlyProgress = news.hasOnlyProgress && connection == .compared
         round.mustList = hasDeliveredAll && news.hasHandlers
-        // The system forgets an end once it has reported it, so the end is recorded first.
+        // The system forgets an attempt's end after reporting it, so the end is recorded first.
         if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
         switch connection {
         case .disconnected:
@@ -181,7 +180,7 @@ extension QueueMachine {
             state = .reading
             return .read
         case .compare(let comparison):
-            // It is unknown which uploads these attempts belong to.
+            // It is unknown to which uploads these attempts belong.
             let unknown = comparison.carried.filter { !$0.value && comparison.recorded[$0.key] == nil }.keys
             if unknown.isEmpty { return recover(from: comparison, at: now) }
             state = .dropping(comparison)
@@ -192,9 +191,8 @@ extension QueueMachine {
         }
     }
 
-    /// Records that the session has ended. This happens at once, or in the next round if an action is being carried
-    /// out, because the next session may have other attempts. A server's response resets the number of such sessions in
-    /// a row.
+    /// Records that the session has ended, because the next session may have other attempts. If an action is in
+    /// progress, this happens in the next round. A server's response resets the number of such sessions in a row.
     private mutating func noteInvalidations(in events: [AttemptEvent]) {
         for event in events {
             switch event {
@@ -233,7 +231,7 @@ extension QueueMachine {
             case .deliveredAll:
                 hasDeliveredAll = true
                 awaited = []
-            // The invalidation was already handled when it was received. Only the responses before it are dropped here.
+            // The end of the session was already handled. Only the responses from before that are dropped here.
             case .invalidated: strays = [:]
             }
         }
@@ -241,8 +239,8 @@ extension QueueMachine {
         return progress
     }
 
-    /// Sends uploads again whose attempts the carrier no longer has. This happens after a delay, because their ends may
-    /// be reported late.
+    /// Sends uploads again whose attempts the carrier no longer has. A delay comes first, because their ends may be
+    /// reported late.
     private mutating func recover(from comparison: Comparison, at now: Date) -> Action {
         connection = .compared
         hasCompared = true
@@ -271,7 +269,7 @@ extension QueueMachine {
     private mutating func cancelObsolete(_ recorded: [AttemptID: QueuedUpload.ID], at now: Date) -> Action {
         let obsolete = open.filter { recorded[$0.key] == nil }.sorted { $0.value.upload < $1.value.upload }
         if obsolete.isEmpty { return claim(at: now) }
-        // In this process, an attempt stays open until it has stopped. For the system it is closed at once, because the
+        // In this process, an attempt is open until it has stopped. In the system it is closed at once, because the
         // system may never report its end.
         if rules.session != nil {
             for attempt in obsolete { forget(attempt.key) }
@@ -291,21 +289,21 @@ extension QueueMachine {
             Claim(
                 count: min(rules.maximumConcurrentUploads - open.count, Self.batch),
                 later: rules.maximumConcurrentUploads / 2,
-                // Uploads whose attempts have not stopped yet are excluded, because they may have been cancelled and
-                // retried since.
+                // Uploads with attempts that are still stopping are excluded, because they may have been cancelled and
+                // retried.
                 excluded: Set(postponed.keys).union(open.values.map(\.upload))))
     }
 
     private mutating func begin(_ rows: ArraySlice<UploadRow>, at now: Date) -> Action {
         guard let row = rows.first else { return claim(at: now) }
         let rest = Array(rows.dropFirst())
-        // The system begins the attempt when it is due; this process begins it at once.
+        // The system begins the attempt when it is due. This process begins it at once.
         let time = rules.session == nil ? now : max(now, row.earliestBegin ?? now)
         if let error = row.expiry(by: rules.schedule(for: row), at: time) {
             ended.append(EndedAttempt(id: row.attempt, end: .known(.expired(error)), hasBegun: false))
             return settle(then: .begin(rest), at: now)
         }
-        // The attempt is added before it begins, because its end may be reported at once.
+        // The attempt is added first, because its end may be reported at once.
         open[row.attempt] = OpenAttempt(upload: row.upload.id)
         state = .beginning(row, then: rest)
         return .begin(row)
@@ -324,7 +322,7 @@ extension QueueMachine {
         return callHandlers(at: now)
     }
 
-    /// Calls the system's completion handlers when the ends of all attempts are recorded, and ends the round.
+    /// After the ends of all attempts are recorded, calls the system's completion handlers and ends the round.
     private mutating func callHandlers(at now: Date) -> Action {
         awaited.formIntersection(open.keys)
         if let problem = round.problem { return callHandlers(then: .giveUp(problem)) }
@@ -342,7 +340,7 @@ extension QueueMachine {
     private mutating func rest(at now: Date) -> Action {
         state = .resting
         if rules.endsWhenEmpty, open.isEmpty, round.nextDue == nil { return .end }
-        // The wait is a little longer, because the time is a fraction of a second.
+        // The wait is slightly longer, because the time is a fraction of a second.
         let due = round.nextDue.map { min($0, now.addingTimeInterval(Self.longestWait)).addingTimeInterval(0.001) }
         let poll = rules.pollInterval.map { now.addingTimeInterval($0 / .seconds(1)) }
         return rest(until: [due, poll].compactMap(\.self).min())
@@ -357,19 +355,19 @@ extension QueueMachine {
         switch state {
         case .settling(_, then: .close): return callHandlers(then: .end)
         case .settling(_, then: let step):
-            // These uploads are claimed, but the carrier does not have their attempts.
+            // These uploads are marked as being sent, but the carrier does not have their attempts.
             if case .begin(let rows) = step, !rows.isEmpty { connection = .connected }
             recordFailures += 1
-            // The response is only in memory. If the sender ends before it is recorded, the form is sent again with the
-            // same `Idempotency-Key`.
+            // The response is only in memory. If the sender ends first, the form is sent again with the same
+            // `Idempotency-Key`.
             if rules.session == nil, mayPass, recordFailures < Self.maximumRecordFailures {
                 return rest(until: now.addingTimeInterval(Self.recordPause))
             }
-        // Some uploads may have been claimed.
+        // Some uploads may be marked as being sent.
         case .claiming: connection = .connected
         default: break
         }
-        // Waiting here would not help: the action cannot succeed now, and the system must not wait for it.
+        // The action cannot succeed now, and the system must not wait for it.
         return callHandlers(then: .giveUp(nil))
     }
 }
