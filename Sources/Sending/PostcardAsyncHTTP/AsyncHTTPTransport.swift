@@ -10,8 +10,8 @@ public import PostcardClient
 import PostcardFoundation
 import Synchronization
 
-/// Sends uploads with AsyncHTTPClient. It suits servers and tools, a `Content-Length`, and speeds of a gigabyte a
-/// second.
+/// Sends uploads with AsyncHTTPClient, with a `Content-Length` and up to a gigabyte a second. It suits servers and
+/// tools.
 ///
 /// ```swift
 /// let client = UploadClient(transport: AsyncHTTPTransport())
@@ -24,8 +24,7 @@ import Synchronization
 /// arrives before the whole body was sent, sending stops: at once for a status of 300 or more, otherwise when the
 /// response ends. The connection is then closed.
 public struct AsyncHTTPTransport: UploadTransport {
-    /// Whether each connection's event loop reads the files that it sends. Defaults to `false`: other threads read
-    /// them.
+    /// Whether each connection's event loop reads the files that it sends. Defaults to `false`: other threads do.
     ///
     /// Files in the system's cache are then sent up to a fifth faster, about as fast as with `curl`. But a slow disk
     /// delays everything else on that event loop. So use this only in programs that do nothing else, such as `postcard
@@ -34,8 +33,8 @@ public struct AsyncHTTPTransport: UploadTransport {
 
     private let connections: Connections
 
-    /// Makes a transport with its own HTTP client. Copies of the transport share the client, which is shut down when
-    /// the last copy is released.
+    /// Makes a transport with its own HTTP client. Copies of the transport share the client until the last copy is
+    /// released.
     ///
     /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public init(connectTimeout: Duration = .seconds(30)) {
@@ -162,7 +161,7 @@ public struct AsyncHTTPTransport: UploadTransport {
         }
     }
 
-    /// The maximum number of attempts, without delays, for a request whose connection was closed before any byte was
+    /// The maximum number of attempts, without delays, for a request whose connection was closed before a byte was
     /// sent.
     private static let maximumUnsentAttempts = 3
 

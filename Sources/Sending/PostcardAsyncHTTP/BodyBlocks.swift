@@ -199,8 +199,7 @@ final class LoopSource: @unchecked Sendable {
 
 /// Reads a request's body block by block, as fast as the connection takes the blocks.
 struct BodySource {
-    /// The size of the blocks that a task reads. It limits the number of reads of a file, and the memory of a few
-    /// blocks.
+    /// The size of the blocks that a task reads: large enough for few reads, and small enough for little memory.
     static let taskBlockSize = 256 << 10
     /// The size of the blocks that an event loop reads. Such a block is still in the processor's cache when it is
     /// written. Larger blocks took up to 1.7 times as long.

@@ -117,8 +117,7 @@ extension BodyHandler {
                 context.write(wrapOutboundOut(.head(head)), promise: written)
                 request.body?.report(.sent(bytes: 0))
             case .removed:
-                // The upload was cancelled before its head was written. Without its body, the request would be an empty
-                // form.
+                // The upload was cancelled before its head was written. The request would be an empty form.
                 refuse(promise, context)
             }
         case (.end, .begun(let body)):

@@ -40,8 +40,7 @@ final class PendingResponse: HTTPClientResponseDelegate {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard begin(continuation) else { return continuation.resume(throwing: CancellationError()) }
-                // The client fails without calling the delegate only after its shutdown. By then all requests have
-                // ended.
+                // The client fails without calling the delegate only after its shutdown, when all requests have ended.
                 add(client.execute(request: outgoing, delegate: self, eventLoop: .delegate(on: loop), deadline: nil))
             }
         } onCancel: {

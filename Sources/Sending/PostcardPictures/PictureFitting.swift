@@ -38,8 +38,7 @@ public struct PictureFitting: FormPreparation {
     /// A fitting in which all photos share the bytes that the form may have. ``PictureBudget`` divides the bytes, so
     /// that larger photos get more.
     ///
-    /// Use the same fitting for all photos of a form. Photos with another fitting count with the size of their
-    /// originals.
+    /// Use the same fitting for all photos of a form. Photos with another fitting count with their original sizes.
     ///
     /// - Parameters:
     ///   - maximumBytes: The maximum size of the whole body, in bytes, with its fields, headers and delimiters.
@@ -177,8 +176,8 @@ extension MultipartForm {
     ///   - photos: The URLs of the pictures: JPEG, PNG, WebP, GIF, HEIC, AVIF or TIFF.
     ///   - name: The name of the field of every photo.
     ///   - fitting: The way in which the photos are made to fit.
-    ///   - metadata: The metadata to remove from photos that are sent unchanged. Defaults to the location and data that
-    ///     identifies a person or a camera. A photo that was made to fit has no metadata.
+    ///   - metadata: The metadata to remove from photos that are sent unchanged. Defaults to the location and data
+    ///     about a person or a camera. A photo that was made to fit has no metadata.
     public mutating func append(
         photos: [URL], named name: String, fitting: PictureFitting, metadata: MetadataPolicy = .withoutLocation
     ) {
@@ -193,8 +192,8 @@ extension MultipartForm {
     ///   - photos: The URLs of the pictures: JPEG, PNG, WebP, GIF, HEIC, AVIF or TIFF.
     ///   - name: The name of the field of every photo.
     ///   - limit: The limit that each photo must fit.
-    ///   - metadata: The metadata to remove from photos that are sent unchanged. Defaults to the location and data that
-    ///     identifies a person or a camera. A photo that was made to fit has no metadata.
+    ///   - metadata: The metadata to remove from photos that are sent unchanged. Defaults to the location and data
+    ///     about a person or a camera. A photo that was made to fit has no metadata.
     public mutating func append(
         photos: [URL], named name: String, fitting limit: PictureLimit, metadata: MetadataPolicy = .withoutLocation
     ) {

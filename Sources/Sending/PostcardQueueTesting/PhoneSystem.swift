@@ -11,8 +11,7 @@ final class PhoneSystem: Sendable {
     struct HandedOver: Sendable {
         let transfer: Transfer
         var sent: SentUpload
-        /// Whether the upload was handed to the system while the app was in the background. The system then waits for
-        /// good conditions.
+        /// Whether the app was in the background at the hand-over. The system then waits for good conditions.
         let isDiscretionary: Bool
         /// Whether the system has begun to send the upload.
         var hasBegun = false

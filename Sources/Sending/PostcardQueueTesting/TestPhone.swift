@@ -92,8 +92,8 @@ public final class TestPhone: Sendable {
         await system.kill()
     }
 
-    /// Ends the app in the app switcher. The system cancels the app's uploads, and does not wake the app until it is
-    /// launched again.
+    /// Ends the app in the app switcher. The system cancels the app's uploads, and does not wake the app until the next
+    /// launch.
     public func forceQuit() async {
         await kill()
         let sessions = system.state.withLock { state in

@@ -98,8 +98,7 @@ extension SentUpload {
         for finding in explanation.findings { check.fail("\(finding.message) \(finding.fix)") }
     }
 
-    /// Expects that the form follows rules, such as those of its server. The parts that the rules name count as
-    /// expected.
+    /// Expects that the form follows rules, such as its server's. The parts that the rules name count as expected.
     ///
     /// - Parameters:
     ///   - rules: The rules.

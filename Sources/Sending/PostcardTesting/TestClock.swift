@@ -118,8 +118,7 @@ public final class TestClock: Clock, Sendable {
         try await suspend(until: deadline.sinceStart, as: .other)
     }
 
-    /// Advances the clock. Returns when all uploads wait for the clock again or have ended, and their progress was
-    /// reported.
+    /// Advances the clock. Returns when all uploads have ended or wait for the clock again, and have reported progress.
     ///
     /// If no task waits for the clock yet, the method first waits for an upload to begin. The test fails if no upload
     /// begins within about 10 seconds, or if an upload waits that long for something other than the clock.

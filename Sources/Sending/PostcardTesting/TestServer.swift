@@ -75,8 +75,8 @@ public final class TestServer: UploadTransport {
     ///
     /// - Parameters:
     ///   - clock: The clock for the client's waits. Defaults to `nil`: waits take no time.
-    ///   - answer: Called for each request, even at the same time. If the closure throws an error, the upload fails
-    ///     with that error.
+    ///   - answer: Called for each request, even at the same time. If the closure throws, the upload fails with its
+    ///     error.
     ///   - fileID: The location at which failures are reported. Defaults to the caller.
     ///   - filePath: See `fileID`.
     ///   - line: See `fileID`.

@@ -84,8 +84,7 @@ struct DeliveryMachine: Sendable {
         history = RetrySchedule.History(after: rules.delivery)
     }
 
-    /// The request to delete a cancelled upload's bytes from the server. `nil` if the server is to keep them or has
-    /// none.
+    /// The request to delete a cancelled upload's bytes from the server; `nil` if the server keeps them or has none.
     var deletion: UploadRequest? {
         guard let resumption, resumption.policy.deletesCancelledUploads, let resource = resumption.resource?.url,
             let offer = resumption.offer, let adapted
@@ -182,8 +181,7 @@ extension DeliveryMachine {
     }
 
     private func send(_ request: UploadRequest, accepting statuses: Set<Int>, isSecret: Bool = false) -> Action {
-        // A server that has the form from an earlier attempt may recognize its key, and respond without reading the
-        // form.
+        // A server that has the form may recognize its key, and respond without reading the form again.
         .send(
             request, accepting: statuses,
             acceptsEarly: rules.acceptsEarly || history.delivery.mayHaveArrived, isSecret: isSecret)

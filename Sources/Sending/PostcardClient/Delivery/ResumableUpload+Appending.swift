@@ -171,8 +171,7 @@ extension ResumableUpload {
     }
 
     /// Whether a 409 means that the append began at another offset than the server's. A 409 without an offset, or with
-    /// the offset of the append's end, may have another cause. Then it is a conflict only if it is not the response to
-    /// the form ("Retry").
+    /// the offset of the append's end, may be the response to the form instead ("Retry").
     private func isConflict(_ response: UploadResponse, _ offer: ResumptionOffer) -> Bool {
         let isOfProtocol = response.headerFields.uploadCompleteness(in: offer.version) == false
         return isOfProtocol || response.currentOffset.map { $0 != length } ?? false

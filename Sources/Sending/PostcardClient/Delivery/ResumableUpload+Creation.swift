@@ -6,8 +6,8 @@ import PostcardWire
 // MARK: - The creation of the upload resource
 
 extension ResumableUpload {
-    /// The problem codes of `postcard serve` for an incomplete form that it cannot store. The server may still accept
-    /// the form in one request.
+    /// The problem codes of `postcard serve` for an incomplete form that it cannot store. The form may fit in one
+    /// request.
     private static let noRoomCodes: Set = ["store-full", "too-many-unfinished-uploads"]
 
     /// Asks the server to make an upload resource, and sends the minimum number of bytes.
@@ -75,8 +75,7 @@ extension ResumableUpload {
             _ = resumption.noteRefusal(of: offer.version)
             offer = offer.inVersion(version)
         }
-        // The response to OPTIONS holds for every version. The next upload begins with the version that was accepted
-        // here.
+        // The response to OPTIONS holds for every version. The next upload begins with the accepted version.
         if !resumption.refusedVersions.isEmpty { support = .offered(offer) }
         resumption.create(resource, offer)
         offer = resumption.adopt(response, offer)

@@ -27,8 +27,7 @@ struct Resumption: Sendable {
     /// The number of creations that were interrupted before the server named an upload resource.
     private(set) var lostCreations = 0
 
-    /// The number of lost creations after which the form is sent as an ordinary upload, because a proxy may break all
-    /// resumable uploads.
+    /// The number of lost creations, perhaps due to a proxy, after which the form is sent as an ordinary upload.
     static let maximumLostCreations = 2
 
     /// The draft versions in which the server has not made an upload resource.
@@ -233,8 +232,8 @@ struct AppendSize: Sendable, Hashable {
     /// The largest append to try, in bytes; `nil` if none has failed yet.
     private(set) var maximum: Int64?
 
-    /// The append size in bytes that succeeded after larger appends had failed; `nil` if there is none for other
-    /// uploads.
+    /// The append size in bytes that succeeded after larger appends had failed, for other uploads; `nil` if there is
+    /// none.
     private(set) var passed: Int64?
 
     /// The latest interrupted append; `nil` once the server has reported how many of its bytes arrived.

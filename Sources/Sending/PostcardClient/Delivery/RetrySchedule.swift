@@ -156,8 +156,8 @@ package struct RetrySchedule: Sendable {
     private func mayPass(_ failure: Failure, _ history: History) -> Bool {
         if failure.pause != nil || policy.mayPass(failure.error, isQueued: isQueued) { return true }
         guard history.isInProgress(failure) else { return false }
-        // Without a `Retry-After`, the conflict may be permanent: a server that has the form may not support its
-        // idempotency key.
+        // Without a `Retry-After`, the conflict may be permanent: the server may have the form, without support for its
+        // key.
         return failure.retryAfter != nil || history.conflicts < policy.maximumConflicts
     }
 }
@@ -195,8 +195,7 @@ package enum PossibleDelivery: Sendable, Hashable {
         }
     }
 
-    /// Adds the result of a failed attempt. A lost response stays lost: later failures do not say whether the form was
-    /// accepted.
+    /// Adds the result of a failed attempt. A lost response stays lost, whatever later failures are.
     ///
     /// - Parameters:
     ///   - failure: The delivery according to this failure alone.
@@ -212,8 +211,7 @@ package enum PossibleDelivery: Sendable, Hashable {
         }
     }
 
-    /// Records that an upload resource does not have the whole form. If the form was sent to that resource, no server
-    /// has it.
+    /// Records that an upload resource lacks some of the form. If the form was sent to that resource, no server has it.
     mutating func ruleOut(_ resource: URL) {
         if self == .responseLost(resource: resource) { self = .neverArrived }
     }

@@ -185,8 +185,8 @@ extension BatchRun {
         waiting?.resume(returning: outcome)
     }
 
-    /// Changes the progress, and reports it without holding the lock. If another task is already reporting, that task
-    /// reports this change too.
+    /// Changes the progress, and reports it without holding the lock. If another task is reporting, it reports this
+    /// change too.
     private func change(_ change: (inout UploadBatchProgress) -> Void) {
         guard let report else { return state.withLock { change(&$0.progress) } }
         var next = state.withLock { state -> UploadBatchProgress? in

@@ -92,8 +92,8 @@ extension UploadClient {
     ///   - url: The URL that the forms are sent to, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
-    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4; few servers allow a client
-    ///     many more.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4, about as many as servers
+    ///     allow.
     ///   - stopsAtFirstFailure: Whether one failure cancels the other uploads. Defaults to `false`.
     ///   - progress: Called often, by the tasks that send, with the progress in order. It should return at once.
     ///   - form: Makes the form of an item. If it throws an error, that error is the outcome of the item.

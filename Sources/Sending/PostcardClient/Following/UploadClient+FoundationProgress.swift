@@ -101,8 +101,7 @@ private struct ProgressTree {
         if sent > child.completedUnitCount { child.completedUnitCount = sent }
     }
 
-    /// The number of units for a part. An empty part counts as one byte, because a progress without units never
-    /// finishes.
+    /// The number of units for a part. An empty part counts as one, because a progress without units never finishes.
     private func units(of part: UploadProgress.Part) -> Int64? {
         part.totalBytes.map { max($0, 1) }
     }

@@ -66,7 +66,7 @@ public final class UploadItem: Identifiable {
     ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - name: The name on the screen. Defaults to the name of the form's first file.
     ///   - client: The client that sends the form.
-    ///   - headerFields: Further header fields. An `Idempotency-Key` is added if there is none, so that a server can
+    ///   - headerFields: Further header fields. An `Idempotency-Key` is added if there is none, so that servers
     ///     recognize retries.
     public convenience init(
         _ form: MultipartForm, to url: URL, name: String? = nil, client: UploadClient = UploadClient(),
@@ -101,8 +101,8 @@ public final class UploadItem: Identifiable {
     /// The current speed in bytes per second; `nil` if nothing is being sent, or if the speed was not measured yet.
     public var bytesPerSecond: Double? { isSending ? progress?.bytesPerSecond : nil }
 
-    /// The time to send the rest of the body at the current speed, without the wait for the server's response; `nil` if
-    /// the time is not known.
+    /// The time to send the rest of the body at the current speed, without the server's response; `nil` if it is not
+    /// known.
     public var timeRemaining: Duration? { isSending ? progress?.timeRemaining : nil }
 
     /// The error that the upload failed with or is being retried after; `nil` if there is none.

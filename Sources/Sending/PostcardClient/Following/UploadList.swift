@@ -30,7 +30,7 @@ public final class UploadList {
     /// - Parameters:
     ///   - client: The client that sends the forms.
     ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 3; more are seldom faster on
-    ///     a phone's network.
+    ///     phones.
     public init(client: UploadClient = UploadClient(), maximumConcurrentUploads: Int = 3) {
         self.client = client
         self.maximumConcurrentUploads = max(maximumConcurrentUploads, 1)

@@ -6,8 +6,7 @@ extension PresignedForm {
     /// The method of the request.
     package var method: HTTPRequest.Method { if case .put = kind { .put } else { .post } }
 
-    /// The statuses with which an object store accepts a file. A 303 is not followed: its URL already has the key and
-    /// the ETag.
+    /// The statuses with which an object store accepts a file. A 303 is not followed: its URL has the key and the ETag.
     package static let acceptedStatuses: Set<Int> = [200, 201, 204, 303]
 
     /// The header fields that the server has signed. Their `Content-Type` is that of the body.

@@ -25,8 +25,7 @@ public struct PresignedForm: Sendable, Hashable {
     /// How the file is sent.
     public let kind: Kind
 
-    /// The key of the object, if it is known before the file is sent. The store replaces `${filename}` in the key by
-    /// the filename.
+    /// The key of the object, if it is known before the file is sent. The store replaces `${filename}` in the key.
     public let key: String?
 
     /// How a file is sent to an object store.
@@ -116,8 +115,7 @@ extension PresignedForm: Codable {
     }
 }
 
-/// The query parameters of a presigned URL that describe its signature (Amazon S3's "Authenticating Requests: Using
-/// Query Parameters").
+/// The signature parameters of a presigned URL (Amazon S3's "Authenticating Requests: Using Query Parameters").
 struct PresignedQuery: Sendable {
     private let items: [String: String]
 

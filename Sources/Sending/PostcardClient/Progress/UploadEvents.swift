@@ -20,8 +20,7 @@ import Synchronization
 public struct UploadEvents: AsyncSequence, Sendable {
     public typealias Element = UploadEvent
 
-    /// Performs an upload with the given idempotency key, or with a new key, and puts all events except `done` into a
-    /// queue.
+    /// Performs an upload with the given idempotency key or a new one, and puts all events except `done` into a queue.
     typealias Upload = @Sendable (_ key: IdempotencyKey?, _ events: UploadEventQueue) async throws -> UploadResponse
 
     private let upload: Upload
@@ -96,16 +95,14 @@ public struct UploadEvents: AsyncSequence, Sendable {
             return try await withTaskCancellationHandler {
                 try await queue.next()
             } onCancel: {
-                // The upload then ends with an error. The loop waits for that, so that the upload does not outlive the
-                // loop.
+                // The upload then ends with an error. The loop waits for that, so that the upload does not outlive it.
                 task.cancel()
             }
         }
 
         private func start() -> Task<Void, Never> {
             if let task { return task }
-            // A test clock counts the upload as one running task. It counts the loop as another, except while the loop
-            // waits.
+            // A test clock counts the upload as a running task, and so the loop, except while the loop waits.
             clock.note(2)
             let started = Task { [upload, clock, queue] in
                 defer { clock.note(-1) }

@@ -103,8 +103,7 @@ package struct SpeedMeter: Sendable {
         var bytes: Int64
     }
 
-    /// The time over which the speed is averaged: long enough to even out bursts, short enough to show a network
-    /// change.
+    /// The time for averaging the speed: long enough to even out bursts, short enough to show a network change.
     private static let window = Duration.seconds(3)
 
     /// The minimum time between samples. Closer samples are merged, which limits the memory and costs no precision.
@@ -134,7 +133,7 @@ package struct SpeedMeter: Sendable {
         return seconds > 0.01 ? Double(last.bytes - first.bytes) / seconds : nil
     }
 
-    /// How long it takes to send a number of bytes at this speed; `nil` if the speed is not known, or for more than a
+    /// How long sending a number of bytes takes at this speed; `nil` if the speed is not known, or for more than a
     /// year.
     func timeRemaining(for bytes: Int64) -> Duration? {
         if bytes == 0 { return .zero }

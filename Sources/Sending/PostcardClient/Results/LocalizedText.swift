@@ -7,8 +7,7 @@ package import Foundation
 import PostcardFoundation
 #endif
 
-/// A sentence of a module's string catalog, `Resources/Localizable.xcstrings`: its key, and the values of its
-/// placeholders.
+/// A sentence of a module's string catalog, `Resources/Localizable.xcstrings`: its key and its placeholders' values.
 ///
 /// The catalog is for the users of an app. Its sentences name no addresses and give no advice to developers. For logs,
 /// errors have an English `message`.

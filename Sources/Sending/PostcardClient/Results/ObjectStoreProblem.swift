@@ -13,8 +13,7 @@ public struct ObjectStoreProblem: Sendable, Hashable {
     /// The store's description of the problem; empty if there is none.
     public let message: String
 
-    /// The identifier of the request in the store's logs, for the store's operator; `nil` if the store does not report
-    /// it.
+    /// The identifier of the request in the store's logs, for the store's operator; `nil` if it is not known.
     public let requestID: String?
 
     /// The maximum size of a file, in bytes, if the file was too large and the store reports the maximum.
@@ -175,8 +174,7 @@ struct XMLElements: Sendable {
         while let start = rest.firstIndex(of: "&") {
             result += rest[..<start]
             rest = rest[start...]
-            // The longest entity name is shorter than 8. Without a limit, a text of only ampersands would take
-            // quadratic time.
+            // The longest entity name is shorter than 8. Without a limit, many ampersands would take quadratic time.
             let name = rest.dropFirst().prefix(8).prefix { $0 != ";" }
             guard name.endIndex < rest.endIndex, rest[name.endIndex] == ";",
                 let character = Unicode.Scalar(xmlReference: name)

@@ -193,8 +193,8 @@ extension UploadError {
     public enum Delivery: String, Sendable, Hashable {
         /// No server has the whole form: it is safe to send the form again.
         case neverArrived = "never-arrived"
-        /// A server has refused the form. It is safe to send the form again, but useless unless the reason for the
-        /// refusal passes.
+        /// A server has refused the form. Sending the form again is safe, but useless unless the reason for the refusal
+        /// passes.
         case refused
         /// The whole form was sent, in this attempt or an earlier one, and it is not known whether the server accepted
         /// it. Either there was no response, or the response says that the server or a proxy does not know: 500, 502,
@@ -268,7 +268,7 @@ extension UploadError {
 }
 
 extension FormSizeLimits {
-    /// Reads one limit in the format of Postcard's server. Returns `nil` unless it is a size limit that a client can
+    /// Reads a limit in the format of Postcard's server. Returns `nil` unless it is a size limit that a client can
     /// meet.
     fileprivate init?(_ limit: JSONValue) {
         guard let name = limit["name"]?.text,

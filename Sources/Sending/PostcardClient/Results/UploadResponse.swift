@@ -9,7 +9,7 @@ public struct UploadResponse: Sendable {
     public let status: HTTPResponse.Status
 
     /// The header fields. In values, U+034F follows every 30 combining marks in a row (UAX #15 §13), so that comparing
-    /// values takes linear time.
+    /// is fast.
     public let headerFields: HTTPFields
 
     /// The whole body.
@@ -21,8 +21,8 @@ public struct UploadResponse: Sendable {
     /// The number of the form's bytes handed to the connection when the response was complete.
     public package(set) var bytesSent: Int64 = 0
 
-    /// Whether the response arrived before the whole form was handed to the connection. If so, the server cannot have
-    /// the whole form.
+    /// Whether the response arrived before the whole form was handed to the connection. If so, the server lacks some of
+    /// it.
     public package(set) var isEarly = false
 
     /// The JSON decoder of the client that received the response; `nil` if no client has received it.
@@ -149,8 +149,8 @@ extension UploadResponse {
     /// let record = try await client.upload(form, to: url).decode(Record.self)
     /// ```
     ///
-    /// JSON with more than 30 combining marks in a row is refused, because comparing such texts takes quadratic time
-    /// (UAX #15 §13).
+    /// JSON with more than 30 combining marks in a row is refused, because comparing it takes quadratic time (UAX #15
+    /// §13).
     ///
     /// - Parameters:
     ///   - type: The type to decode.

@@ -9,8 +9,7 @@ import Synchronization
 /// client.interceptors = [BearerTokenInterceptor(token: saved) { expired in try await account.newToken() }]
 /// ```
 ///
-/// All uploads waiting for a token share a single refresh. If the server refuses the new token too, the upload fails
-/// with that refusal.
+/// All uploads waiting for a token share a single refresh. If the new token is refused too, the upload fails.
 public final class BearerTokenInterceptor: UploadInterceptor {
     private let tokens: TokenRefresh
 

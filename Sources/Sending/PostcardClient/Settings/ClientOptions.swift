@@ -46,16 +46,15 @@ public struct NetworkOptions: Sendable {
 /// Whether an upload follows redirects.
 ///
 /// - A 307 or 308 sends the form again to the new URL, unless the form has a stream that can be read only once.
-/// - A 303 requests the new URL with GET and without the form, because the server already has the form (RFC 9110
-///   §15.4.4).
-/// - A 301 or 302 fails the upload as refused: RFC 9110 §15.4.2 lets clients turn a POST into a GET, and the form would
-///   be lost silently.
+/// - A 303 requests the new URL with GET and without the form, which the server already has (RFC 9110 §15.4.4).
+/// - A 301 or 302 fails the upload as refused: a client may turn a POST into a GET and silently lose the form (RFC 9110
+///   §15.4.2).
 ///
 /// A request to another origin has only the header fields that describe the form and the accepted responses, and the
 /// `Idempotency-Key`. Interceptors are not called for it. A redirect from `https` to `http` is not followed.
 public enum RedirectPolicy: Sendable, Hashable {
-    /// No redirect is followed. Every redirect fails the upload as refused, although a server that responds with 303
-    /// has the form.
+    /// No redirect is followed. Every redirect fails the upload as refused, although after a 303 the server has the
+    /// form.
     case never
     /// At most this many redirects in a row are followed.
     case follow(maximum: Int)

@@ -21,8 +21,8 @@ import PostcardFoundation
 /// `Idempotency-Key`, by which a server can recognize the upload. If the server does not honor the key, a retry after a
 /// lost response may store the form twice, unless ``repeatsUnclear`` is `false`.
 ///
-/// Uploads in this process and in a queue follow the same rules. A queue also waits for a network on which the server's
-/// certificate is trusted.
+/// Uploads in this process and in a queue follow the same rules. A queue also waits for a network where certificates
+/// are trusted.
 public struct RetryPolicy: Sendable, Hashable {
     /// The maximum number of attempts, including the first. With 1, nothing is tried again.
     public var maximumAttempts: Int
@@ -42,8 +42,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// The maximum delay that the doubling can reach. Defaults to 30 seconds.
     public var maximumDelay: Duration = .seconds(30)
 
-    /// The random fraction of a delay, from 0 to 1. It keeps many clients from retrying at the same time. Defaults to
-    /// 0.5.
+    /// The random fraction of a delay, from 0 to 1, against many clients retrying at the same time. Defaults to 0.5.
     public var jitter = 0.5
 
     /// The maximum delay that a server's `Retry-After` can set. Longer delays are shortened. Defaults to 120 seconds.
@@ -88,8 +87,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// A policy that never tries again.
     public static let never = RetryPolicy(maximumAttempts: 1)
 
-    /// The default policy of a queue: up to 1,000 attempts, at most 30 minutes apart, for uploads that may wait for
-    /// days.
+    /// The default policy of a queue: up to 1,000 attempts, at most 30 minutes apart, for waits of days.
     public static let persistent: RetryPolicy = {
         var policy = RetryPolicy(maximumAttempts: 1000)
         policy.maximumDelay = .seconds(1800)

@@ -49,8 +49,7 @@ public final class UploadBody: Sendable {
 
     /// Makes a reader that begins at the first byte.
     ///
-    /// - Throws: `FormError` if a file cannot be read or has changed, or if a stream that can be read only once was
-    ///   read before.
+    /// - Throws: `FormError` if a file cannot be read or has changed, or if a stream cannot be read again.
     public func reader() throws(FormError) -> UploadBodyReader {
         try UploadBodyReader(self, findings)
     }
@@ -67,8 +66,7 @@ public final class UploadBody: Sendable {
             digests: range.isEmpty ? nil : digests)
     }
 
-    /// Reads bytes without sending them and without a rate limit, so that the digests include bytes that an earlier
-    /// process has sent.
+    /// Reads bytes without sending them and without a rate limit, to digest bytes that an earlier process has sent.
     ///
     /// - Parameter count: The number of bytes to read from the start. Defaults to `nil`, all bytes.
     @concurrent func digest(first count: Int64? = nil) async throws {
@@ -99,8 +97,7 @@ public final class UploadBody: Sendable {
         }
     }
 
-    /// The number of bytes of the body, if it is known so far. The length of a stream is known once the stream was
-    /// read.
+    /// The number of bytes of the body, if it is known so far: the length of a stream is known once it was read.
     var knownLength: Int64? { contentLength ?? findings?.length }
 
     /// The ranges of the parts' contents in the whole form, for the parts whose ranges are known so far.
@@ -161,8 +158,7 @@ public final class UploadBodyReader {
     /// The offset in the body of the next byte to read.
     public var position: Int64 { reader.position }
 
-    /// Whether the last byte has been read. For a stream, this is `false` until the wait for more bytes has found the
-    /// end.
+    /// Whether the last byte has been read. For a stream, this is known only after waiting for more bytes.
     public var isAtEnd: Bool { reader.isAtEnd }
 
     /// Whether the reader must wait for the next bytes, because a stream has none ready or the rate limit allows none.
@@ -221,8 +217,7 @@ public final class UploadBodyReader {
                     UnsafeRawBufferPointer(rebasing: bytes[begin..<end]), ofPart: partIndex,
                     at: content.lowerBound - range.lowerBound, from: number)
             }
-            // The next bytes may still belong to this part, because a stream's content ends only where the next part
-            // begins.
+            // The next bytes may still belong to this part: a stream's content ends only where the next part begins.
             guard range.upperBound < position else { break }
             partIndex += 1
         }

@@ -88,8 +88,7 @@ final class SharedTimer: Sendable {
         self.clock = clock
     }
 
-    /// A function that does the work that is due at a given time. It returns the time of its next call, or `nil` for
-    /// none.
+    /// Does the work that is due at a given time, and returns the time of the next call, or `nil` for none.
     typealias Callback = @Sendable (_ now: ContinuousClock.Instant) -> ContinuousClock.Instant?
 
     private let state = Mutex(State())

@@ -83,8 +83,7 @@ public struct UploadRequest: Sendable {
     ///   - url: The URL. A user name and password in the URL become a Basic `Authorization` (RFC 7617), unless the
     ///     header fields have an `Authorization`.
     ///   - method: The method.
-    ///   - headerFields: The header fields. The `Content-Type` of the body replaces theirs, so that the boundary is
-    ///     right.
+    ///   - headerFields: The header fields. The body's `Content-Type`, with its boundary, replaces theirs.
     ///   - body: The body; `nil` for a request without a body and without a `Content-Type`.
     ///   - maximumResponseBytes: The maximum size of the response body, in bytes.
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/invalidURL``.

@@ -67,8 +67,7 @@ enum BoundBodyStream {
         var output: OutputStream?
         Stream.getBoundStreams(withBufferSize: bufferSize, inputStream: &input, outputStream: &output)
         guard let input, let output else { return nil }
-        // Only the thread uses this end of the pair. After the thread has ended, only the closure that closes the
-        // stream uses it.
+        // Only the thread uses this end of the pair, and after the thread only the closure that closes the stream.
         nonisolated(unsafe) let writing = output
         let thread = Thread {
             writing.open()
@@ -83,8 +82,8 @@ enum BoundBodyStream {
         return input
     }
 
-    /// Writes the body. Returns whether the body was read to its end, which does not matter if the connection has
-    /// closed the other end.
+    /// Writes the body. Returns whether all of it was read, which does not matter if the connection has closed the
+    /// other end.
     private static func fill(_ output: OutputStream, from reader: BlockingBodyReader) -> Bool {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize / 2, alignment: 16)
         defer { buffer.deallocate() }

@@ -15,8 +15,7 @@ package import Foundation
 final class URLSessionConnections: Sendable {
     private let session: URLSession
     private let uploads = URLSessionUploads()
-    /// The URL protocols that the configuration adds to the system's own. A session does not count the bytes that they
-    /// send.
+    /// The URL protocols that the configuration adds. A session does not count the bytes that they send.
     private let addedProtocols: [URLProtocol.Type]
 
     /// The queue for calling methods of sessions. On Linux these methods wait for a queue that all sessions share, and

@@ -63,8 +63,7 @@ public struct URLSessionTransport: UploadTransport {
         return configuration
     }
 
-    /// Returns whether a body is sent with its `Content-Length`. On Linux, `maximumBytesInMemory` is the largest such
-    /// body.
+    /// Returns whether a body is sent with its `Content-Length`. On Linux, this is true up to `maximumBytesInMemory`.
     public func sendsContentLength(of bytes: Int64) -> Bool {
         #if canImport(FoundationNetworking)
         bytes <= maximumBytesInMemory

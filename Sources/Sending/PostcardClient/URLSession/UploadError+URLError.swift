@@ -35,8 +35,7 @@ extension UploadError {
         }
     }
 
-    /// The domain and the code of the system's error for logs, such as `NSURLErrorDomain -1005`; `nil` if there is
-    /// none.
+    /// The domain and the code of the system's error, such as `NSURLErrorDomain -1005`; `nil` if there is none.
     package var systemCode: String? {
         underlyingError.map { error in
             let error = error as NSError

@@ -117,8 +117,7 @@ extension RequestSender {
             guard response.status == .expectationFailed, request.headerFields[.expect] != nil,
                 request.body?.isReplayable ?? true
             else { return response }
-            // The server does not support the expectation (RFC 9110 §10.1.1 and §15.5.18), so the request is sent again
-            // without it.
+            // The server does not support the expectation, so the request omits it (RFC 9110 §10.1.1 and §15.5.18).
             var plainRequest = request
             plainRequest.headerFields[.expect] = nil
             return try await transport.send(plainRequest) { monitor.note($0) }
@@ -129,8 +128,7 @@ extension RequestSender {
             case .checkAgain(let time):
                 return time
             case .expired:
-                // The clock cancels the task, because cancelling runs the cancellation handlers of transports and
-                // streams.
+                // The clock cancels the task, because this runs the cancellation handlers of transports and streams.
                 time.clock.cancel { task.cancel() }
                 return nil
             }

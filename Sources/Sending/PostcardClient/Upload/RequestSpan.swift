@@ -5,8 +5,7 @@ import PostcardFoundation
 import PostcardWire
 import Tracing
 
-/// The span of one request in the caller's trace. Without a tracer in the process, nothing is recorded and no header
-/// fields are added.
+/// The span of one request in the caller's trace. Without a tracer, nothing is recorded or added.
 struct RequestSpan {
     private let span: any Span
 

@@ -33,8 +33,7 @@ public struct UploadClient: Sendable {
     /// Whether and when a failed upload is tried again. Defaults to ``RetryPolicy/never``.
     public var retryPolicy: RetryPolicy
 
-    /// Whether and how interrupted uploads resume, with servers that support it. Defaults to `nil`: a retry starts
-    /// over.
+    /// Whether and how interrupted uploads resume with servers that can do so. Defaults to `nil`: a retry starts over.
     public var resumption: ResumptionPolicy?
 
     /// Whether an upload follows redirects. Defaults to up to five redirects in a row.
@@ -46,8 +45,7 @@ public struct UploadClient: Sendable {
     /// The networks that uploads may use, and how they use them.
     public var network = NetworkOptions()
 
-    /// The interceptors, in the order in which they are called. They adapt every request, and decide first after a
-    /// failure.
+    /// The interceptors, in the order of their calls. They adapt every request, and decide first after a failure.
     public var interceptors: [any UploadInterceptor] = []
 
     /// Rules for the fields and files of a form. Defaults to `nil`, no rules. A form that breaks a rule fails with
@@ -136,8 +134,7 @@ public struct UploadClient: Sendable {
     ///   - url: The URL that the body is sent to.
     ///   - method: The request's method.
     ///   - headerFields: Further header fields.
-    ///   - resource: The upload resource with the bytes of the same body that an earlier process sent; `nil` if there
-    ///     is none.
+    ///   - resource: The upload resource with the bytes that an earlier process sent; `nil` if there is none.
     ///   - save: Saves the URL of an upload resource before any of the body is sent to it, and `nil` when the server
     ///     has deleted it. If the closure throws an error, the upload fails.
     ///   - delivery: Whether servers may have the body from earlier attempts. Defaults to `neverArrived`.

@@ -117,8 +117,7 @@ extension UploadEndpoint {
         return components.url ?? url
     }
 
-    /// Percent-encodes all except the unreserved characters of RFC 3986. `+` is encoded because many servers read it as
-    /// a space.
+    /// Percent-encodes all except the unreserved characters of RFC 3986, even `+`, which many servers read as a space.
     private static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {

@@ -71,8 +71,7 @@ extension UploadRun {
             maximumResponseBytes: client.responses.maximumBytes)
     }
 
-    /// Adds the digest of the body to an append of a resumable upload. A request with the whole form already has a
-    /// digest.
+    /// Adds the digest of the body to an append of a resumable upload. A request with the whole form has one already.
     func digested(_ request: UploadRequest) async throws -> UploadRequest {
         guard client.responses.sendsDigests, request.method == .patch, let body = request.body,
             body.contentType == PartialUpload.mediaType, let digest = try await Self.digest(of: body)

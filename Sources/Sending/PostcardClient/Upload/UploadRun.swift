@@ -47,8 +47,7 @@ extension UploadClient {
     /// Performs an upload job.
     ///
     /// - Parameters:
-    ///   - key: The idempotency key of an upload that may have been tried before. Defaults to a new key if one is
-    ///     needed.
+    ///   - key: The idempotency key of an upload that was tried before. Defaults to a new key if one is needed.
     ///   - events: The queue that receives all events except `done`.
     ///   - job: Makes the job. It is called once.
     func perform(
@@ -234,8 +233,7 @@ final class UploadRun: Sendable {
         throw machine.impossible(event)
     }
 
-    /// The event that some work leads to. An ``UploadError`` becomes an event for the machine. Other errors end the
-    /// upload.
+    /// The event after some work. An ``UploadError`` becomes an event for the machine. Other errors end the upload.
     private static func event(
         _ work: () async throws -> DeliveryMachine.Event
     ) async throws -> DeliveryMachine.Event {

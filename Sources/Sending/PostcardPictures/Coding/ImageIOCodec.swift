@@ -81,8 +81,7 @@ private struct ImageIOPicture: DecodedPicture {
     private func decoded(toEdge edge: Int) throws -> CGImage {
         let factor = PicturePlan.subsampling(from: longerEdge, to: edge)
         var image = thumbnail(edge: edge, subsampling: factor)
-        // If ImageIO has scaled the picture twice and made it too small, the picture is decoded again without
-        // subsampling.
+        // If ImageIO has scaled the picture twice, and so too small, it is decoded again without subsampling.
         if factor > 1, let found = image, max(found.width, found.height) < min(edge, longerEdge) - 1 {
             image = nil
             image = thumbnail(edge: edge, subsampling: 1)
@@ -130,8 +129,8 @@ private enum ImageIOEncoder {
     /// The scale between ImageIO's numbers and qualities, measured once for all pictures.
     private static let scale = Mutex(QualityScale())
 
-    /// Encodes a picture as a JPEG. Transparency becomes white, the default if `kCGImageDestinationBackgroundColor` is
-    /// not set.
+    /// Encodes a picture as a JPEG. Transparency becomes white, the default without
+    /// `kCGImageDestinationBackgroundColor`.
     static func encoded(_ image: CGImage, quality: Int) throws -> EncodedPicture {
         let number = scale.withLock { scale in scale.number(for: quality) { measuredQuality(of: $0) } }
         guard let bytes = encoded(image, number: number) else {

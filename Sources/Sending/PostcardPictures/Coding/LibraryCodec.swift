@@ -56,8 +56,7 @@ struct LibraryCodec: PictureCodec {
     ) throws -> any DecodedPicture {
         guard let stored = head.storedSize else { throw PictureFitError.damaged("it has no size") }
         let receiver = RowReceiver(stored, edge: edge, orientation: head.orientation, maximumBytes: maximumBytes)
-        // The decoder may shrink the picture to twice the edge or more, because the filter scales better than the
-        // decoder.
+        // The decoder may shrink the picture to twice the edge, because the filter scales better than the decoder.
         var options = picture_options(smallest_edge: UInt32(clamping: 2 * edge), memory: Self.memory)
         var failure = picture_failure()
         let code = source.withLibrarySource { source in

@@ -1,7 +1,6 @@
 import PostcardFoundation
 
-/// Decodes and encodes pictures with the system's libraries. ``PicturePlan`` and ``PictureFit`` make the decisions that
-/// need no pixels.
+/// Decodes and encodes pictures with the system's libraries. ``PicturePlan`` and ``PictureFit`` decide without pixels.
 protocol PictureCodec: Sendable {
     /// Completes the description of a picture whose size only the codec can read.
     func complete(_ head: PictureHead, of source: PictureSource) throws -> PictureHead

@@ -10,8 +10,7 @@ struct PicturePixels {
 /// Scales a picture down while its rows arrive from top to bottom, and rotates it upright. Only the result and the rows
 /// for the filter are in memory.
 ///
-/// The filter is Lanczos with three lobes, which most programs use for photos. It keeps more detail than area
-/// averaging.
+/// The filter is Lanczos with three lobes, as in most programs. It keeps more detail than area averaging.
 struct RowScaler {
     /// The source pixels and weights for each result pixel, in one direction.
     private struct Weights {

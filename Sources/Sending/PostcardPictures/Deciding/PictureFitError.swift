@@ -27,8 +27,8 @@ public struct PictureFitError: Error, Sendable, CustomStringConvertible {
         public static let damaged = Code(rawValue: "damaged")
         /// The file is not a picture, or its type or color model cannot be decoded here.
         public static let unsupported = Code(rawValue: "unsupported")
-        /// The picture is animated or a TIFF of several pages, and it is too large or its type is not accepted. A JPEG
-        /// would show only one frame.
+        /// The picture is animated or a TIFF of several pages, and does not fit as it is. A JPEG would show only one
+        /// frame.
         public static let animated = Code(rawValue: "animated")
         /// The picture has more pixels than ``PictureLimit/maximumPixels``, or an edge of more than 65,500.
         public static let tooManyPixels = Code(rawValue: "too-many-pixels")

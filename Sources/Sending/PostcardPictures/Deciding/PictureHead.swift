@@ -88,8 +88,7 @@ enum PicturePlan: Equatable {
     }
 }
 
-/// The rotation and mirroring that make stored pixels upright. The raw values are those of EXIF (Exif 3.0 §4.6.5,
-/// Orientation).
+/// The rotation and mirroring that make stored pixels upright. The raw values are those of Exif 3.0, §4.6.5.
 enum PictureOrientation: Int, CaseIterable {
     case upright = 1
     case mirrored, upsideDown, mirroredUpsideDown
@@ -128,8 +127,7 @@ extension PictureHead {
     /// Reads the header of a picture.
     ///
     /// - Throws: ``PictureFitError`` if the file cannot be read, or if it ends within its header.
-    /// - Returns: The properties of the picture. The size is `nil` for a type that only the codec can read, such as
-    ///   HEIC.
+    /// - Returns: The properties of the picture. The size is `nil` if only the codec can read it, as for HEIC.
     init(reading bytes: PictureBytes) throws(PictureFitError) {
         self.init(bytes: bytes.count)
         type = MediaType.forFirstBytes(try bytes.bytes(at: 0, count: MediaType.firstBytesCount))

@@ -132,8 +132,7 @@ public struct PictureBudget: Sendable, Hashable {
         if let known = spent[index] { return known }
         var open = sizes.indices.filter { spent[$0] == nil }
         let total = open.reduce(0) { $0 + Double(sizes[$1]) }
-        // There are enough bytes for all pictures. The extra bytes are divided too, for pictures that become larger as
-        // JPEGs.
+        // The extra bytes are divided too, because a picture of another type may become larger as a JPEG.
         if total <= Double(left) { return whole(Double(left) * Double(sizes[index]) / total) }
 
         var rest = Double(left)

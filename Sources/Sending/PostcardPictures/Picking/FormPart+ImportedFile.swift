@@ -3,8 +3,8 @@ public import Foundation
 public import PostcardForm
 
 extension FormPart {
-    /// Makes a part from a file that the user chose outside the app, with SwiftUI's `fileImporter`, a document picker
-    /// or a drop.
+    /// Makes a part from a file outside the app that the user chose with SwiftUI's `fileImporter`, a document picker or
+    /// a drop.
     ///
     /// ```swift
     /// .fileImporter(isPresented: $isImporting, allowedContentTypes: [.image, .pdf]) { result in
@@ -25,7 +25,7 @@ extension FormPart {
     ///   - filename: The name of the file. Defaults to the last component of `url`, with ".zip" for an archive.
     ///   - contentType: The media type. Defaults to the type that the filename or the first bytes indicate.
     ///   - metadata: The metadata to remove from a picture or a video while the file is sent. Defaults to the location
-    ///     and data that identifies the owner. Other files are sent unchanged.
+    ///     and data about the owner. Other files are sent unchanged.
     ///   - folder: A folder for the copy, which the caller must then remove. Defaults to ``temporaryFolder``.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the file cannot be read, downloaded or
     ///   copied. `CancellationError` if the task is cancelled.

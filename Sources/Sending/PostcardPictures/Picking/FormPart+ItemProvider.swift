@@ -23,13 +23,10 @@ extension NSItemProvider {
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first, such as `[.jpeg]`. The first of
-    ///     these types that the item offers is loaded. Defaults to none: the type that keeps most of the picture is
-    ///     loaded.
-    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data that identifies
-    ///     the owner.
+    ///     these types that the item offers is loaded. Defaults to none: the type with the most detail is loaded.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: A progress with one unit for each item, such as this one. Cancelling the progress cancels loading.
-    ///     Defaults to none.
+    ///   - progress: A progress with one unit for each item. Cancelling the progress cancels loading. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/noFile`` if the item offers no file, and
     ///   ``PictureError/Code/notLoadable`` if its file cannot be loaded or copied. `CancellationError` if the task or
     ///   `progress` is cancelled, which also ends a download from iCloud.
@@ -106,8 +103,7 @@ extension PHPickerResult {
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
-    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data that identifies
-    ///     the owner.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
     ///   - progress: A progress with one unit for each item, such as this one. Defaults to none.
     /// - Throws: ``PictureError`` if there is no file or it cannot be loaded; `CancellationError` if the task or

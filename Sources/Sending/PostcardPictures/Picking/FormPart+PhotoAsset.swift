@@ -66,8 +66,7 @@ extension PHAsset {
     ///   - version: The original, or the current version with all edits. Defaults to the original.
     ///   - component: The file of the item to send. Defaults to the photo or video itself.
     ///   - downloads: Whether to download a file that is only in iCloud. Defaults to `true`.
-    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data that identifies
-    ///     the owner.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
     ///   - progress: A progress with one unit for each item, such as this one, which follows the download from iCloud.
     ///     Cancelling the progress cancels the download. Defaults to none.

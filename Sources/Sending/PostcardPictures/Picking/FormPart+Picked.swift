@@ -50,7 +50,7 @@ extension FormPart {
     ///   - url: The file. A file of the app itself needs no copy: append it with `form.append(fileAt:named:)`.
     ///   - name: The name of the form's field.
     ///   - metadata: The metadata to remove from a picture or a video while it is sent. Defaults to the location and
-    ///     data that identifies the owner. Other files are sent unchanged.
+    ///     data about the owner. Other files are sent unchanged.
     ///   - preparation: Changes the part before the form is sent. Defaults to no preparation.
     public init(
         picked url: URL, named name: String, metadata: MetadataPolicy = .picturesWithoutLocation,
@@ -104,8 +104,7 @@ extension FormPart {
     ///   - name: The name of the form's field.
     ///   - version: The original, or the current version with all edits. Defaults to the original.
     ///   - component: The file of the item to send. Defaults to the photo or video itself.
-    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data that identifies
-    ///     the owner.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - preparation: Changes the part before the form is sent. Defaults to no preparation.
     public init(
         picked asset: PHAsset, named name: String, version: PhotoVersion = .original,
@@ -146,8 +145,8 @@ extension FormPart {
     ///   - provider: The item provider. A later run of the app cannot find its item again.
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
-    ///   - metadata: The metadata to remove from a picture or a video. Defaults to the location and data that
-    ///     identifies the owner.
+    ///   - metadata: The metadata to remove from pictures and videos. Defaults to the location and data about the
+    ///     owner.
     ///   - preparation: Changes the part before the form is sent. Defaults to no preparation.
     public init(
         picked provider: NSItemProvider, named name: String, preferring preferred: [MediaType] = [],
@@ -171,8 +170,7 @@ extension FormPart {
     ///   - result: The picked item.
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
-    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data that identifies
-    ///     the owner.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - preparation: Changes the part before the form is sent. Defaults to no preparation.
     public init(
         picked result: PHPickerResult, named name: String, preferring preferred: [MediaType] = [],
@@ -209,9 +207,8 @@ extension FormPart {
     /// - Parameters:
     ///   - item: The picked item.
     ///   - name: The name of the form's field.
-    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data that identifies
-    ///     the owner.
-    ///   - preparation: Changes the part before the form is sent, such as `PictureFitting.serverLimit`. Defaults to no
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
+    ///   - preparation: Changes the part before it is sent, such as `PictureFitting.serverLimit`. Defaults to no
     ///     preparation.
     public init(
         picked item: PhotosPickerItem, named name: String, metadata: MetadataPolicy = .withoutLocation,

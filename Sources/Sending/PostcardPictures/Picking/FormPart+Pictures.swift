@@ -2,8 +2,7 @@ import PostcardForm
 import PostcardFoundation
 
 extension FormPart {
-    /// Makes a part from an encoded picture. Throws ``PictureError`` if the bytes are `nil`, because encoding has
-    /// failed.
+    /// Makes a part from an encoded picture. Throws ``PictureError`` if encoding has failed and the bytes are `nil`.
     static func picture(
         named name: String, filename: String?, as encoding: PictureEncoding, encoded: Data?
     ) throws(PictureError) -> FormPart {

@@ -24,7 +24,7 @@ enum LoadedFile {
     /// needs neither time nor space.
     ///
     /// - Parameter freeBytes: Returns the number of free bytes at a folder.
-    /// - Throws: ``PictureError`` with code ``PictureError/Code/full`` if there is too little free space; the system's
+    /// - Throws: ``PictureError`` with code ``PictureError/Code/full`` if there is too little space; the system's
     ///   errors.
     static func copy(
         _ file: URL, to folder: URL?, freeBytes: (URL) -> Int64? = FreeSpace.bytes

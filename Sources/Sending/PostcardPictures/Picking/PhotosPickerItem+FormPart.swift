@@ -29,11 +29,9 @@ extension PhotosPickerItem {
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
-    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data that identifies
-    ///     the owner.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: A progress with one unit for each item, such as this one. Cancelling the progress cancels loading.
-    ///     Defaults to none.
+    ///   - progress: A progress with one unit for each item. Cancelling the progress cancels loading. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the library gives no file, or if the
     ///   file cannot be loaded or copied. `CancellationError` if the task or `progress` is cancelled, which also ends a
     ///   download from iCloud.

@@ -20,8 +20,7 @@ struct BackgroundCarrier: AttemptCarrier {
         try store.directory.whileNoneSends {
             try store.database.write { try $0.recoverUploads(failingUnclear: unclear) }
         }
-        // The row is read first, because a write locks the database. iOS ends an app that is suspended while it holds a
-        // lock.
+        // Reading first avoids a write, which locks the database. iOS ends an app that is suspended with a lock.
         let unreadable = try store.database.read { try $0.unreadableUploads(of: session.identifier) }
         if !unreadable.isEmpty {
             try store.database.write { db in for id in unreadable { _ = try db.readable(id) } }
@@ -43,8 +42,8 @@ struct BackgroundCarrier: AttemptCarrier {
         let row = try? store.database.read { db in
             try db.attempts(of: session.identifier)[attempt].flatMap { try db.row($0) }
         }
-        // A resumed upload must keep the request in the system's resume data. With another request, the system may send
-        // the whole form again.
+        // A resumed upload must keep the request in the resume data. Otherwise the system may send the whole form
+        // again.
         guard let row = row ?? nil, row.signed == nil, row.resumeData == nil else { return nil }
         // With the old fields, the server may refuse the form. The upload is then handed to the system again.
         return try? await headerFields(row.upload)
@@ -58,8 +57,7 @@ struct BackgroundCarrier: AttemptCarrier {
     func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?) {
         if sender.isProcessSending { return ([], nil) }
         while true {
-            // The rows are read first, because a write locks the database. iOS ends an app that is suspended while it
-            // holds a lock.
+            // Reading first avoids a write, which locks the database. iOS ends an app that is suspended with a lock.
             let ids = try store.database.read {
                 try $0.transfersToClaim(claim, for: session.identifier, at: time.date())
             }
@@ -88,8 +86,7 @@ struct BackgroundCarrier: AttemptCarrier {
             try await service.begin(transfer)
             return nil
         } catch let error as FileError where error.mayPass {
-            // The file cannot be read now, such as before the first unlock. Nothing was sent, so this is not an
-            // attempt.
+            // The file cannot be read now, such as before the first unlock. This is no attempt: nothing was sent.
             return QueueMachine.Refusal(outcome: Self.postponed(error), hasBegun: hasBegun)
         } catch {
             return QueueMachine.Refusal(outcome: AttemptOutcome(error, otherwise: Self.postponed), hasBegun: hasBegun)
@@ -141,8 +138,8 @@ struct BackgroundCarrier: AttemptCarrier {
         }
     }
 
-    /// Calls one of the app's closures, and cancels the call if it exceeds the time of a wake-up. The queue waits for
-    /// the call.
+    /// Calls a closure of the app, and cancels the call after the maximum time of a wake-up. The queue waits for the
+    /// call.
     private func withinWakeUp<Value: Sendable>(
         _ closure: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -215,8 +212,7 @@ private struct ClosureError: Error, CustomStringConvertible {
 
 /// Changes the rows of uploads that a background session sends. Each method is called within one database write.
 extension Database {
-    /// Marks uploads as handed to a background session, even those that are due later, because the system waits for
-    /// their time.
+    /// Marks uploads as handed to a background session, even those that are due later, for which the system waits.
     ///
     /// - Parameter ids: The uploads from ``transfersToClaim(_:for:at:)``.
     /// - Returns: The uploads that could still be claimed and can be read, in the same order.
@@ -239,8 +235,7 @@ extension Database {
         }
     }
 
-    /// Replaces the expired form of an upload, and puts the upload back into the queue. The attempt has not begun, and
-    /// does not count.
+    /// Replaces the expired form of an upload, and puts the upload back into the queue. The attempt does not count.
     ///
     /// - Returns: Whether the upload was still claimed for that attempt. Otherwise it stays unchanged.
     func replaceForm(of row: UploadRow, with form: NewForm) throws -> Bool {
@@ -269,8 +264,7 @@ extension Database {
         return true
     }
 
-    /// The identifiers of the sessions that have a given upload, or of all sessions with uploads if there is none
-    /// given.
+    /// The identifiers of the sessions that have the given upload, or without an upload, of all sessions that have any.
     ///
     /// - Parameter holdsBack: Whether to include sessions with later uploads of the same group, which were handed to
     ///   the system before they are due.
@@ -286,8 +280,8 @@ extension Database {
         return Set(values.compactMap(String.fromDatabaseValue))
     }
 
-    /// The uploads to hand to a background session next. Uploads that are due come first, by priority, and then the
-    /// others by time.
+    /// The uploads to hand to a background session next: first those that are due, by priority, and then others by
+    /// time.
     func transfersToClaim(
         _ claim: QueueMachine.Claim, for session: String, at now: Date
     ) throws -> [QueuedUpload.ID] {

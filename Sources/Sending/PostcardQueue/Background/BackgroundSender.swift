@@ -72,15 +72,14 @@ final class BackgroundSender: Sendable {
         await state.withLock { $0.task }?.value
     }
 
-    /// Records that the queue may have changed. Uploads that are due are handed to the service, and unwanted transfers
-    /// are cancelled.
+    /// Records that the queue may have changed. Uploads that are due are handed over, and unwanted transfers are
+    /// cancelled.
     func noteChange() {
         state.withLock { $0.inbox.hasChanges = true }
         signalRound()
     }
 
-    /// Hands newly enqueued uploads to the service. If possible, the system is asked not to suspend the app before
-    /// that.
+    /// Hands newly enqueued uploads to the service. Asks the system not to suspend the app before that.
     func handOverSoon() {
         let grant = opening.activity.begin()
         let isOpen = state.withLock { state in
@@ -122,8 +121,7 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Throws an error of the task since the last call, unless the error may pass by itself, such as that of a full
-    /// disk.
+    /// Throws an error of the task since the last call, unless it may pass by itself, such as that of a full disk.
     func checkFailure() throws {
         let (failure, isReplaced) = state.withLock { ($0.failure.take(), $0.isReplaced) }
         if isReplaced { throw UploadQueueError.replaced(session.identifier) }

@@ -14,8 +14,7 @@ import PostcardFoundation
 /// ```
 ///
 /// The system sends the uploads in its own process, waits for a network, retries broken connections, and follows
-/// redirects without asking the app. On Linux, without background sessions, the queue sends its uploads in this
-/// process.
+/// redirects without asking the app. On Linux, the queue sends its uploads in this process.
 public struct BackgroundSession: Sendable {
     /// The session's identifier, such as `com.example.pets`, which must be the same at every start of the app. An
     /// extension needs another identifier in each run (see ``init(extension:appGroup:)``).
@@ -32,8 +31,8 @@ public struct BackgroundSession: Sendable {
     /// Whether the system may wait for good conditions, such as Wi-Fi and power. Defaults to `false`.
     ///
     /// Uploads that the app hands to the system in the background always wait for good conditions: retries, uploads
-    /// from an intent, and uploads beyond ``maximumOpenUploads``. After each wake-up without the app being opened, the
-    /// system waits longer.
+    /// from an intent, and uploads beyond ``maximumOpenUploads``. The system waits longer after each wake-up until the
+    /// app is opened.
     public var isDiscretionary = false
 
     /// The maximum number of uploads to a host that the system sends at a time. Defaults to 3.
@@ -102,8 +101,7 @@ public struct BackgroundSession: Sendable {
     public var accepts: (@Sendable (QueuedUpload, QueuedUpload.Response) async throws -> Void)?
 
     #if canImport(Darwin)
-    /// Answers the server's authentication challenges, such as to pin its certificate. Defaults to `nil`: the system
-    /// answers.
+    /// Answers the server's authentication challenges, such as to pin its certificate. Defaults to `nil`, the system.
     public var answerChallenge:
         (@Sendable (URLAuthenticationChallenge) async -> (URLSession.AuthChallengeDisposition, URLCredential?))?
     #endif

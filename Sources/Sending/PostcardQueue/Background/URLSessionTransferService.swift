@@ -4,8 +4,7 @@ import HTTPTypes
 import PostcardClient
 import Synchronization
 
-/// The transfer service of a background `URLSession`. It makes tasks from transfers, and events from the calls of the
-/// session's delegate.
+/// The transfer service of a background `URLSession`. It makes tasks from transfers, and events from delegate calls.
 struct URLSessionTransferService: TransferService {
     private let settings: BackgroundSession
     /// Identifies the service's queue among the queues that this process has made with the session.
@@ -153,8 +152,8 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         _ = session
     }
 
-    /// Records the queue that uses the session from now on. Returns `false` if the queue must wait for the end of a
-    /// session that was given up.
+    /// Records the queue that uses the session from now on. Returns `false` if it must wait for the end of the given-up
+    /// session.
     private func take(
         _ token: EventRelay.Token, _ settings: BackgroundSession,
         _ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?

@@ -213,8 +213,7 @@ extension QueuedUpload {
 /// until the app has acknowledged the upload (see ``UploadQueue/outcomes``), and after that within these limits.
 /// ``UploadQueue/doneCount`` also counts the uploads that are no longer listed.
 public struct DoneUploads: Sendable, Hashable {
-    /// The maximum number of acknowledged uploads in the list, which keeps the latest. Defaults to 100; `nil` means no
-    /// limit.
+    /// The maximum number of acknowledged uploads in the list, the latest ones. Defaults to 100; `nil` means no limit.
     public var maximumCount: Int?
 
     /// How long an upload is listed after it was done. Defaults to 30 days; `nil` means no limit.

@@ -45,8 +45,7 @@ public struct NetworkPath: Sendable, Hashable {
     public var isExpensive: Bool
     /// Whether the network is in Low Data Mode.
     public var isConstrained: Bool
-    /// Whether the device has any network. Uploads are tried even without one, because the server may be on this
-    /// device.
+    /// Whether the device has a network. Uploads are tried even without one: the server may be on this device.
     public var isAvailable: Bool
 
     /// Describes a network. By default, the network has no restrictions.

@@ -7,8 +7,8 @@
 /// ```
 ///
 /// Lists are at least 250 milliseconds apart, and combine the changes in between. On Apple platforms, changes by other
-/// processes cause a new list too. On Linux, the next list contains them; it follows when this process begins, ends or
-/// changes an upload.
+/// processes cause a new list too. On Linux, they are in the next list, after this process begins, ends or changes an
+/// upload.
 public struct QueueUpdates: AsyncSequence, Sendable {
     let queue: UploadQueue
     let limit: Int
@@ -74,7 +74,7 @@ extension UploadQueue {
 
 /// The uploads of a queue that have ended, as an asynchronous sequence. First come the uploads that the app has not
 /// acknowledged, in the order in which they ended. Then each other upload follows when it ends. Each upload is returned
-/// at least once.
+/// once or more.
 ///
 /// ```swift
 /// for try await upload in queue.outcomes {
@@ -130,8 +130,7 @@ extension UploadQueue {
     /// Acknowledges the end of an upload, so that ``outcomes`` does not return it again. An upload that is done stays
     /// in the list within the limits of ``DoneUploads``.
     ///
-    /// - Parameter upload: The upload from ``outcomes``. If it was retried and has ended again since, the new end is
-    ///   not acknowledged.
+    /// - Parameter upload: The upload from ``outcomes``. If it has ended again since, the new end is not acknowledged.
     /// - Throws: ``UploadQueueError`` if the database fails.
     public func acknowledge(_ upload: QueuedUpload) async throws(UploadQueueError) { try await acknowledge([upload]) }
 

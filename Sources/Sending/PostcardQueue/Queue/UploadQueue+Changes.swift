@@ -7,8 +7,7 @@ import PostcardWire
 // MARK: - Changing uploads
 
 extension UploadQueue {
-    /// Sends a failed or cancelled upload again, like a newly enqueued one. If the upload waits for its next attempt,
-    /// it is sent now.
+    /// Sends a failed or cancelled upload again, like a new one. An upload that waits for its next attempt is sent now.
     ///
     /// An upload may have failed although the server accepted the form. ``QueuedUpload/Failure/mayHaveArrived`` is then
     /// `true`, and the server may store the form twice unless it honors the `Idempotency-Key`. An upload whose
@@ -51,8 +50,8 @@ extension UploadQueue {
     /// Sends an upload to another URL from now on, such as after the app's server has moved. The upload is sent like a
     /// newly enqueued one, with the same header fields.
     ///
-    /// An upload that is being sent is cancelled first. If the server at the old URL has accepted the form by then, the
-    /// upload is done.
+    /// An upload that is being sent is cancelled first. If the old server has accepted the form by then, the upload is
+    /// done.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, if it is done, if its form was signed for its URL, if
     ///   the new URL cannot receive a form, or if the form is no longer on disk.

@@ -6,7 +6,7 @@ import PostcardWire
 
 extension UploadQueue {
     /// Cancels an upload for good, so that it cannot be retried. Its form is removed from disk at once, and the server
-    /// is asked to delete its bytes of a resumable upload. If the upload is being sent, the process that sends it stops
+    /// is asked to delete its bytes of a resumable upload. If another process is sending the upload, that process stops
     /// and asks the server.
     ///
     /// - Parameters:

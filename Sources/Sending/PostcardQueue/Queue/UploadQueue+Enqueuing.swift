@@ -126,8 +126,8 @@ extension QueuedUpload.Response {
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder, with the formats of dates and keys.
-    /// - Throws: `UploadError` with the code `decoding`, also for a response of more than 64 KiB, of which only the
-    ///   beginning is stored.
+    /// - Throws: `UploadError` with the code `decoding`, also for a response of more than 64 KiB, which is stored
+    ///   incompletely.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) throws(UploadError) -> Value {

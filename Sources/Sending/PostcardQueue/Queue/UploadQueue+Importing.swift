@@ -14,8 +14,7 @@ extension UploadQueue {
     /// The maximum number of tries to copy an item after an unknown error.
     private static let maximumTries = 10
 
-    /// Adds a form with picked items. Returns the upload's identifier, even if the system suspends the app during the
-    /// copying.
+    /// Adds a form with picked items. Returns the upload's identifier, even if the app is suspended during the copying.
     func enqueueImporting(
         _ form: MultipartForm, _ request: QueuedRequest, conditions: UploadConditions, tag: Data?
     ) async throws -> QueuedUpload.ID {
@@ -119,8 +118,7 @@ extension UploadQueue {
         reporter?.start()
     }
 
-    /// The item to copy: the app's own item if this run has recorded it, or else the item that is found from its
-    /// record.
+    /// The item to copy: the app's own item if this run has recorded it, or else the item found from its record.
     private func item(
         at index: Int, of live: MultipartForm?, recordedAs record: Data?
     ) async throws -> (any PickedItem)? {
@@ -142,8 +140,7 @@ extension UploadQueue {
         Task { await resumeImports() }
     }
 
-    /// Copies the missing items of imports that belong to an earlier run, or that a suspension of the app has
-    /// interrupted.
+    /// Copies the missing items of imports from an earlier run, and of imports that a suspension has interrupted.
     func resumeImports() async {
         guard let store = try? await opening.store(),
             let uploads = try? store.database.read({ try $0.importingUploads() })

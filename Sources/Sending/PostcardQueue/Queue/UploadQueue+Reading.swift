@@ -5,8 +5,7 @@ import PostcardWire
 import SystemPackage
 
 extension UploadQueue {
-    /// Returns the uploads in the order in which they were enqueued. Uploads with damaged rows in the database are left
-    /// out.
+    /// Returns the uploads in the order in which they were enqueued, except uploads with damaged rows in the database.
     ///
     /// - Parameters:
     ///   - limit: The maximum number of uploads. Defaults to no limit.
@@ -61,8 +60,8 @@ extension UploadQueue {
     }
 
     /// Describes the queue in a text for a support mail: the events that the queue waits for, the attempts and errors
-    /// of the uploads that are not done, and the log of this process. The system's log has the same lines with the
-    /// subsystem `Postcard`.
+    /// of the uploads that are not done, and the log of this process. The system's log has it too (subsystem
+    /// `Postcard`).
     ///
     /// ```swift
     /// mail.attach(await queue.diagnostics())

@@ -97,8 +97,8 @@ extension UploadQueue {
     /// - Parameters:
     ///   - client: The client, with its transport, timeouts, rules and interceptors. Its total timeout counts from the
     ///     upload's first attempt, even while no process is running. An upload whose interceptor throws an error is
-    ///     tried again according to the retry policy of `options`. The client's own retry and resumption policies are
-    ///     not used.
+    ///     tried again according to the retry policy of `options`. The client's own retry and resumption policies do
+    ///     not apply.
     ///   - options: The settings for sending, such as the number of uploads at a time.
     /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the
     ///   queue, and with other codes if the database fails; `CancellationError` if the task is cancelled.
@@ -180,8 +180,7 @@ extension UploadQueue {
         }
     }
 
-    /// Returns when all events of the transfer service are handled, and the app's closure was called for the uploads
-    /// that have ended.
+    /// Returns when all events of the transfer service are handled, and the app's closure was called for ended uploads.
     package func rested() async {
         for sender in [sender].compactMap(\.self) + others.withLock({ Array($0.values) }) { await sender.rested() }
         await reporter?.rested()

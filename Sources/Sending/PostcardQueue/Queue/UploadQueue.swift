@@ -11,8 +11,7 @@ public import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// A queue of uploads that outlive the process. Each form is sent once, even if the process, the network or the power
-/// fails.
+/// A queue of uploads that outlive the process. Each form is sent once, even if the process, network or power fails.
 ///
 /// In an app, the system sends the uploads, even while the app is suspended or closed:
 ///
@@ -72,8 +71,7 @@ public final class UploadQueue: Sendable {
     ///   - finder: Finds the picked items of an earlier run of the app that ended before they were copied, such as
     ///     `PickedPhotosAndFiles` of `PostcardPictures`. Defaults to `nil`: such an upload fails with the code
     ///     `pick-lost`.
-    ///   - done: How long uploads that are done are listed once the app has acknowledged them. Defaults to the latest
-    ///     100, for 30 days.
+    ///   - done: How long acknowledged uploads that are done are listed. Defaults to the latest 100, for 30 days.
     ///   - outcome: Called at least once for each upload that is done, failed or cancelled, one after the other, on no
     ///     actor. When the closure returns, the upload is acknowledged. If the closure throws or the process ends
     ///     before, it is called again when the next upload ends, and when the queue runs the next time. When the system
@@ -210,9 +208,8 @@ public final class UploadQueue: Sendable {
         try work(try await opening.store())
     }
 
-    /// Stops transfers whose uploads have changed. For the queue's own session, its sender starts, and also hands over
-    /// uploads that are due. For the session of an extension that does not run, a sender of this process stops the
-    /// transfers.
+    /// Stops transfers whose uploads have changed. The sender of the queue's own session also hands over uploads that
+    /// are due. For an extension that does not run, a sender of this process stops the transfers.
     ///
     /// - Parameter sessions: The identifiers of the sessions that had the uploads.
     func stopTransfers(of sessions: Set<String>) async {
@@ -227,8 +224,7 @@ public final class UploadQueue: Sendable {
         }
     }
 
-    /// The sender for the uploads that an extension has handed to the system, until no such upload is left; `nil` for
-    /// the queue's own session.
+    /// The sender for an extension's uploads, until none of them is left; `nil` for the queue's own session.
     func settler(of identifier: String) -> BackgroundSender? {
         guard var settings = session, identifier != settings.identifier, let otherService else { return nil }
         settings.identifier = identifier
@@ -247,8 +243,7 @@ public final class UploadQueue: Sendable {
         let sessions = try await work { store throws(UploadQueueError) in
             try store.database.read { try $0.sessions() }
         }
-        // A session that an extension uses in all its runs is left alone, because the extension could not use it
-        // otherwise.
+        // A session for all runs of an extension is left alone, because the extension could not use it otherwise.
         for identifier in sessions.sorted() where BackgroundSession.isOfOneRun(identifier) {
             settler(of: identifier)?.start()
         }
@@ -261,16 +256,15 @@ public final class UploadQueue: Sendable {
     /// Copying continues when the queue runs the next time, even in another process.
     ///
     /// A queue with a background session hands the upload to the system even if ``run(endsWhenEmpty:)`` does not run,
-    /// such as from an intent or a background task. The system does not suspend the app before that, unless it takes
-    /// too long.
+    /// such as from an intent or a background task. The system does not suspend the app before that, unless that takes
+    /// long.
     ///
     /// - Parameters:
     ///   - form: The form. Its files and streams are copied. Parts with a preparation are prepared first, such as
     ///     photos that must fit. The server's limit is then that of the queue's rules.
     ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - method: The method of the request. Defaults to POST.
-    ///   - headerFields: Further header fields, which are stored on disk. An `Idempotency-Key` is added if there is
-    ///     none.
+    ///   - headerFields: Further header fields to store on disk. An `Idempotency-Key` is added if there is none.
     ///   - conditions: The conditions and the order in which the upload may be sent. Defaults to as soon as possible.
     ///   - tag: A small value of the app, at most 4 KiB as JSON, by which the app recognizes the upload. It is stored
     ///     on disk and not sent. ``QueuedUpload/tag(as:)`` returns it. Defaults to `nil`, no tag.
@@ -290,8 +284,7 @@ public final class UploadQueue: Sendable {
         return try await enqueue(form, request, conditions: conditions, tag: tag)
     }
 
-    /// Adds a file to the queue, to send it straight to a bucket of an object store with a form that a server has
-    /// signed.
+    /// Adds a file to the queue, to send it straight to an object store with a form that a server has signed.
     ///
     /// ```swift
     /// try await queue.enqueue(form, with: presigned, tag: pet)

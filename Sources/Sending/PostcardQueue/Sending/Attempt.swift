@@ -26,8 +26,7 @@ package struct AttemptID: Sendable, Hashable, LosslessStringConvertible {
     package var description: String { "\(upload.uuidString) \(number)" }
 }
 
-/// An event of an attempt. Events of a transfer service may arrive late, more than once, and after the upload was
-/// cleared.
+/// An event of an attempt. A transfer service may report events late, more than once, and after the upload was cleared.
 package enum AttemptEvent: Sendable {
     /// The number of the body's bytes sent so far.
     case sent(AttemptID, bytes: Int64)

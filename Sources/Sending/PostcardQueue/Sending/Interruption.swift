@@ -89,9 +89,8 @@ extension RetryPolicy {
 extension AttemptEnd {
     /// Whether the server has accepted the form although the system reports an error in addition to the response.
     ///
-    /// The system's process stores the response among the app's files. If the device is locked
-    /// (`NSFileProtectionComplete`), it cannot write them, and reports EPERM in `NSPOSIXErrorDomain` for an upload that
-    /// arrived.
+    /// The system's process stores the response among the app's files. On a locked device (`NSFileProtectionComplete`)
+    /// this fails, and the system reports EPERM in `NSPOSIXErrorDomain` although the form arrived.
     ///
     /// - Parameters:
     ///   - status: The status of the response, or `nil` if there is none.

@@ -4,8 +4,8 @@ import PostcardForm
 import PostcardFoundation
 import Synchronization
 
-/// Sends the uploads of a queue in this process. After each change, a ``QueueMachine`` decides which attempts to start
-/// and stop.
+/// Sends a queue's uploads in this process. After each change, a ``QueueMachine`` decides which attempts to start and
+/// stop.
 final class LocalSender: Sendable {
     private let store: QueueStore
     private let client: UploadClient
@@ -32,8 +32,8 @@ final class LocalSender: Sendable {
         client.retryPolicy = options.retryPolicy
         client.retryPolicy.maximumAttempts = 1
         client.resumption = options.resumption
-        // A stopped upload often continues later, so the client must not delete it on the server. The sender deletes
-        // cancelled uploads itself.
+        // A stopped upload often continues later, so the client must not delete its bytes. The sender does it for
+        // cancelled uploads.
         client.resumption?.deletesCancelledUploads = false
         self.client = client
     }
@@ -149,8 +149,7 @@ extension LocalSender: AttemptCarrier {
     func cancel(_ attempts: Set<AttemptID>, pausing: Set<AttemptID>) -> [AttemptID: Data] {
         let tasks = state.withLock { state in attempts.compactMap { state.tasks[$0] } }
         for task in tasks { task.cancel() }
-        // There is no resume data. A later attempt resumes with the upload resource, which was saved during the
-        // attempt.
+        // There is no resume data. A later attempt resumes with the upload resource, which was saved before.
         return [:]
     }
 

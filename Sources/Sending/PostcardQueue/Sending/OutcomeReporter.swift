@@ -52,8 +52,7 @@ final class OutcomeReporter: Sendable {
         if state.withLock({ $0.following != nil }) { await reportAll() }
     }
 
-    /// Reports uploads in batches. An upload is reported again the next time if the closure throws or the upload cannot
-    /// be acknowledged.
+    /// Reports uploads in batches. After an error of the closure or of the acknowledgment, an upload is reported again.
     private func reportBatches() async {
         guard let store = try? await opening.store() else { return }
         var last: Int64 = 0

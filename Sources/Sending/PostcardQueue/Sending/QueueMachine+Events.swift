@@ -74,8 +74,7 @@ extension QueueMachine {
         /// - Parameter uploads: The uploads of the attempts, as far as they are known.
         case cancel([AttemptID], of: [QueuedUpload.ID])
         case read
-        /// Mark uploads as being sent. The marks are on disk before an attempt begins, so that later attempts respect
-        /// them.
+        /// Mark uploads as being sent. The marks are on disk before any attempt begins, for later attempts.
         case claim(Claim)
         case begin(UploadRow)
         case list
@@ -115,8 +114,7 @@ extension QueueMachine {
         var makesForms = false
         /// The statuses of success for uploads whose endpoints have no own statuses.
         var acceptedStatuses = Set(200..<300)
-        /// How long an upload may take as a whole; `nil` means no limit. It is `nil` for the system, which has its own
-        /// limit for each attempt.
+        /// How long an upload may take as a whole; `nil` means no limit. The system has its own limit for each attempt.
         var totalTimeout: Duration?
         /// The maximum number of attempts that the carrier has at a time.
         var maximumConcurrentUploads: Int

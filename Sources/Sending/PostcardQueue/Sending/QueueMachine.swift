@@ -5,7 +5,7 @@ import PostcardFoundation
 /// random numbers. Two senders carry out its actions: ``LocalSender`` sends in this process, and ``BackgroundSender``
 /// hands uploads to the system. An attempt is carried out by its carrier: this process, or the system.
 ///
-/// Each round begins with the events since the last round. Each event leads to one action, whose result is the next
+/// Each round begins with the events since the last one. Each event leads to one action, whose result is the next
 /// event:
 ///
 /// | action | event |
@@ -26,14 +26,13 @@ import PostcardFoundation
 struct QueueMachine: Sendable {
     /// The maximum number of uploads in one write, so that writes stay short.
     static let batch = 50
-    /// How many seconds to wait before recording the ends of attempts again after a failure, such as that of a full
-    /// disk.
+    /// How many seconds to wait after a failure to record the ends of attempts, such as that of a full disk.
     private static let recordPause = 1.0
     /// The number of times in a row that recording the ends of attempts may fail. Then the run ends with the error, so
     /// that a broken database is noticed.
     static let maximumRecordFailures = 60
-    /// The maximum number of sessions in a row that end by themselves. Then the run ends with an error. A server's
-    /// response resets the count.
+    /// The maximum number of sessions in a row that end by themselves, before the run fails. A server's response resets
+    /// it.
     static let maximumInvalidations = 3
     /// The longest wait between rounds, in seconds. It is limited because the system's clock may be changed meanwhile.
     static let longestWait = 86_400.0
@@ -44,8 +43,7 @@ struct QueueMachine: Sendable {
     private var connection = Connection.disconnected
     /// The carrier's attempts that this process knows.
     private var open: [AttemptID: OpenAttempt] = [:]
-    /// The beginnings of responses to other attempts, because the end of a cancelled or lost attempt may still be
-    /// reported.
+    /// The beginnings of responses to cancelled or lost attempts, whose ends may still be reported.
     private var strays: [AttemptID: Data] = [:]
     /// Events that wait for the comparison of the carrier's attempts with the database.
     private var events: [AttemptEvent] = []
@@ -239,8 +237,7 @@ extension QueueMachine {
         return progress
     }
 
-    /// Sends uploads again whose attempts the carrier no longer has. A delay comes first, because their ends may be
-    /// reported late.
+    /// Sends uploads again whose attempts the carrier has lost, after a delay, because their ends may be reported late.
     private mutating func recover(from comparison: Comparison, at now: Date) -> Action {
         connection = .compared
         hasCompared = true
@@ -289,8 +286,7 @@ extension QueueMachine {
             Claim(
                 count: min(rules.maximumConcurrentUploads - open.count, Self.batch),
                 later: rules.maximumConcurrentUploads / 2,
-                // Uploads with attempts that are still stopping are excluded, because they may have been cancelled and
-                // retried.
+                // Uploads with attempts that are still stopping are excluded. They may have been cancelled and retried.
                 excluded: Set(postponed.keys).union(open.values.map(\.upload))))
     }
 

@@ -41,8 +41,7 @@ protocol AttemptCarrier: Sendable {
     func notifyChange()
 }
 
-/// Carries out the actions of a ``QueueMachine``. An ``AttemptCarrier`` carries out those that differ between this
-/// process and the system.
+/// Carries out the actions of a ``QueueMachine``. An ``AttemptCarrier`` does the work that differs for the system.
 struct QueueRun<Carrier: AttemptCarrier> {
     private var machine: QueueMachine
     private let store: QueueStore
@@ -164,8 +163,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         // A sender that only stops uploads may have other settings than their own sender.
         if lastDate == nil || isSetBack(at: now), machine.rules.maximumConcurrentUploads > 0 {
             let (session, latest) = (machine.rules.session, now.addingTimeInterval(machine.rules.longestDelay))
-            // The rows are read first, because a write locks the database. iOS ends an app that is suspended while it
-            // holds a lock.
+            // Reading first avoids a write, which locks the database. iOS ends an app that is suspended with a lock.
             if try store.database.read({ try $0.hasMisdatedUploads(at: now, after: latest, of: session) }) {
                 // The system may still report the ends of attempts.
                 let due = now.addingTimeInterval(Interruption.lost.delay(after: 1))
@@ -179,8 +177,8 @@ struct QueueRun<Carrier: AttemptCarrier> {
         lastDate = now
     }
 
-    /// Whether the clock was set back since the last check. Small corrections are ignored, because all uploads would
-    /// have to be read.
+    /// Whether the clock was set back since the last check. Small corrections are ignored, because they would cost much
+    /// reading.
     private func isSetBack(at now: Date) -> Bool { lastDate.map { now < $0.addingTimeInterval(-60) } ?? false }
 
     private mutating func recorded() throws -> [AttemptID: QueuedUpload.ID] {
@@ -261,8 +259,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
     }
 }
 
-/// Records attempts that are being stopped and their resume data in the table `resumption`. Each method is called
-/// within one write.
+/// Records attempts that are being stopped, and their resume data, in the table `resumption`, each within one write.
 extension Database {
     /// The maximum size of resume data in bytes, more than the system needs to describe a file and a request.
     private static let maximumResumeDataBytes = 1 << 20

@@ -39,8 +39,8 @@ extension QueueMachine.Rules {
     /// How many seconds to wait before an upload that could not begin is tried again.
     static let postponement = 60.0
 
-    /// The longest plausible delay in seconds: a day, or longer if the policy allows it. A wrong clock has set a later
-    /// time.
+    /// The longest plausible delay in seconds: a day, or longer if the policy allows it. Longer delays come from a
+    /// wrong clock.
     var longestDelay: Double { max(86_400, max(retryPolicy.maximumDelay, retryPolicy.maximumRetryAfter) / .seconds(1)) }
 
     func schedule(for row: UploadRow) -> RetrySchedule {

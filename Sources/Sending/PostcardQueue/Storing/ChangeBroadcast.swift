@@ -51,8 +51,7 @@ package struct ChangeBroadcast: Sendable {
 }
 
 #if canImport(Darwin)
-/// The listeners of this process, by the names of notifications. The system has a pointer to this object, so the object
-/// is never released.
+/// The listeners of this process, by the names of notifications. It is never released, because the system points to it.
 private final class DarwinListeners: Sendable {
     static let shared = DarwinListeners()
 

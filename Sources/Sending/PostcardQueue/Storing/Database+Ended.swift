@@ -1,8 +1,7 @@
 import GRDB
 import PostcardFoundation
 
-/// Reads and changes the ends of uploads that the app has not acknowledged. Each method is called within one
-/// transaction.
+/// Reads and changes the unacknowledged ends of uploads. Each method is called within one transaction.
 extension Database {
     /// The sequence numbers of ends that the app has not acknowledged, with their uploads.
     ///

@@ -86,7 +86,7 @@ extension Database {
         if case .staleForm = count { try endSignature(of: id, at: due) }
     }
 
-    /// Whether a clock that was ahead has set a date: when an upload is due, when its first attempt began, or when it
+    /// Whether a clock that was ahead has set the time when an upload is due, when it was first attempted or when it
     /// was done.
     ///
     /// - Parameters:

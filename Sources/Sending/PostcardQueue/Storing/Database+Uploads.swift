@@ -97,8 +97,7 @@ extension Database {
         }
     }
 
-    /// Reads the state of an upload, even if its row is otherwise damaged. Returns `nil` if no upload has the
-    /// identifier.
+    /// Reads the state of an upload, even if its row is otherwise damaged. Returns `nil` if there is no such upload.
     func state(_ id: QueuedUpload.ID) throws -> QueuedUpload.State.Kind? {
         let state = try DatabaseValue.fetchOne(self, sql: "SELECT state FROM upload WHERE id = ?", arguments: [id])
         return state.map { String.fromDatabaseValue($0).flatMap(QueuedUpload.State.Kind.init(rawValue:)) ?? .failed }
@@ -149,14 +148,13 @@ extension Database {
         allowedBy masks: [Int64], excluding active: Set<QueuedUpload.ID>, at now: Date
     ) throws -> UploadRow? {
         if try isQueuePaused { return nil }
-        // A value that is not a time counts as due. Otherwise the upload would never be due, and the run would check it
-        // forever.
+        // A value that is not a time counts as due. Otherwise the run would check the upload forever.
         try execute(
             sql: "UPDATE upload SET schedule = 0 WHERE schedule = 1 AND (due <= ? OR typeof(due) <> 'real')",
             arguments: [now.timeIntervalSince1970])
         while true {
-            // The rows are sorted by the stored column, like the index. For a converted value, SQLite would sort all
-            // uploads each time.
+            // The rows are sorted by the stored column, like the index. With a converted value, SQLite would sort all
+            // rows.
             let candidates = try masks.compactMap { mask in
                 try Row.fetchOne(
                     self,
@@ -190,8 +188,7 @@ extension Database {
         }
     }
 
-    /// Reads an upload that is about to be sent. If the row cannot be read, the upload fails, so that it does not block
-    /// others.
+    /// Reads an upload to be sent. If the row cannot be read, the upload fails, so that it does not block others.
     func readable(_ id: QueuedUpload.ID) throws -> UploadRow? {
         do {
             if let row = try row(id) { return row }

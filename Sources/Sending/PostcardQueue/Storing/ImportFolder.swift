@@ -29,8 +29,7 @@ struct ImportFolder: Sendable {
         lock = try directory.lock(Self.lockName)
     }
 
-    /// The URL of a file in the folder. Throws if the name leads outside the folder, because it may come from the
-    /// database.
+    /// The URL of a file in the folder. Throws if the name, which may be from the database, leads outside the folder.
     func file(_ name: String) throws(FileError) -> URL {
         guard let component = FilePath.Component(name), component.kind == .regular, component.string == name else {
             throw FileError("open", directory.path, Errno.invalidArgument)
@@ -144,8 +143,7 @@ extension Database {
         try execute(sql: "DELETE FROM import WHERE id = ?", arguments: [id])
     }
 
-    /// If an upload failed or was cancelled before all items were copied, starts copying again. Returns `false` if all
-    /// items were copied.
+    /// Starts copying again for an upload that ended before all items were copied. Returns `false` if all were copied.
     func restartImport(of id: QueuedUpload.ID) throws -> Bool {
         try execute(
             sql: """

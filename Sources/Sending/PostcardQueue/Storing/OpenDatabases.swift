@@ -39,8 +39,8 @@ final class OpenDatabases: Sendable {
 
     /// Registers a use of a database, until the returned object is released.
     ///
-    /// - Parameter prepare: Opens, checks and closes the files of a database that is not in use. Makes the database if
-    ///   there is none.
+    /// - Parameter prepare: Opens, checks and closes the files of an unused database. Makes the database if there is
+    ///   none.
     /// - Throws: Errors of `prepare`; `FileError` if the database does not exist after `prepare`.
     func use(
         _ name: FilePath.Component, in directory: PrivateDirectory, preparing prepare: () throws -> Void

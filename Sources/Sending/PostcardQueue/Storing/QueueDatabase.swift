@@ -30,8 +30,7 @@ final class QueueDatabase: Sendable {
 
     /// Opens the database in a directory, and makes its tables if it is empty.
     ///
-    /// - Throws: ``UploadQueueError``. A damaged, older or newer file, or a file that is not a queue's, stays
-    ///   unchanged.
+    /// - Throws: ``UploadQueueError``. A file that is damaged, older, newer or not a queue's stays unchanged.
     init(_ directory: QueueDirectory, _ activity: ExpiringActivity) throws(UploadQueueError) {
         self.directory = directory
         self.activity = activity
@@ -55,8 +54,7 @@ final class QueueDatabase: Sendable {
         // Several processes may use the database at the same time, with short writes.
         configuration.busyMode = .timeout(30)
         configuration.prepareDatabase { db in
-            // On Darwin, FULL alone leaves bytes in the drive's cache. Temporary files on disk would be outside the
-            // queue's directory.
+            // On Darwin, FULL alone leaves bytes in the drive's cache. Temporary files would be outside the directory.
             try db.execute(
                 sql: """
                     PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;
@@ -190,8 +188,7 @@ final class QueueDatabase: Sendable {
         } catch {
             throw .damaged(path, "\(error)", underlyingError: error)
         }
-        // A power failure during the creation of the database may leave zeros. SQLite's journal makes an empty database
-        // of them.
+        // A power failure may leave a new database full of zeros. SQLite's journal makes an empty database of it.
         guard header.contains(where: { $0 != 0 }) else { return }
         guard count == 100, header.starts(with: Data("SQLite format 3\0".utf8)) else {
             throw .damaged(path, "it is not an SQLite database")
@@ -326,8 +323,7 @@ extension Database {
 
     /// Checks that the database has the queue's tables and nothing else, and that it is not damaged.
     ///
-    /// - Parameter all: Whether to read the whole database. If `false`, only the definitions of its tables are
-    ///   compared.
+    /// - Parameter all: Whether to read the whole database, or else only the definitions of its tables.
     ///
     /// A trigger, a view, a generated column or an index on an expression would run as part of the queue's statements.
     /// A cycle in the tree of pages, or an index with entries for missing rows, could make reading endless.

@@ -76,8 +76,7 @@ final class QueueDirectory: Sendable {
     private static func prepareDatabase(
         in root: PrivateDirectory, _ check: (FileDescriptor) throws(UploadQueueError) -> Void
     ) throws {
-        // SQLite would make a database that all users can read. SQLite's other files get the permissions of the
-        // database.
+        // SQLite would make a database that all users can read. Its other files get the database's permissions.
         let isNew = try root.status(of: databaseName) == nil
         let database = try root.openOrCreate(databaseName)
         defer { try? database.close() }
@@ -92,8 +91,8 @@ final class QueueDirectory: Sendable {
     /// Refuses a journal that names another file, because SQLite would remove that file after a rollback. The queue's
     /// own transactions use one database, so their journals name no file.
     private static func checkJournal(_ journal: FileDescriptor, _ path: FilePath) throws {
-        // https://www.sqlite.org/fileformat.html, 3: in a journal, a name is followed by its length, its checksum and
-        // these bytes.
+        // https://www.sqlite.org/fileformat.html, 3: after a name in a journal are its length, its checksum and these
+        // bytes.
         let mark: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
         let size = try journal.stat().size
         guard path.string.hasSuffix("-journal"), size >= mark.count else { return }

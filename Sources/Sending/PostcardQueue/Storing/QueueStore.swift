@@ -161,8 +161,7 @@ final class QueueOpening: Sendable {
 
     private enum State {
         case closed
-        /// The task returns the error if opening fails. It does not return the queue, because the queue would then
-        /// outlive this object.
+        /// The task returns the error if opening fails. If it returned the queue, the queue would outlive this object.
         case opening(Task<UploadQueueError?, Never>)
         case open(QueueStore)
     }
@@ -312,8 +311,7 @@ package struct QueueTime: Sendable {
     package var date: @Sendable () -> Date
     package var instant: @Sendable () -> ContinuousClock.Instant
     package var sleep: @Sendable (_ end: ContinuousClock.Instant) async throws -> Void
-    /// How often a queue with a background session checks for changes by other processes. Defaults to `nil`, the
-    /// system's own interval.
+    /// How often a queue with a background session checks for changes by other processes; `nil` means the default.
     package var pollInterval: Duration?
 
     /// Makes the clocks of a queue. Defaults to those of the system.

@@ -3,8 +3,7 @@ import PostcardClient
 import PostcardForm
 import PostcardFoundation
 
-/// The record of a form from before its picked items are copied, with all that a later run of the app needs to
-/// continue.
+/// The record of a form whose picked items were not copied yet, with all that a later run of the app needs.
 struct StoredForm: Codable, Sendable {
     private let boundary: String
     private let normalizesLineBreaks: Bool
@@ -39,8 +38,7 @@ struct StoredForm: Codable, Sendable {
         case picked(Data?)
     }
 
-    /// Records a form. Contents other than texts and picked items are copied into the folder, because a later run may
-    /// not find them.
+    /// Records a form. Contents other than texts and picked items are copied into the folder for a later run.
     init(_ form: MultipartForm, _ presigned: PresignedForm?, in folder: ImportFolder) async throws {
         boundary = form.boundary.value
         normalizesLineBreaks = form.lineBreaks == .normalized

@@ -83,8 +83,7 @@ extension UploadRow {
         RetrySchedule.History(failures: failures, conflicts: conflicts, after: delivery)
     }
 
-    /// The maximum of ``elapsed(at:)`` in seconds: longer than any upload, and small enough that calculations do not
-    /// overflow.
+    /// The maximum of ``elapsed(at:)`` in seconds: longer than any upload, and without overflow in calculations.
     private static let longestTime = 1e9
 
     /// The time since the first attempt after the upload was enqueued or retried by hand.
@@ -267,8 +266,7 @@ extension Row {
         try optional(Double.self, column).map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Reads a value that must have its column's type. The type is checked, because SQLite would convert text to the
-    /// number 0.
+    /// Reads a value that must have its column's type. Without the check, SQLite would convert text to the number 0.
     fileprivate func value<Value: DatabaseValueConvertible>(_ type: Value.Type, _ column: String) throws -> Value {
         guard let value = try optional(type, column) else { throw RowDamage("its \(column) is missing") }
         return value
