@@ -156,7 +156,8 @@ final class BodyBlocks: Sendable {
         state.withLock { if case .failed(let error) = $0 { error } else { nil } }
     }
 
-    /// Ends the body, successfully or not. All blocks were taken by now, because ``put(_:)`` waits for that.
+    /// Ends the body, successfully or not. All blocks were taken by now, because ``put(_:)`` waits until its block is
+    /// taken.
     func finish(_ result: Result<Void, any Error>) {
         let waiting = state.withLock { state in
             guard !state.isFinal else { return State.closed }
@@ -230,7 +231,6 @@ struct BodySource {
     /// Reads until the body ends or the blocks are closed.
     ///
     /// - Throws: The error of reading the body, with which the blocks are finished too.
-    /// One block is being filled, one waits for the connection, and the connection's handler writes the others.
     mutating func feed(_ blocks: BodyBlocks) async throws {
         do {
             guard await blocks.waitUntilTaken() else { return }
@@ -246,7 +246,7 @@ struct BodySource {
     }
 
     fileprivate mutating func readBlock() throws -> BodyBlock? {
-        // One block is being filled, one waits to be taken, and the connection's handler writes the others.
+        // One block is being filled, one waits for the connection, and the handler writes the others.
         if ring.count < 2 + OutgoingBody.maximumBytesInFlight / blockSize {
             ring.append(ByteBufferAllocator().buffer(capacity: capacity))
             next = ring.count - 1

@@ -146,7 +146,7 @@ extension BodyHandler {
     /// connection is lost, and it is unknown whether the server has read the request.
     private func isClosedByServer() -> Bool {
         #if canImport(Glibc)
-        // A channel without its own socket, such as an HTTP/2 stream, does not know this.
+        // For a channel without its own socket, such as an HTTP/2 stream, the state is unknown.
         guard let socket else { return false }
         let established: UInt8 = 1
         var isClosed = false

@@ -38,7 +38,7 @@ public struct SentUpload: Sendable {
     /// The `Idempotency-Key`, which all attempts of an upload share; `nil` if the request has none.
     public var idempotencyKey: String? { headerFields.idempotencyKey }
 
-    /// Whether the server received the whole form, before the connection broke or the upload was cancelled.
+    /// Whether the server received the whole form. `false` if the connection broke or the upload was cancelled first.
     public var isComplete: Bool { record.isComplete.withLock { $0 } }
 
     /// Data that all copies share.

@@ -108,7 +108,7 @@ public struct TestAnswer: Sendable {
 
     /// The connection breaks while the form is sent.
     ///
-    /// - Parameter bytes: The number of bytes of the form that the server receives before that.
+    /// - Parameter bytes: The number of bytes of the form that the server receives before the connection breaks.
     public static func breaks(after bytes: Int64) -> TestAnswer { TestAnswer(.breaks(after: max(bytes, 0))) }
 
     /// The same answer to a form that is received slowly, in steps of a tenth of a second on the server's clock.

@@ -68,7 +68,7 @@ struct ResumableUpload: Sendable {
         case cancelling(Ending)
     }
 
-    /// How the upload continues after an upload resource was deleted.
+    /// The action after an upload resource was deleted.
     enum Ending: Sendable {
         /// The form is sent as an ordinary upload.
         case sendWhole

@@ -42,7 +42,7 @@ struct Resumption: Sendable {
     /// The number of bytes on the server when ``failures`` was last reset.
     private var countedBytes: Int64 = 0
 
-    /// What is known about the server and its upload resource.
+    /// The known facts about the server and its upload resource.
     enum Server: Sendable {
         /// The server was not asked about resumption, or does not resume uploads.
         case unknown
@@ -96,7 +96,7 @@ struct Resumption: Sendable {
 
     var resource: Resource? { if case .keeping(let resource, _) = server { resource } else { nil } }
 
-    /// Whether a server may have the form, and only the upload resource can say so.
+    /// Whether a server may have the form, and only its upload resource knows whether it does.
     var mustResume: Bool { isUnclear && resource != nil }
 
     /// The server's offer to resume uploads, if it is known.

@@ -219,7 +219,7 @@ public struct UploadBatchProgress: Sendable {
     }
 }
 
-/// How one upload of a batch ended.
+/// The result of one upload of a batch.
 public struct UploadOutcome: Sendable {
     /// The index of the upload in the sequence of items, from 0.
     public let index: Int

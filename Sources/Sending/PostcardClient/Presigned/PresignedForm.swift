@@ -22,13 +22,13 @@ public struct PresignedForm: Sendable, Hashable {
     /// The address that the file is sent to.
     public let url: URL
 
-    /// How the file is sent.
+    /// The way in which the file is sent.
     public let kind: Kind
 
     /// The key of the object, if it is known before the file is sent. The store replaces `${filename}` in the key.
     public let key: String?
 
-    /// How a file is sent to an object store.
+    /// The way in which a file is sent to an object store.
     public enum Kind: Sendable, Hashable {
         /// The file is the last part of a form, after these fields.
         case post(fields: [String: String])

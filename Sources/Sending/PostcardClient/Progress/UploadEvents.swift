@@ -95,7 +95,8 @@ public struct UploadEvents: AsyncSequence, Sendable {
             return try await withTaskCancellationHandler {
                 try await queue.next()
             } onCancel: {
-                // The upload then ends with an error. The loop waits for that, so that the upload does not outlive it.
+                // The upload then ends with an error. The loop waits for the error, so that the upload does not outlive
+                // the loop.
                 task.cancel()
             }
         }
@@ -240,7 +241,7 @@ public enum UploadEvent: Sendable {
     }
 }
 
-/// Why and when a failed upload is sent again.
+/// The reason and the time for sending a failed upload again.
 public struct UploadRetry: Sendable {
     /// The error that the last attempt failed with.
     public let error: UploadError

@@ -71,7 +71,7 @@ extension KnownProxy {
     /// The maximum size of a page to examine, which is larger than every default page.
     private static let maximumPageBytes = 16 << 10
 
-    /// Explains the proxy's response when it refuses a request with a status.
+    /// Explains a refusal by the proxy with a status.
     func explanation(of status: HTTPResponse.Status) -> String {
         let origin = "The response seems to be one of \(name), which may be a proxy in front of the server."
         guard status == .contentTooLarge, let sizeLimit else { return origin }

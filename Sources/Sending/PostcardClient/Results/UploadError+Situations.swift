@@ -238,7 +238,8 @@ extension UploadError {
                 + "form again to start over.", response: response)
     }
 
-    /// The server does not report an upload's offset, probably because an earlier request is still running there.
+    /// The server does not report an upload's offset, probably because an earlier request is still running on the
+    /// server.
     static func locked(_ response: UploadResponse, by url: URL) -> UploadError {
         UploadError(
             .refused,

@@ -114,7 +114,7 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// Whether an interceptor has forbidden sending the form again.
     var isFinal = false
 
-    /// Whether another attempt may succeed; `nil` if the code alone says so.
+    /// The chance that another attempt succeeds; `nil` if the code alone determines it.
     package private(set) var outlook: Outlook?
 
     /// The server's announcement about resuming the upload, from before the request failed.
@@ -150,7 +150,7 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         self.outlook = outlook
     }
 
-    /// What is wrong with the form, for the code ``Code/form``.
+    /// The problem with the form, for the code ``Code/form``; `nil` for other codes.
     public var formError: FormError? { code == .form ? underlyingError as? FormError : nil }
 
     /// The server's description of the problem, if the response has the format of RFC 9457.

@@ -89,7 +89,8 @@ extension UploadResponse {
         return title.isEmpty || statusText.hasSuffix(title) ? nil : title
     }
 
-    /// Whether the server refused the form because its bytes changed in transit. Only `postcard serve` reports this.
+    /// Whether the server refused the form because its bytes changed in transit. Only `postcard serve` reports this
+    /// reason.
     var isDigestMismatch: Bool { status == .badRequest && problem?["code"]?.text == "digest-mismatch" }
 
     /// The status with its standard phrase, because transports give different phrases or none.

@@ -96,7 +96,7 @@ public struct ResponseOptions: Sendable {
     /// The form is read once before it is sent, and its SHA-256 is sent with it as `Repr-Digest`. Each append of a
     /// resumable upload is also read once before, and its SHA-256 is sent as `Content-Digest`. A server that supports
     /// these digests, such as `postcard serve`, refuses changed bytes before it stores anything. A resumable upload
-    /// then sends the bytes again. An ordinary upload does so if ``UploadClient/retryPolicy`` allows another attempt.
+    /// then sends the bytes again, and an ordinary upload if ``UploadClient/retryPolicy`` allows another attempt.
     /// ``UploadResponse/isVerified`` shows whether the server has reported the same digest.
     ///
     /// A form with a stream that can be read only once is sent without digests.

@@ -3,7 +3,7 @@ import PostcardFoundation
 package import PostcardWire
 import Synchronization
 
-/// How an interrupted upload resumes.
+/// The settings for resuming interrupted uploads.
 ///
 /// ```swift
 /// var client = UploadClient()
@@ -11,10 +11,11 @@ import Synchronization
 /// ```
 ///
 /// A server that supports "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload) keeps the bytes of a form
-/// that it received before the connection broke. It reports how many it has, and accepts the rest. The client finds out
-/// with an OPTIONS request whether a server supports this, at most once an hour for each address. If the response does
-/// not offer resumption, the form is sent in one request that invites the server to resume it. Other servers ignore the
-/// invitation. A form whose length is unknown, or with a stream that can be read only once, is an ordinary upload.
+/// that it received before the connection broke. It reports the number of these bytes, and accepts the following bytes.
+/// The client finds out with an OPTIONS request whether a server supports this, at most once an hour for each address.
+/// If the response does not offer resumption, the form is sent in one request that invites the server to resume it.
+/// Other servers ignore the invitation. A form whose length is unknown, or with a stream that can be read only once, is
+/// an ordinary upload.
 ///
 /// A resumed upload is another attempt with the same `Idempotency-Key`, and its progress continues. If a file of the
 /// form has changed in the meantime, the upload fails before another byte is sent. Interceptors adapt only the caller's
@@ -145,7 +146,7 @@ struct ResumptionOffer: Sendable, Hashable {
 enum ResumptionSupport: Sendable, Hashable {
     case unknown
     /// The response to OPTIONS does not offer resumable uploads. The server may still name an upload resource in a 104,
-    /// if the form's request invites the server to do so ("Optimistic Upload Creation").
+    /// if the form's request invites the server to resume the upload ("Optimistic Upload Creation").
     ///
     /// - Parameter inviting: The version in which forms invite the server; `nil` if no version has worked.
     case unlisted(inviting: ResumptionVersion?)

@@ -39,7 +39,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// The maximum delay before the second attempt, doubled with each further attempt. Defaults to 0.5 seconds.
     public var firstDelay: Duration = .milliseconds(500)
 
-    /// The maximum delay that the doubling can reach. Defaults to 30 seconds.
+    /// The maximum delay after repeated doubling. Defaults to 30 seconds.
     public var maximumDelay: Duration = .seconds(30)
 
     /// The random fraction of a delay, from 0 to 1, against many clients retrying at the same time. Defaults to 0.5.

@@ -20,7 +20,7 @@
 /// cancelled, and the interceptor must end soon.
 ///
 /// ``BearerTokenInterceptor`` is an interceptor for tokens that expire. After a redirect to another origin,
-/// interceptors are not called, so that no credentials are sent there.
+/// interceptors are not called, so that the other origin gets no credentials.
 public protocol UploadInterceptor: Sendable {
     /// Changes a request before it is sent. This method is called for every attempt with the caller's request, in the
     /// order of the client's interceptors.

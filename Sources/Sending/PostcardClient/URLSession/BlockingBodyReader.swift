@@ -13,7 +13,7 @@ final class BlockingBodyReader: Sendable {
     private let state: Mutex<State>
 
     private struct State {
-        /// The reader; `nil` while a thread reads, and after the end.
+        /// The reader; `nil` while a thread reads, and after the end of the body.
         var reader: Held?
         var activity = Activity.reading
     }

@@ -4,7 +4,7 @@ import Foundation
 /// A request's body as an input stream, which URLSession on Linux reads on the queue of its connection.
 ///
 /// The stream fills URLSession's buffer directly from the form's files. Apple's URLSession calls private methods that a
-/// subclass does not have, so ``BoundBodyStream`` is used there.
+/// subclass does not have, so ``BoundBodyStream`` is used on Apple platforms.
 final class BodyInputStream: InputStream {
     private let reader: BlockingBodyReader?
     private var status = Stream.Status.notOpen

@@ -19,8 +19,8 @@ final class URLSessionConnections: Sendable {
     private let addedProtocols: [URLProtocol.Type]
 
     /// The queue for calling methods of sessions. On Linux these methods wait for a queue that all sessions share, and
-    /// so for the streams of other forms. Swift's own threads must not wait there, because the streams need these few
-    /// threads. With a queue per session, about 250 sessions would use up Dispatch's threads and leave none for the
+    /// so for the streams of other forms. Swift's own few threads must not wait for that queue, because the streams
+    /// need them. With a queue per session, about 250 sessions would use up Dispatch's threads and leave none for the
     /// shared queue.
     private static let calls = DispatchQueue(label: "Postcard URLSession")
 
@@ -153,8 +153,8 @@ extension URLRequest {
         httpShouldHandleCookies = false
         for field in request.headerFields { addValue(field.value, forHTTPHeaderField: field.name.rawName) }
         #if canImport(FoundationNetworking)
-        // Otherwise libcurl asks for a 100 (Continue) before a body in chunks, and waits a second for it. A blank value
-        // removes the field. An empty value would be sent, and some servers refuse it.
+        // Without this field, libcurl asks for a 100 (Continue) before a body in chunks, and waits a second for it. A
+        // blank value removes the field. An empty value would be sent, and some servers refuse it.
         if value(forHTTPHeaderField: "Expect") == nil { setValue(" ", forHTTPHeaderField: "Expect") }
         // If a reused connection breaks, libcurl starts the request over without its body. So the requests before an
         // upload must close their connections.

@@ -34,7 +34,7 @@ struct RequestTimeouts: Sendable {
     private var isWaitingForNetwork = false
 
     /// The start of the response's timeout: when the body ended, or when bytes of the body last moved before the
-    /// response began. `nil` before that.
+    /// response began. `nil` before the timeout starts.
     private var responseStart: Instant?
 
     /// The largest number of bytes of the body reported as sent; `nil` before the connection is made.

@@ -33,7 +33,7 @@ public struct UploadClient: Sendable {
     /// Whether and when a failed upload is tried again. Defaults to ``RetryPolicy/never``.
     public var retryPolicy: RetryPolicy
 
-    /// Whether and how interrupted uploads resume with servers that can do so. Defaults to `nil`: a retry starts over.
+    /// Whether and how interrupted uploads resume, if the server supports it. Defaults to `nil`: a retry starts over.
     public var resumption: ResumptionPolicy?
 
     /// Whether an upload follows redirects. Defaults to up to five redirects in a row.

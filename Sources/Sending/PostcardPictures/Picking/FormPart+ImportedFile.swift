@@ -14,7 +14,7 @@ extension FormPart {
     ///
     /// Such a URL is security-scoped: the app may read it only between `startAccessingSecurityScopedResource()` and
     /// `stopAccessingSecurityScopedResource()`, and each open scope uses resources of the kernel. An upload may wait,
-    /// retry and resume for hours, so the file is copied at once; on one volume the copy is a clone. Reading is
+    /// retry and resume for hours, so the file is copied at once. Within one volume, the copy is a clone. Reading is
     /// coordinated: a file in iCloud Drive or of another file provider is downloaded first, and no other app writes to
     /// it meanwhile. A document that is a folder, such as an `.rtfd`, becomes a ZIP archive. The copied file is removed
     /// when the last copy of the part is released.

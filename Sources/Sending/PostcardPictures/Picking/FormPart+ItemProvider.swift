@@ -17,8 +17,8 @@ extension NSItemProvider {
     /// first other file is loaded. For a Live Photo, the still picture is loaded. The part's filename is the item's
     /// name, with the extension of the loaded file.
     ///
-    /// The system deletes its file right after delivering it, so the part has a copy, which is a clone on one volume.
-    /// The copied file is removed when the last copy of the part is released.
+    /// The system deletes its file right after delivering it, so the part has a copy. Within one volume, the copy is a
+    /// clone. The copied file is removed when the last copy of the part is released.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.

@@ -8,7 +8,7 @@ import SystemPackage
 /// Hands a queue's uploads to a transfer service, and records how they end.
 ///
 /// A single task works in rounds. Each round takes the events of the service, the changes of the queue, and the
-/// wake-ups by the system. A ``QueueMachine`` decides what to do, and a ``BackgroundCarrier`` does it.
+/// wake-ups by the system. A ``QueueMachine`` decides on actions, and a ``BackgroundCarrier`` carries them out.
 final class BackgroundSender: Sendable {
     let session: BackgroundSession
     private let opening: QueueOpening
@@ -79,7 +79,7 @@ final class BackgroundSender: Sendable {
         signalRound()
     }
 
-    /// Hands newly enqueued uploads to the service. Asks the system not to suspend the app before that.
+    /// Hands newly enqueued uploads to the service. Asks the system not to suspend the app before this.
     func handOverSoon() {
         let grant = opening.activity.begin()
         let isOpen = state.withLock { state in

@@ -60,7 +60,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
         case importing(because: Failure?)
         /// The upload waits until it may be sent.
         case waiting
-        /// The upload could be sent, but there is no allowed network. Only Apple platforms report this.
+        /// The upload could be sent, but there is no allowed network. Only Apple platforms report this state.
         case waitingForNetwork
         /// The upload is being sent, or was handed to the system.
         case sending

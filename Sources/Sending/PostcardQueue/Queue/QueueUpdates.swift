@@ -24,7 +24,7 @@ public struct QueueUpdates: AsyncSequence, Sendable {
         private let keepsNewest: Bool
         private var changes: AsyncStream<Void>.Iterator
         private var last: ContinuousClock.Instant?
-        /// The rows that were read last, and the version of the database's rows from before that.
+        /// The rows of the last read, and the version of the database's rows just before that read.
         private var rows: [QueuedUpload] = []
         private var version: Int?
 

@@ -69,7 +69,7 @@ extension UploadQueue {
 
     /// Hands uploads that are due to the system and returns, for an extension that is about to end. Unlike
     /// ``enqueue(_:to:method:headerFields:conditions:tag:)``, this method waits until the system has the uploads, and
-    /// throws an error otherwise. The uploads continue when the extension ends.
+    /// throws an error if that fails. The uploads continue when the extension ends.
     ///
     /// The method does nothing for a queue without a session, and on Linux.
     ///
@@ -91,8 +91,8 @@ extension UploadQueue {
     ///
     /// A queue with a session hands no uploads to the system while this method runs, and hands over the remaining
     /// uploads when it ends. So a task that the system lets run for a while, such as a `BGContinuedProcessingTask`,
-    /// sends as fast as the app in the foreground, and the system takes over when the task expires. Uploads that the
-    /// system already has stay there.
+    /// sends as fast as the app in the foreground, and the system takes over when the task expires. The system keeps
+    /// the uploads that it already has.
     ///
     /// - Parameters:
     ///   - client: The client, with its transport, timeouts, rules and interceptors. Its total timeout counts from the

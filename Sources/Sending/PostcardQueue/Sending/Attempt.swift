@@ -68,7 +68,7 @@ extension UploadRow {
     /// The identifier of the current attempt.
     var attempt: AttemptID { AttemptID(upload: uuid, number: max(upload.attempts, 1)) }
 
-    /// When to begin an attempt that the background session got before it is due; `nil` to begin at once.
+    /// The time to begin an attempt that the system got before the attempt is due; `nil` to begin at once.
     var earliestBegin: Date? {
         if case .retrying(let due, _) = upload.state { return due }
         return upload.conditions.notBefore
@@ -96,7 +96,7 @@ package enum AttemptOutcome: Sendable {
     case postponed(QueuedUpload.Failure)
     /// The attempt did not begin, because its deadline had passed.
     case expired(UploadError)
-    /// It is unknown whether the server accepted the form. Only a person can find out.
+    /// It is unknown whether the server accepted the form, and only a person can find out.
     case unclear(String)
     /// The attempt was stopped. The upload goes back into the queue.
     ///

@@ -32,7 +32,7 @@ final class LocalSender: Sendable {
         client.retryPolicy = options.retryPolicy
         client.retryPolicy.maximumAttempts = 1
         client.resumption = options.resumption
-        // A stopped upload often continues later, so the client must not delete its bytes. The sender does it for
+        // A stopped upload often continues later, so the client must not delete its bytes. The sender deletes those of
         // cancelled uploads.
         client.resumption?.deletesCancelledUploads = false
         self.client = client
@@ -149,7 +149,7 @@ extension LocalSender: AttemptCarrier {
     func cancel(_ attempts: Set<AttemptID>, pausing: Set<AttemptID>) -> [AttemptID: Data] {
         let tasks = state.withLock { state in attempts.compactMap { state.tasks[$0] } }
         for task in tasks { task.cancel() }
-        // There is no resume data. A later attempt resumes with the upload resource, which was saved before.
+        // There is no resume data. A later attempt uses the upload resource, which was saved earlier.
         return [:]
     }
 

@@ -32,7 +32,7 @@ struct QueueMachine: Sendable {
     /// that a broken database is noticed.
     static let maximumRecordFailures = 60
     /// The maximum number of sessions in a row that end by themselves, before the run fails. A server's response resets
-    /// it.
+    /// the count.
     static let maximumInvalidations = 3
     /// The longest wait between rounds, in seconds. It is limited because the system's clock may be changed meanwhile.
     static let longestWait = 86_400.0

@@ -49,7 +49,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
     private let carrier: Carrier
     /// The time of the last check for expired uploads.
     private var lastDate: Date?
-    /// When the next upload expires.
+    /// The time at which the next upload expires.
     private var nextExpiry: Date?
 
     init(_ rules: QueueMachine.Rules, _ store: QueueStore, _ time: QueueTime, _ carrier: Carrier) {
@@ -259,7 +259,8 @@ struct QueueRun<Carrier: AttemptCarrier> {
     }
 }
 
-/// Records attempts that are being stopped, and their resume data, in the table `resumption`, each within one write.
+/// Records attempts that are being stopped, and their resume data, in the table `resumption`. Each method is called
+/// within one write.
 extension Database {
     /// The maximum size of resume data in bytes, more than the system needs to describe a file and a request.
     private static let maximumResumeDataBytes = 1 << 20

@@ -51,7 +51,8 @@ package struct ChangeBroadcast: Sendable {
 }
 
 #if canImport(Darwin)
-/// The listeners of this process, by the names of notifications. It is never released, because the system points to it.
+/// The listeners of this process, by the names of notifications. The object is never released, because the system
+/// points to it.
 private final class DarwinListeners: Sendable {
     static let shared = DarwinListeners()
 

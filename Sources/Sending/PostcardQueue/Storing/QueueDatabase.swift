@@ -25,7 +25,7 @@ final class QueueDatabase: Sendable {
     private static let application: Int32 = 0x506F_7374
 
     /// The maximum size of a row and of a value in bytes. The largest values are the lists of parts, with about 100
-    /// bytes per part. The queue has not written a larger row, and does not read it.
+    /// bytes per part. The queue writes and reads no larger rows.
     static let maximumRowBytes: Int32 = 64 << 20
 
     /// Opens the database in a directory, and makes its tables if it is empty.
@@ -35,7 +35,7 @@ final class QueueDatabase: Sendable {
         self.directory = directory
         self.activity = activity
         path = directory.databasePath
-        // This is checked before SQLite makes its other files.
+        // The files are compared before SQLite makes its other files.
         let isKnown = directory.isAsClosed
         wasReadThrough = !isKnown
         // If opening fails, there is no object, so an unchecked database is not recorded as intact.
@@ -85,7 +85,7 @@ final class QueueDatabase: Sendable {
     }
 
     deinit {
-        // Closing locks the database to write back its log. The system may grant no time for that.
+        // Closing locks the database to write back its log. The system may grant no time for closing.
         let grant = activity.begin()
         defer { grant?.end() }
         owned.withLock { $0 = nil }

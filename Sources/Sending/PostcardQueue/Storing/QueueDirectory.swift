@@ -316,7 +316,7 @@ extension QueueDirectory {
 
     /// Moves the database and the bodies of an older version into a folder of the queue's directory.
     ///
-    /// The database is moved last: if the process ends before that, the next process continues.
+    /// The database is moved last, so that the next process can continue if this process ends in between.
     ///
     /// - Parameter isOlder: Returns whether the database is still that of an older version. Another process may have
     ///   moved it since the check, and made a new database in its place.
@@ -338,7 +338,7 @@ extension QueueDirectory {
         }
     }
 
-    /// The first folder without a database. An earlier process that ended may have moved files there.
+    /// The first folder without a database. The folder may have files that an earlier process moved before it ended.
     private static func folderForOlder(in root: PrivateDirectory) throws(FileError) -> PrivateDirectory {
         var number = 1
         while true {
