@@ -13,8 +13,8 @@ import Network
 
 extension UploadError {
     /// Converts an error of AsyncHTTPClient or the layers below it to an upload's error. A `FormError`, a
-    /// `CancellationError` and an ``UploadError`` are returned unchanged. Errors of the form's own streams are not
-    /// passed to it.
+    /// `CancellationError` and an ``UploadError`` are returned unchanged. This method gets no errors of the form's own
+    /// streams.
     ///
     /// - Parameter isBegun: Whether bytes of the request were sent. If so, a missing network means a lost connection;
     ///   if not, it means that connecting failed.

@@ -236,9 +236,9 @@ public final class TestPhone: Sendable {
     /// Answers an upload that the system has, and returns when the running app has handled the answer. If the app does
     /// not run, the system reports the answer when it runs again.
     ///
-    /// If the connection fails, breaks or loses the response in the answer, the system has stopped retrying. A form
-    /// that is received slowly takes no time. The test fails if the system does not have the upload or may not send it
-    /// yet.
+    /// An answer in which the connection fails, breaks or loses the response means that the system has stopped
+    /// retrying. A form that is received slowly takes no time. The test fails if the system does not have the upload or
+    /// may not send it yet.
     ///
     /// - Parameters:
     ///   - answer: The answer. With `neverAnswers` the system keeps the upload.

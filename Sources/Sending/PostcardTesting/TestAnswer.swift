@@ -63,8 +63,8 @@ public struct TestAnswer: Sendable {
     ///   - status: The status, such as 413.
     ///   - code: The kind of problem, such as `body-too-large`.
     ///   - limit: The size in bytes that the form exceeds, or for the code `file-too-large` the maximum size of each
-    ///     file. Photos that follow the server's limit are then fitted to it and sent again. Defaults to `nil`, no
-    ///     limit.
+    ///     file. Photos that follow the server's limit are then fitted to this size and sent again. Defaults to `nil`,
+    ///     no limit.
     public static func problem(_ status: Int, code: String, limit: Int64? = nil) -> TestAnswer {
         let problem = Problem(
             status: status, code: code,

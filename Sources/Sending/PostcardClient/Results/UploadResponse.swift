@@ -22,7 +22,7 @@ public struct UploadResponse: Sendable {
     public package(set) var bytesSent: Int64 = 0
 
     /// Whether the response arrived before the whole form was handed to the connection. If so, the server lacks some of
-    /// it.
+    /// the form.
     public package(set) var isEarly = false
 
     /// The JSON decoder of the client that received the response; `nil` if no client has received it.
@@ -179,7 +179,7 @@ extension UploadResponse {
 /// The announcement counts even without a final response: the connection may have broken, or a proxy may have taken the
 /// interim response for the final one.
 struct ResumptionAnnouncement: Sendable {
-    /// The URL that responded. The URL of the upload resource may be relative to it.
+    /// The URL that responded. The URL of the upload resource may be relative to this URL.
     let url: URL
     /// The URL of the upload resource, as the server wrote it; `nil` if the responses had only limits or progress.
     private(set) var location: String?

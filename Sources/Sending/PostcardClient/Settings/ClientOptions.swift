@@ -51,7 +51,8 @@ public struct NetworkOptions: Sendable {
 ///   §15.4.2).
 ///
 /// A request to another origin has only the header fields that describe the form and the accepted responses, and the
-/// `Idempotency-Key`. Interceptors are not called for it. A redirect from `https` to `http` is not followed.
+/// `Idempotency-Key`. Interceptors are not called for such a request. A redirect from `https` to `http` is not
+/// followed.
 public enum RedirectPolicy: Sendable, Hashable {
     /// No redirect is followed. Every redirect fails the upload as refused, although after a 303 the server has the
     /// form.

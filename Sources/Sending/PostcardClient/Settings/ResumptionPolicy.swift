@@ -165,8 +165,8 @@ struct KnownServer: Sendable, Hashable {
     var appendBytes: Int64?
 }
 
-/// The offers and append sizes of servers. With them, the client need not ask a server before every form, and need not
-/// find the size limit again for every form.
+/// The offers and append sizes of servers. They save the client a question before every form, and a new search for the
+/// size limit.
 final class ResumptionOffers: Sendable {
     /// How long an entry is valid. It limits the time until a change of the server is noticed.
     private static let lifetime = Duration.seconds(3600)

@@ -14,7 +14,8 @@
 /// ```
 ///
 /// A resumable upload (``ResumptionPolicy``) makes several requests. Interceptors adapt only the caller's request, and
-/// its header fields are sent with all of them. So a signature of the method or path is valid only for that request.
+/// its header fields are sent with all the requests. So a signature of the method or path is valid only for that
+/// request.
 ///
 /// An interceptor has no time limit of its own. When the upload is cancelled or times out, the interceptor's task is
 /// cancelled, and the interceptor must end soon.

@@ -158,7 +158,8 @@ public final class UploadBodyReader {
     /// The offset in the body of the next byte to read.
     public var position: Int64 { reader.position }
 
-    /// Whether the last byte has been read. For a stream, this is known only after waiting for more bytes.
+    /// Whether the last byte has been read. For a stream, the value is `false` until waiting for more bytes has found
+    /// the end.
     public var isAtEnd: Bool { reader.isAtEnd }
 
     /// Whether the reader must wait for the next bytes, because a stream has none ready or the rate limit allows none.

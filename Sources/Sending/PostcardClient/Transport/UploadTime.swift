@@ -40,7 +40,7 @@ package protocol UploadClock: Sendable {
     func wait(until end: ContinuousClock.Instant, then call: @Sendable () -> Void) async throws
 
     /// Changes the number of pieces of work that uploads have left, such as progress to report or a timer to set. A
-    /// test clock advances only when there are none.
+    /// test clock advances only when no work is left.
     func note(_ change: Int)
 
     /// Calls a closure that cancels a task. Cancelling a task runs the cancellation handlers of transports, which the

@@ -118,8 +118,9 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
     }
 
     #if canImport(FoundationNetworking)
-    // Without credentials for an authentication challenge, URLSession on Linux never ends the task. It asks for them
-    // after the response was read to its end. So that response is the result, and the challenge is cancelled.
+    // Without credentials for an authentication challenge, URLSession on Linux never ends the task. URLSession asks for
+    // credentials after the response was read to its end. So that response is the result, and the challenge is
+    // cancelled.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

@@ -54,7 +54,7 @@ struct RequestSender: Sendable {
 // MARK: - One request
 
 extension UploadResponse {
-    /// Whether the server responds to the whole upload before it has the whole form
+    /// Whether the response is to the whole upload although the server does not have the whole form yet
     /// (draft-ietf-httpbis-resumable-upload, "Completeness").
     fileprivate func completesUpload(of request: UploadRequest) -> Bool {
         guard let version = ResumptionVersion(of: request.headerFields),

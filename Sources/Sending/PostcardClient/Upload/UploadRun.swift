@@ -149,8 +149,8 @@ final class UploadRun: Sendable {
         }
     }
 
-    /// The limits that the server reports before anything is sent (draft-ietf-httpbis-resumable-upload §4.1.4). There
-    /// are none if the server does not respond to OPTIONS; its refusal of the form then reports them.
+    /// The limits that the server reports before anything is sent (draft-ietf-httpbis-resumable-upload §4.1.4). A
+    /// server that does not respond to OPTIONS has none; its refusal of the form then reports the limits.
     private func serverLimits() async throws -> FormSizeLimits {
         let patience = min(client.timeouts.total ?? Self.optionsPatience, Self.optionsPatience)
         let sender = self.sender(within: patience, idle: client.timeouts.idle, connect: client.timeouts.connect)

@@ -1,6 +1,7 @@
 import PostcardFoundation
 
-/// Decodes and encodes pictures with the system's libraries. ``PicturePlan`` and ``PictureFit`` decide without pixels.
+/// Decodes and encodes pictures with the system's libraries. ``PicturePlan`` and ``PictureFit`` decide what to encode,
+/// without pixels.
 protocol PictureCodec: Sendable {
     /// Completes the description of a picture whose size only the codec can read.
     func complete(_ head: PictureHead, of source: PictureSource) throws -> PictureHead

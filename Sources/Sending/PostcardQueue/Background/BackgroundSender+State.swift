@@ -2,7 +2,7 @@ import PostcardFoundation
 import Synchronization
 
 extension BackgroundSender {
-    /// The task of a sender.
+    /// The duty of a sender: sending uploads, or only ending the uploads of another process.
     enum Duty {
         /// Hands uploads to the system and records how they end, until the sender is closed.
         case sending

@@ -117,7 +117,7 @@ public struct BackgroundSession: Sendable {
     /// time to use a session, and the app uses the sessions of earlier runs until their uploads have ended.
     ///
     /// When the uploads have ended, the system wakes the app with the session's identifier, which begins with
-    /// `identifier` and a period. Pass it to ``UploadQueue/handleEvents(forSession:)``.
+    /// `identifier` and a period. Pass this identifier to ``UploadQueue/handleEvents(forSession:)``.
     ///
     /// - Parameters:
     ///   - identifier: The beginning of the session's identifier, such as `com.example.pets.share`.

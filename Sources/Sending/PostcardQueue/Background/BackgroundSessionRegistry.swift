@@ -13,7 +13,7 @@ final class BackgroundSessionRegistry: Sendable {
 
     private let entries = Mutex<[String: Entry]>([:])
 
-    /// Adds the sender of a session, and passes the waiting wake-ups to it. It replaces an earlier sender of the
+    /// Adds the sender of a session, and passes the waiting wake-ups to the sender. Replaces an earlier sender of the
     /// session, whose queue the app may not have released yet.
     func add(_ sender: BackgroundSender) {
         let (replaced, handlers) = entries.withLock { entries in

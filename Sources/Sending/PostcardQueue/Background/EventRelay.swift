@@ -70,8 +70,8 @@ final class EventRelay: Sendable {
     }
 }
 
-/// The session that this process has for an identifier, which only one process at a time can use. A new session with
-/// the identifier cannot be made before the old one has ended.
+/// The session of this process for an identifier. Only one process at a time can use a session, and a new session with
+/// the identifier cannot be made before the old session has ended.
 enum SessionSlot<Session: AnyObject> {
     case none
     case open(Session)

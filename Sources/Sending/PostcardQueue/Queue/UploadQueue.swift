@@ -237,8 +237,8 @@ public final class UploadQueue: Sendable {
         return sender
     }
 
-    /// Records how the uploads of extensions have ended. The system may not have woken the app for them, such as after
-    /// the user has quit the app in the app switcher.
+    /// Records how the uploads of extensions have ended. The system may not have woken the app for these uploads, such
+    /// as after the user has quit the app in the app switcher.
     func settleExtensions() async throws(UploadQueueError) {
         let sessions = try await work { store throws(UploadQueueError) in
             try store.database.read { try $0.sessions() }
