@@ -10,8 +10,7 @@ public import PostcardClient
 import PostcardFoundation
 import Synchronization
 
-/// Sends uploads with AsyncHTTPClient, with a `Content-Length` and up to a gigabyte a second. It suits servers and
-/// tools.
+/// Sends uploads with AsyncHTTPClient, for servers and tools: with a `Content-Length`, at up to a gigabyte a second.
 ///
 /// ```swift
 /// let client = UploadClient(transport: AsyncHTTPTransport())

@@ -16,9 +16,9 @@ import SystemPackage
 /// ```
 ///
 /// A photo is in memory at its final size only: a photo of 48 megapixels needs less than 100 MB. On Linux this is true
-/// of baseline JPEG, PNG and TIFF in strips. On Linux, a progressive JPEG, a WebP and a HEIC are decoded as a whole,
-/// within 512 MiB. Use one fitter for all pictures: it prepares one picture at a time, so that ten photos need no more
-/// memory than one.
+/// of baseline JPEG, PNG and TIFF in strips; a progressive JPEG, a WebP and a HEIC are decoded as a whole, within 512
+/// MiB. Use one fitter for all pictures: it prepares one picture at a time, so that ten photos need no more memory than
+/// one.
 ///
 /// Apple platforms use ImageIO. Linux uses libjpeg-turbo, libpng, libwebp, libheif and, for TIFF, libtiff, if their
 /// headers were installed when the package was compiled. Each library is loaded when a picture needs it. Without the

@@ -41,7 +41,7 @@ public struct SentUpload: Sendable {
     /// Whether the server received the whole form. `false` if the connection broke or the upload was cancelled first.
     public var isComplete: Bool { record.isComplete.withLock { $0 } }
 
-    /// Data that all copies share.
+    /// The data that all copies of the upload share.
     final class Record: Sendable {
         let isComplete = Mutex(false)
         /// The indices of the parts that the test expects.

@@ -20,7 +20,7 @@ public final class TestClock: Clock, Sendable {
         /// The time since the clock was made.
         public let sinceStart: Duration
 
-        /// The time that is a duration later.
+        /// The time after a further duration.
         public func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart + duration) }
         /// The duration from this time to another time.
         public func duration(to other: Instant) -> Duration { other.sinceStart - sinceStart }

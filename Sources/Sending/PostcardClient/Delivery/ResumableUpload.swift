@@ -91,7 +91,7 @@ struct ResumableUpload: Sendable {
     ///   - request: The request of an ordinary upload. If its form cannot be resumed, the initializer returns `nil`.
     ///   - policy: The client's resumption policy, with the minimum size of a form.
     ///   - acceptedStatuses: The statuses of success.
-    ///   - known: What other uploads have learned about the server.
+    ///   - known: The facts that other uploads have learned about the server.
     init?(
         _ request: UploadRequest, _ policy: ResumptionPolicy, accepting acceptedStatuses: Set<Int>,
         _ known: KnownServer
@@ -116,7 +116,7 @@ struct ResumableUpload: Sendable {
 
     /// Begins the attempt.
     ///
-    /// - Parameter known: What other uploads have learned about the server.
+    /// - Parameter known: The facts that other uploads have learned about the server.
     mutating func begin(_ resumption: inout Resumption, _ known: KnownServer) -> Action {
         if resumption.resource == nil, resumption.lostCreations >= Resumption.maximumLostCreations {
             return sendWhole(&resumption)

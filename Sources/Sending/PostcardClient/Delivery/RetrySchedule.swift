@@ -156,8 +156,7 @@ package struct RetrySchedule: Sendable {
     private func mayPass(_ failure: Failure, _ history: History) -> Bool {
         if failure.pause != nil || policy.mayPass(failure.error, isQueued: isQueued) { return true }
         guard history.isInProgress(failure) else { return false }
-        // Without a `Retry-After`, the conflict may be permanent: the server may have the form, without support for its
-        // key.
+        // Without a `Retry-After`, the conflict may be permanent: the server may have the form and not support its key.
         return failure.retryAfter != nil || history.conflicts < policy.maximumConflicts
     }
 }

@@ -11,8 +11,9 @@ extension UploadClient {
     /// ```
     ///
     /// Each part of the form becomes a child, in order, counted in bytes. `progress` counts the bytes of all parts, and
-    /// one more unit for the server's response. It also has the throughput in bytes per second and the remaining time.
-    /// The progress never falls: while a retry sends bytes again, it stays the same. Cancelling it cancels the upload.
+    /// one more unit for the server's response. `progress` also has the throughput in bytes per second and the
+    /// remaining time. The progress never falls: while a retry sends bytes again, it stays the same. Cancelling the
+    /// progress cancels the upload.
     ///
     /// - Parameters:
     ///   - form: The form.

@@ -101,8 +101,7 @@ public final class UploadItem: Identifiable {
     /// The current speed in bytes per second; `nil` if nothing is being sent, or if the speed was not measured yet.
     public var bytesPerSecond: Double? { isSending ? progress?.bytesPerSecond : nil }
 
-    /// The time to send the rest of the body at the current speed, without the server's response; `nil` if it is not
-    /// known.
+    /// The time to send the rest of the body at the current speed, without the server's response; `nil` if unknown.
     public var timeRemaining: Duration? { isSending ? progress?.timeRemaining : nil }
 
     /// The error that the upload failed with or is being retried after; `nil` if there is none.

@@ -25,7 +25,7 @@ public struct PresignedForm: Sendable, Hashable {
     /// The way in which the file is sent.
     public let kind: Kind
 
-    /// The key of the object, if it is known before the file is sent. The store replaces `${filename}` in the key.
+    /// The key of the object, if known before the file is sent. The store replaces `${filename}` in it by the filename.
     public let key: String?
 
     /// The way in which a file is sent to an object store.

@@ -103,7 +103,7 @@ public struct UploadEvents: AsyncSequence, Sendable {
 
         private func start() -> Task<Void, Never> {
             if let task { return task }
-            // A test clock counts the upload as a running task, and so the loop, except while the loop waits.
+            // A test clock counts the upload and the loop as running tasks, the loop only while it does not wait.
             clock.note(2)
             let started = Task { [upload, clock, queue] in
                 defer { clock.note(-1) }

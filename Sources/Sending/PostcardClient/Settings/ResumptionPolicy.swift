@@ -113,7 +113,7 @@ struct ResumptionOffer: Sendable, Hashable {
     /// Whether an upload of this many bytes can be resumed.
     ///
     /// A form is sent in a single request if the server accepts only a few bytes at a time, because resuming would need
-    /// too many requests. So is a form no larger than the smallest append.
+    /// too many requests. The same is true of a form no larger than the smallest append.
     func accepts(_ length: Int64) -> Bool {
         let smallestAppend = limits.minimumAppendBytes ?? 0
         let largestAppend = limits.maximumAppendBytes ?? .max

@@ -21,8 +21,8 @@ import PostcardFoundation
 /// `Idempotency-Key`, by which a server can recognize the upload. If the server does not honor the key, a retry after a
 /// lost response may store the form twice, unless ``repeatsUnclear`` is `false`.
 ///
-/// Uploads in this process and in a queue follow the same rules. A queue also waits for a network where certificates
-/// are trusted.
+/// Uploads in this process and in a queue follow the same rules. A queue also waits for a network on which the server's
+/// certificate is trusted.
 public struct RetryPolicy: Sendable, Hashable {
     /// The maximum number of attempts, including the first. With 1, nothing is tried again.
     public var maximumAttempts: Int
@@ -87,7 +87,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// A policy that never tries again.
     public static let never = RetryPolicy(maximumAttempts: 1)
 
-    /// The default policy of a queue: up to 1,000 attempts, at most 30 minutes apart, for waits of days.
+    /// A queue's default policy: up to 1,000 attempts, at most 30 minutes apart, for uploads that may wait for days.
     public static let persistent: RetryPolicy = {
         var policy = RetryPolicy(maximumAttempts: 1000)
         policy.maximumDelay = .seconds(1800)

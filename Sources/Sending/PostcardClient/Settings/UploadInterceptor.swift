@@ -54,7 +54,7 @@ extension UploadInterceptor {
     public func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision { .passOn }
 }
 
-/// An error that an interceptor has thrown.
+/// An error that an interceptor has thrown. The ``failure`` before it says what happened to the form.
 package struct InterceptorError: Error {
     package let cause: any Error
     /// The failure of the latest attempt; `nil` if nothing was sent before.

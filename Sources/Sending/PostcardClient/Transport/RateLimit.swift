@@ -12,7 +12,6 @@ import Synchronization
 ///
 /// The limit counts the bytes of request bodies, which are sent in bursts of a twentieth of a second. So a waiting
 /// upload does not reach the idle timeout, unless about a thousand uploads share a limit.
-/// timeout, unless about a thousand uploads share a limit.
 public final class RateLimit: Sendable {
     /// The maximum number of bytes sent per second.
     public let bytesPerSecond: Int

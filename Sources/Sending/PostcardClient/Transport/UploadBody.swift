@@ -187,6 +187,7 @@ public final class UploadBodyReader {
 
     /// Fills a buffer with the bytes that are ready.
     ///
+    /// - Parameter buffer: The buffer that receives the bytes.
     /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
     /// - Throws: `FormError` if a file is gone, cannot be read, or has changed. Later calls throw the same error.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {

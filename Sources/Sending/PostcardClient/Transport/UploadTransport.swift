@@ -13,7 +13,7 @@ import PostcardWire
 /// - If reading the body fails, it closes the connection, so that the body does not look complete.
 /// - It returns a response that arrives while the body is still being sent like any other, once all bytes sent so far
 ///   are reported. If it reports no bytes, the body counts as sent once there is a response.
-/// - It reports `.sent(bytes: 0)` when the connection is made. An upload that times out before that was never sent.
+/// - It reports `.sent(bytes: 0)` when the connection is made. An upload that times out earlier was never sent.
 /// - It does not follow redirects: a 3xx is a response like any other.
 /// - If the task is cancelled, it closes the connection, and ``send(_:reporting:)`` returns soon.
 public protocol UploadTransport: Sendable {

@@ -5,7 +5,7 @@ import PostcardFoundation
 import PostcardWire
 import Tracing
 
-/// The span of one request in the caller's trace. Without a tracer, nothing is recorded or added.
+/// The span of one request in the caller's trace. Without a tracer in the process, the span does nothing.
 struct RequestSpan {
     private let span: any Span
 

@@ -13,7 +13,7 @@ struct RequestTimeouts: Sendable {
         var connect: Duration?
         /// How long a whole response may take, counted from the end of the body.
         var response: Duration?
-        /// How long the upload as a whole may take, and the time of that deadline.
+        /// How long the upload as a whole may take, and the time at which it must have ended.
         var total: (duration: Duration, deadline: Instant)?
     }
 

@@ -20,7 +20,6 @@ import PostcardWire
 /// they are sent, so memory use does not grow with the size of its files. Cancelling the task that awaits
 /// ``upload(_:to:method:headerFields:progress:)`` closes the connection. A client is a value and can send any number of
 /// forms at a time. Its copies share the transport's connections.
-/// forms at a time; its copies share the transport's connections.
 public struct UploadClient: Sendable {
     /// The transport that sends the requests.
     public let transport: any UploadTransport

@@ -10,7 +10,7 @@ protocol PictureCodec: Sendable {
     ///
     /// - Parameters:
     ///   - edge: The maximum length of the result's longer edge, in pixels.
-    ///   - maximumBytes: The maximum size of the JPEG in bytes, by which it is decided whether a color profile is kept.
+    ///   - maximumBytes: The maximum size of the JPEG in bytes, which decides whether a color profile is kept.
     func open(
         _ source: PictureSource, head: PictureHead, edge: Int, maximumBytes: Int64
     ) throws -> any DecodedPicture

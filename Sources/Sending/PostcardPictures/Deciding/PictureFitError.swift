@@ -1,7 +1,7 @@
 import PostcardForm
 public import PostcardFoundation
 
-/// An error that a picture could not be made to fit its limit.
+/// The error if a picture cannot be made to fit its limit.
 ///
 /// ```swift
 /// do {

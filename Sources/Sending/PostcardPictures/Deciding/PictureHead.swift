@@ -239,7 +239,7 @@ extension PictureHead {
 
     /// Calls a function for each segment, chunk or block of the file, up to the last or a damaged one.
     ///
-    /// - Parameter visit: Returns the offset of the next one, or `nil` to stop.
+    /// - Parameter visit: Returns the offset of the next segment, chunk or block, or `nil` to stop.
     private func walk(
         _ container: PictureContainer, _ bytes: PictureBytes,
         _ visit: (PictureUnit) throws(PictureFitError) -> Int64?

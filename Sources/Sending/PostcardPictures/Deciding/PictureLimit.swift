@@ -42,10 +42,10 @@ public struct PictureLimit: Sendable, Hashable, Codable {
     ///
     /// - Parameters:
     ///   - maximumBytes: The maximum size of the file, in bytes.
+    ///   - maximumEdge: The maximum length of the longer edge, in pixels. Defaults to 2,560.
     ///   - acceptedTypes: The types that the server accepts. Defaults to JPEG, PNG, WebP and GIF.
     ///   - maximumPixels: The maximum number of pixels of a picture to decode. Defaults to 100 million.
     ///   - onFailure: The handling of a picture that cannot be made to fit. Defaults to ``Failure/fail``.
-    ///   - onFailure: What happens to a picture that cannot be made to fit. Defaults to ``Failure/fail``.
     public init(
         maximumBytes: Int64, maximumEdge: Int = 2560, acceptedTypes: Set<MediaType> = [.jpeg, .png, .webP, .gif],
         maximumPixels: Int64 = 100_000_000, onFailure: Failure = .fail

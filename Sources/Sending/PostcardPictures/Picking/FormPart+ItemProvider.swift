@@ -105,7 +105,7 @@ extension PHPickerResult {
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
     ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: A progress with one unit for each item, such as this one. Defaults to none.
+    ///   - progress: A progress with one unit for each item. Defaults to none.
     /// - Throws: ``PictureError`` if there is no file or it cannot be loaded; `CancellationError` if the task or
     ///   `progress` is cancelled.
     public func formPart(

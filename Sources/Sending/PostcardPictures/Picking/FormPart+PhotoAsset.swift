@@ -68,8 +68,8 @@ extension PHAsset {
     ///   - downloads: Whether to download a file that is only in iCloud. Defaults to `true`.
     ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: A progress with one unit for each item, such as this one, which follows the download from iCloud.
-    ///     Cancelling the progress cancels the download. Defaults to none.
+    ///   - progress: A progress with one unit for each item, which follows the download from iCloud. Cancelling the
+    ///     progress cancels the download. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/noSuchVersion`` if the item has no such file, and
     ///   ``PictureError/Code/notLoadable`` if the file cannot be read, downloaded or copied. `CancellationError` if the
     ///   task or `progress` is cancelled.

@@ -1,7 +1,7 @@
 public import PostcardForm
 public import PostcardFoundation
 
-/// Finds the photos and files for a queue that were picked in an earlier run of the app.
+/// Finds photos and files that were picked in an earlier run of the app, for a queue.
 ///
 /// ```swift
 /// let queue = UploadQueue(directory: folder, session: session, finding: PickedPhotosAndFiles())

@@ -1,7 +1,7 @@
 import PostcardForm
 public import PostcardFoundation
 
-/// An error that a picture or a file could not become a part of a form.
+/// The error if a picture or a file cannot become a part of a form.
 public struct PictureError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {

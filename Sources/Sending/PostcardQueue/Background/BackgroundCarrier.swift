@@ -53,7 +53,7 @@ struct BackgroundCarrier: AttemptCarrier {
 
     func takeEvents() -> [AttemptEvent] { sender.takeEvents() }
 
-    /// Claims uploads, even those that are due later, because the system waits for their time.
+    /// Marks uploads as being sent, even those that are due later, because the system waits for their time.
     func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?) {
         if sender.isProcessSending { return ([], nil) }
         while true {
@@ -75,7 +75,7 @@ struct BackgroundCarrier: AttemptCarrier {
             // If the app is being suspended, the remaining uploads are handed to the system when the app runs again.
             let grant = try store.activity.granted()
             defer { grant.end() }
-            // The queue now has another form for this upload, which is claimed next.
+            // The queue now has another form for this upload, which is sent next.
             if try await replaceExpiredForm(of: row) {
                 return QueueMachine.Refusal(outcome: .stopped(mayHaveArrived: false), hasBegun: false)
             }
@@ -215,7 +215,7 @@ extension Database {
     /// Marks uploads as handed to a background session, even those that are due later, for which the system waits.
     ///
     /// - Parameter ids: The uploads from ``transfersToClaim(_:for:at:)``.
-    /// - Returns: The uploads that could still be claimed and can be read, in the same order.
+    /// - Returns: The uploads that could still be marked and can be read, in the same order.
     func claimTransfers(_ ids: [QueuedUpload.ID], for session: String, at now: Date) throws -> [UploadRow] {
         if try isQueuePaused { return [] }
         return try ids.compactMap { id in
@@ -227,7 +227,7 @@ extension Database {
                         started = coalesce(started, max(?, coalesce(notBefore, 0)))
                     WHERE id = ? AND schedule IN (0, 1)
                     """, arguments: [now.timeIntervalSince1970, session, now.timeIntervalSince1970, id])
-            // Another process may have claimed the upload in the meantime.
+            // Another process may have marked the upload in the meantime.
             guard changesCount == 1 else { return nil }
             try noteAttempt(of: id)
             try forgetPausing(of: id)
@@ -237,7 +237,7 @@ extension Database {
 
     /// Replaces the expired form of an upload, and puts the upload back into the queue. The attempt does not count.
     ///
-    /// - Returns: Whether the upload was still claimed for that attempt. Otherwise it stays unchanged.
+    /// - Returns: Whether the upload was still marked for the attempt. Otherwise the upload stays unchanged.
     func replaceForm(of row: UploadRow, with form: NewForm) throws -> Bool {
         let id = row.upload.id
         guard let current = try self.row(id), current.attempt == row.attempt, current.isHeld(by: row.session) else {

@@ -110,7 +110,7 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Hands the uploads that are due to the service, and returns afterwards.
+    /// Hands all due uploads to the service, and then returns.
     func handOver() async throws {
         try await withCheckedThrowingContinuation { continuation in
             let isOpen = state.withLock { state in
@@ -121,7 +121,7 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Throws an error of the task since the last call, unless it may pass by itself, such as that of a full disk.
+    /// Throws the task's error since the last call, unless the error may pass by itself, such as that of a full disk.
     func checkFailure() throws {
         let (failure, isReplaced) = state.withLock { ($0.failure.take(), $0.isReplaced) }
         if isReplaced { throw UploadQueueError.replaced(session.identifier) }
@@ -202,8 +202,8 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Calls the system's completion handlers at the end of the round. The system may suspend the app then, so the
-    /// session must be given up before, if none of its uploads is left.
+    /// Calls the system's completion handlers at the end of the round. The system may suspend the app then, so a
+    /// session without remaining uploads must be given up first.
     func callHandlersSoon() { state.withLock { $0.callsHandlers = true } }
 
     private func callHandlersIfDue() {

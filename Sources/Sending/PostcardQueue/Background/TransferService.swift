@@ -5,8 +5,8 @@ package import PostcardFoundation
 /// Sends files while the app is suspended or closed. It is a background `URLSession`, or in tests a simulation of the
 /// system's transfer daemon. ``QueueMachine`` decides what to do after the service's events.
 package protocol TransferService: Sendable {
-    /// Connects this process to the service, which then reports the events of transfers that ended before. It is called
-    /// again after ``AttemptEvent/invalidated(_:)``, for a new session.
+    /// Connects this process to the service, which then reports the events of transfers that ended before. The method
+    /// is called again after ``AttemptEvent/invalidated(_:)``, for a new session.
     ///
     /// - Parameters:
     ///   - report: Called with each event in turn. Returns at once.

@@ -3,7 +3,7 @@ import PostcardFoundation
 import Synchronization
 
 extension UploadQueue {
-    /// Hands uploads that are due to the system, and records their progress and outcomes, until the task is cancelled.
+    /// Hands due uploads to the system, and records their progress and outcomes, until the task is cancelled.
     ///
     /// The uploads continue when the task is cancelled and when the app is suspended or closed. Run the queue while the
     /// app is in the foreground, to hand over uploads that other processes enqueue or that were not due before.
@@ -67,7 +67,7 @@ extension UploadQueue {
         try Task.checkCancellation()
     }
 
-    /// Hands uploads that are due to the system and returns, for an extension that is about to end. Unlike
+    /// Hands due uploads to the system and returns, for an extension that is about to end. Unlike
     /// ``enqueue(_:to:method:headerFields:conditions:tag:)``, this method waits until the system has the uploads, and
     /// throws an error if that fails. The uploads continue when the extension ends.
     ///

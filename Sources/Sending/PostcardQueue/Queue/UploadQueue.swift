@@ -74,9 +74,9 @@ public final class UploadQueue: Sendable {
     ///   - done: How long acknowledged uploads that are done are listed. Defaults to the latest 100, for 30 days.
     ///   - outcome: Called at least once for each upload that is done, failed or cancelled, one after the other, on no
     ///     actor. When the closure returns, the upload is acknowledged. If the closure throws or the process ends
-    ///     before, it is called again when the next upload ends, and when the queue runs the next time. When the system
-    ///     has woken the app, the closure is called before ``handleEvents()`` returns. Defaults to `nil`: read
-    ///     ``outcomes`` instead.
+    ///     first, the closure is called again when the next upload ends, and when the queue runs the next time. When
+    ///     the system has woken the app, the closure is called before ``handleEvents()`` returns. Defaults to `nil`:
+    ///     read ``outcomes`` instead.
     public convenience init(
         directory: URL, session: BackgroundSession? = nil, rules: FormRules? = nil,
         finding finder: (any PickedItemFinder)? = nil, done: DoneUploads = DoneUploads(),

@@ -45,7 +45,7 @@ public final class UploadQueueList {
     ///
     /// - Parameters:
     ///   - queue: The queue.
-    ///   - limit: The maximum number of uploads in the list, which has the newest. Defaults to 1,000.
+    ///   - limit: The maximum number of uploads in the list, the newest ones. Defaults to 1,000.
     public init(_ queue: UploadQueue, limit: Int = 1000) {
         self.queue = queue
         self.limit = limit

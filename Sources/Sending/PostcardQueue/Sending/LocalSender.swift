@@ -94,7 +94,7 @@ final class LocalSender: Sendable {
 }
 
 extension LocalSender: AttemptCarrier {
-    /// Puts the uploads that an earlier process was sending when it ended back into the queue.
+    /// Puts uploads back into the queue that an earlier process was sending when it ended.
     func connect() throws {
         try store.database.write { try $0.recoverUploads(failingUnclear: options.retryPolicy.unclearFailure) }
     }

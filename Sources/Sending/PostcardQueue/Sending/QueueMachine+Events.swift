@@ -99,7 +99,7 @@ extension QueueMachine {
         /// The maximum number of uploads that the carrier may get before they are due, so that they do not delay other
         /// uploads. Only the system accepts such uploads.
         let later: Int
-        /// Uploads that must not be claimed even if they are due.
+        /// The uploads to leave unmarked even if they are due.
         let excluded: Set<QueuedUpload.ID>
     }
 
@@ -129,8 +129,8 @@ extension QueueMachine {
 extension QueueMachine {
     enum Connection {
         case disconnected
-        /// The carrier is connected. Some attempts in the database may be missing there: those of earlier processes,
-        /// and those after a failure that could not be saved.
+        /// The carrier is connected. Some attempts in the database may be missing in the carrier: those of earlier
+        /// processes, and those after a failure that could not be saved.
         case connected
         /// The carrier has all attempts in the database.
         case compared

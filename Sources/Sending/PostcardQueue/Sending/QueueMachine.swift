@@ -229,7 +229,7 @@ extension QueueMachine {
             case .deliveredAll:
                 hasDeliveredAll = true
                 awaited = []
-            // The end of the session was already handled. Only the responses from before that are dropped here.
+            // The end of the session was already handled. Only earlier responses are dropped here.
             case .invalidated: strays = [:]
             }
         }
@@ -276,7 +276,7 @@ extension QueueMachine {
     }
 
     private mutating func claim(at now: Date) -> Action {
-        // No postponed upload is due later than this, unless the clock was set back.
+        // No postponed upload is due later than this time, unless the clock was set back.
         let latest = now.addingTimeInterval(Rules.postponement)
         postponed = postponed.filter { $0.value > now && $0.value <= latest }
         round.nextDue = nil

@@ -41,7 +41,7 @@ protocol AttemptCarrier: Sendable {
     func notifyChange()
 }
 
-/// Carries out the actions of a ``QueueMachine``. An ``AttemptCarrier`` does the work that differs for the system.
+/// Carries out the actions of a ``QueueMachine``. An ``AttemptCarrier`` does the work in which the senders differ.
 struct QueueRun<Carrier: AttemptCarrier> {
     private var machine: QueueMachine
     private let store: QueueStore
@@ -160,7 +160,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
 
     /// Corrects due dates that a wrong clock has set, at the first call and whenever the clock was set back.
     private mutating func redateUploads(at now: Date) throws {
-        // A sender that only stops uploads may have other settings than their own sender.
+        // A sender that only stops uploads may have other settings than the sender of these uploads.
         if lastDate == nil || isSetBack(at: now), machine.rules.maximumConcurrentUploads > 0 {
             let (session, latest) = (machine.rules.session, now.addingTimeInterval(machine.rules.longestDelay))
             // Reading first avoids a write, which locks the database. iOS ends an app that is suspended with a lock.

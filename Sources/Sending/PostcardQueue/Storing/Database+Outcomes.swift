@@ -57,7 +57,7 @@ extension Database {
     /// Delays an upload after an attempt.
     ///
     /// - Parameters:
-    ///   - count: The kind of attempt by which it is counted.
+    ///   - count: The kind under which the attempt is counted.
     ///   - mayHaveArrived: Whether the attempt may have delivered the form.
     func delayUpload(
         _ id: QueuedUpload.ID, until due: Date, because failure: QueuedUpload.Failure, as count: AttemptCount,
@@ -105,8 +105,8 @@ extension Database {
             ]) ?? false
     }
 
-    /// Replaces the dates that a clock that was ahead has set by the current time. Otherwise the time limits of these
-    /// uploads would begin late, and uploads that are done from now on would be removed before them.
+    /// Replaces times in the future, which a clock that was ahead has set, by the current time. Otherwise the time
+    /// limits of these uploads would begin late, and uploads that are done from now on would be removed before them.
     func correctLaterTimes(to now: Date) throws {
         let arguments: StatementArguments = ["now": now.timeIntervalSince1970]
         try execute(sql: "UPDATE upload SET started = :now WHERE \(Self.startsLater)", arguments: arguments)
@@ -157,7 +157,7 @@ extension Database {
                 AND other.state NOT IN ('done', 'cancelled')) THEN 2 ELSE 1 END
         """
 
-    /// Puts an upload whose attempt was interrupted back into the queue.
+    /// Puts an upload back into the queue after its attempt was interrupted.
     func returnUpload(_ id: QueuedUpload.ID) throws {
         try execute(
             sql: """

@@ -214,7 +214,7 @@ extension Database {
         return Date(timeIntervalSince1970: Double.fromDatabaseValue(due) ?? 0)
     }
 
-    /// Puts the uploads that an earlier process was sending when it ended back into the queue.
+    /// Puts uploads back into the queue that an earlier process was sending when it ended.
     ///
     /// - Parameter failure: The failure of uploads whose form a server may have, if the server cannot be asked.
     ///   Defaults to `nil`: these uploads are put back too.
@@ -279,7 +279,7 @@ extension Database {
     }
 }
 
-/// The kind of an attempt that did not deliver the form, by which the attempt is counted.
+/// The kinds under which attempts that did not deliver the form are counted.
 enum AttemptCount: Sendable, Equatable {
     /// A failure.
     ///

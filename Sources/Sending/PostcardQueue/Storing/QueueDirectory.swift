@@ -201,7 +201,9 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Opens the body of an upload. Throws a `FileError` if the body cannot be opened or has another length.
+    /// Opens the body of an upload.
+    ///
+    /// - Throws: `FileError`, also if the body has another length.
     func openBody(_ upload: UUID, length: Int64) throws(FileError) -> FileDescriptor {
         guard let name = FilePath.Component(upload.uuidString) else {
             throw FileError("open", bodies.path, Errno.invalidArgument)

@@ -101,5 +101,5 @@ extension MultipartForm {
     func part(at index: Int) -> FormPart? { parts.indices.contains(index) ? parts[index] : nil }
 }
 
-/// The error that a picked item cannot be found again.
+/// The error if a picked item cannot be found again.
 struct LostItem: Error {}

@@ -83,7 +83,7 @@ extension UploadRow {
         RetrySchedule.History(failures: failures, conflicts: conflicts, after: delivery)
     }
 
-    /// The maximum of ``elapsed(at:)`` in seconds: longer than any upload, and without overflow in calculations.
+    /// The maximum of ``elapsed(at:)`` in seconds: longer than any upload, and short enough for calculations.
     private static let longestTime = 1e9
 
     /// The time since the first attempt after the upload was enqueued or retried by hand.
