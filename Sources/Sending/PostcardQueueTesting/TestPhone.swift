@@ -85,8 +85,8 @@ public final class TestPhone: Sendable {
         return value
     }
 
-    /// Ends the app without notice, as the system does when it needs memory. Before that, the app hands all due uploads
-    /// to the system, which continues to send them.
+    /// Ends the app without notice, as the system does when it needs memory. First the app hands all due uploads to the
+    /// system, which continues to send them.
     public func kill() async {
         await system.settle()
         await system.kill()
@@ -103,7 +103,7 @@ public final class TestPhone: Sendable {
         for (identifier, ids) in sessions { system.end(ids, of: identifier, .forceQuit) }
     }
 
-    /// Suspends the app, as the system does some seconds after its user has left it. Before that, the app hands all due
+    /// Suspends the app, as the system does some seconds after its user has left it. First the app hands all due
     /// uploads to the system. The app's activities expire, and its timers stop. Events of its uploads are reported when
     /// the app runs again.
     public func suspend() async {

@@ -229,7 +229,7 @@ public enum UploadEvent: Sendable {
     case awaitingResponse(UploadProgress)
     /// An attempt failed; the next one starts after a delay.
     case retrying(UploadRetry)
-    /// The server has accepted the form. Always the last event.
+    /// The server has accepted the form. This is always the last event.
     case done(UploadResponse)
 
     /// The progress of the upload, for the events `sending` and `awaitingResponse`; `nil` for others.

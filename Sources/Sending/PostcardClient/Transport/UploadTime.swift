@@ -7,13 +7,13 @@ package struct UploadTime: Sendable {
 
     static let system = UploadTime(SystemClock())
 
-    /// Makes an upload time with a clock.
+    /// Makes the time of uploads from a clock.
     package init(_ clock: any UploadClock) {
         self.clock = clock
         timer = SharedTimer(clock)
     }
 
-    /// Makes the upload time of a transport, or that of the system if the transport has none.
+    /// Uses the clock of a transport, or the system's clock if the transport has none.
     init(of transport: any UploadTransport) {
         self = (transport as? any TimedTransport)?.time ?? .system
     }

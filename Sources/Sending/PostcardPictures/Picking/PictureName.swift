@@ -132,7 +132,7 @@ struct OfferedType: Hashable, Sendable {
     /// Chooses the type to load.
     ///
     /// - Parameters:
-    ///   - types: The types in the item's order. The type that keeps most of the picture is first.
+    ///   - types: The types in the item's order. The type with the most detail is first.
     ///   - preferred: The media types that the server accepts, most preferred first.
     /// - Returns: The first preferred type that is offered; otherwise the first image or movie; otherwise the first
     ///   other file; `nil` if there is no file.

@@ -101,7 +101,8 @@ public struct BackgroundSession: Sendable {
     public var accepts: (@Sendable (QueuedUpload, QueuedUpload.Response) async throws -> Void)?
 
     #if canImport(Darwin)
-    /// Answers the server's authentication challenges, such as to pin its certificate. Defaults to `nil`, the system.
+    /// Answers the server's authentication challenges, for example to pin its certificate. Defaults to `nil`: the
+    /// system answers them.
     public var answerChallenge:
         (@Sendable (URLAuthenticationChallenge) async -> (URLSession.AuthChallengeDisposition, URLCredential?))?
     #endif

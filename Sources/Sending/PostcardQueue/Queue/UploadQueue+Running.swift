@@ -16,7 +16,7 @@ extension UploadQueue {
     /// - Throws: ``UploadQueueError`` if the queue cannot be opened or the database fails, and with these codes:
     ///   ``UploadQueueError/Code/sessionInUse`` or ``UploadQueueError/Code/session`` if the system does not accept the
     ///   session's uploads, and ``UploadQueueError/Code/inUse`` if this process makes another queue with the session
-    ///   or, without a background session, if another process sends the uploads. `CancellationError` if the task is
+    ///   or, without a background session, another process sends the uploads. `CancellationError` if the task is
     ///   cancelled.
     @concurrent
     public func run(endsWhenEmpty: Bool = false) async throws {

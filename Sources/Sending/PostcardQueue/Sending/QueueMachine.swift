@@ -26,7 +26,7 @@ import PostcardFoundation
 struct QueueMachine: Sendable {
     /// The maximum number of uploads in one write, so that writes stay short.
     static let batch = 50
-    /// How many seconds to wait after a failure to record the ends of attempts, such as that of a full disk.
+    /// How many seconds to wait before the ends of attempts are recorded again, for example after a full disk.
     private static let recordPause = 1.0
     /// The number of times in a row that recording the ends of attempts may fail. Then the run ends with the error, so
     /// that a broken database is noticed.
@@ -189,8 +189,8 @@ extension QueueMachine {
         }
     }
 
-    /// Records that the session has ended, because the next session may have other attempts. If an action is in
-    /// progress, this happens in the next round. A server's response resets the number of such sessions in a row.
+    /// Records that the session has ended, at once or in the next round if an action is in progress. The next session
+    /// may have other attempts. A server's response resets the number of such sessions in a row.
     private mutating func noteInvalidations(in events: [AttemptEvent]) {
         for event in events {
             switch event {

@@ -320,7 +320,7 @@ extension Database {
         try forgetResumptionsOfEndedUploads()
     }
 
-    /// A condition for expired uploads, in the same form as in the index that it uses.
+    /// The condition for expired uploads, written like the condition of the index `upload_expires`.
     private static let isExpired = "expires <= ? AND state NOT IN ('done', 'failed', 'cancelled')"
 
     /// Pauses or resumes the whole queue. The order of the uploads stays the same.
