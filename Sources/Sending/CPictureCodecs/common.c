@@ -53,7 +53,7 @@ bool picture_libraries(void) { return true; }
 #else
 bool picture_libraries(void) { return false; }
 
-// For the linker. Nothing calls them without the libraries.
+// These functions satisfy the linker. No code calls them when the libraries are missing.
 static int missing(picture_failure *failure) {
     *failure = (picture_failure){PICTURE_MISSING, "compiled without the library's headers"};
     return failure->code;

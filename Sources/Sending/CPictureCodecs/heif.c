@@ -95,7 +95,7 @@ static int read_rows(
     const int width = libheif.heif_image_handle_get_width(state->handle);
     const int height = libheif.heif_image_handle_get_height(state->handle);
     if (width <= 0 || height <= 0) return picture_fail(failure, PICTURE_DAMAGED, "the picture has no size");
-    // Its planes and the RGB made of them.
+    // Decoding needs memory for the planes of the picture and for the RGB pixels made from them.
     if ((uint64_t)width * (uint64_t)height * 5 > options->memory)
         return picture_fail(failure, PICTURE_MEMORY, "the picture is large");
     const bool has_alpha = libheif.heif_image_handle_has_alpha_channel(state->handle);

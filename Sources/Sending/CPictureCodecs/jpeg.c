@@ -8,7 +8,7 @@
 #include <jpeglib.h>
 #include <jerror.h>
 
-// The file of the library has the number of its interface in its name.
+// The file name of libjpeg contains the version of its interface.
 #if JPEG_LIB_VERSION >= 80
 #define JPEG_FILE "libjpeg.so.8"
 #else
@@ -33,7 +33,7 @@ typedef struct {
     const picture_sink *sink;
 } progress_manager;
 
-// A progressive JPEG of a few bytes a scan may have thousands, each of which costs a pass over the whole picture.
+// A progressive JPEG may have thousands of scans of a few bytes each. Each scan costs a pass over the whole picture.
 enum { MOST_SCANS = 500 };
 
 _Noreturn static void leave(j_common_ptr common, int code) {
@@ -65,7 +65,7 @@ static void on_error(j_common_ptr common) {
 static void on_message(j_common_ptr common, int level) {
     if (level >= 0) return;
     switch (common->err->msg_code) {
-    // What cameras write between segments, and marks of other programs: no pixel is lost.
+    // These warnings are about extra bytes between segments and the markers of other programs. No pixels are lost.
     case JWRN_EXTRANEOUS_DATA:
     case JWRN_ADOBE_XFORM:
     case JWRN_JFIF_MAJOR:
@@ -132,7 +132,7 @@ static int read_rows(jpeg_reader *reader, const picture_options *options, const 
     libjpeg.jpeg_read_header(decoder, TRUE);
     decoder->mem->max_memory_to_use = (long)options->memory;
 
-    // Halves have fast transforms; the steps between them are slower than decoding the whole picture.
+    // Scaling by powers of two has fast transforms. Scaling by other factors is slower than decoding the whole picture.
     const uint32_t edge = decoder->image_width > decoder->image_height ? decoder->image_width : decoder->image_height;
     decoder->scale_num = 1;
     decoder->scale_denom = 8;
@@ -235,7 +235,7 @@ int picture_write_jpeg(
         writer->encoder.progress = &writer->progress.base;
         write_rows(writer, pixels, rows, quality, progressive);
     }
-    // A buffer that was too small is freed when it is replaced. The new one is only passed on when the picture ends.
+    // libjpeg replaces the output buffer as it grows, and passes on the latest buffer only at the end of the picture.
     if (failure->code != PICTURE_OK && writer->bytes) writer->encoder.dest->term_destination(&writer->encoder);
     libjpeg.jpeg_destroy_compress(&writer->encoder);
     if (failure->code == PICTURE_OK) {

@@ -40,7 +40,7 @@ static int read_rows(png_reader *reader, const picture_options *options, const p
     png_infop info = reader->info;
     libpng.png_init_io(png, reader->file);
     libpng.png_set_user_limits(png, 65535, 65535);
-    // No texts and palettes: those of a small file may be gigabytes when inflated. For libpng, 1 means none, and 0 all.
+    // Text and palette chunks are skipped: small chunks can inflate to gigabytes. In libpng, 1 means none, and 0 all.
     libpng.png_set_chunk_cache_max(png, 1);
     libpng.png_read_info(png, info);
     libpng.png_set_expand(png);
@@ -65,7 +65,7 @@ static int read_rows(png_reader *reader, const picture_options *options, const p
         rows.profile_count = profile_count;
     }
 
-    // The rows of an interlaced picture come in seven passes, so all of it is held.
+    // An interlaced picture arrives in seven passes, so all its rows are kept in memory.
     const size_t held = is_interlaced ? rows.height : 1;
     if (held > options->memory / stride)
         return picture_fail(reader->failure, PICTURE_MEMORY, "the picture is interlaced and large");

@@ -4,7 +4,7 @@
 #include <tiffio.h>
 #endif
 
-// Older versions have one handler of errors for the whole process, and no limit of memory.
+// Versions of libtiff before 4.5 have one error handler for the whole process, and no memory limit.
 #if PICTURE_LIBRARIES && defined(TIFFLIB_VERSION) && TIFFLIB_VERSION >= 20221213
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
     F(TIFFRGBAImageOK) F(TIFFReadDirectory)
 PICTURE_LIBRARY(libtiff, "libtiff.so.6", TIFF_FUNCTIONS);
 
-// libtiff gets a file of C, whose end and whose errors it asks for itself.
+// These callbacks let libtiff read a C file.
 
 static tmsize_t read_bytes(thandle_t file, void *bytes, tmsize_t count) {
     return (tmsize_t)fread(bytes, 1, (size_t)count, file);
@@ -44,7 +44,7 @@ static toff_t size_of(thandle_t file) {
     return (toff_t)end;
 }
 
-/// Keeps the last message. 1 means that no other handler gets it.
+/// Keeps the latest message. Returning 1 keeps other handlers from getting the message.
 static int on_error(TIFF *tiff, void *message, const char *module, const char *format, va_list values) {
     (void)tiff, (void)module;
     vsnprintf(message, 200, format, values);
@@ -60,7 +60,7 @@ typedef struct {
     FILE *file;
     TIFF *tiff;
     uint32_t *pixels;
-    /// What libtiff said last.
+    /// The latest message of libtiff.
     char message[200];
 } tiff_state;
 
@@ -76,7 +76,7 @@ static int open_picture(tiff_state *state, const picture_source *source, size_t 
     libtiff.TIFFOpenOptionsSetErrorHandlerExtR(options, on_error, state->message);
     libtiff.TIFFOpenOptionsSetWarningHandlerExtR(options, on_warning, NULL);
     libtiff.TIFFOpenOptionsSetMaxSingleMemAlloc(options, (tmsize_t)memory);
-    // "m": without mapping the file.
+    // In the mode, "m" disables memory mapping.
     state->tiff = libtiff.TIFFClientOpenExt(
         "picture", "rm", state->file, read_bytes, write_bytes, seek, leave_open, size_of, NULL, NULL, options);
     libtiff.TIFFOpenOptionsFree(options);
@@ -89,17 +89,17 @@ static void close_picture(tiff_state *state) {
     if (state->file) fclose(state->file);
 }
 
-/// Whether the current directory has a page, and not a smaller copy or a mask of one.
+/// Whether the current directory has a page, and not a smaller copy or a mask of a page.
 static bool is_page(TIFF *tiff) {
     uint32_t kind = 0;
     return !libtiff.TIFFGetField(tiff, TIFFTAG_SUBFILETYPE, &kind) || !(kind & (FILETYPE_REDUCEDIMAGE | FILETYPE_MASK));
 }
 
-/// Sends the rows of a band of pixels, each of which has its alpha multiplied in.
+/// Sends the rows of a band of pixels whose colors are multiplied by their alpha.
 static int send_band(const uint32_t *pixels, uint32_t width, uint32_t count, const picture_sink *sink) {
     for (uint32_t y = 0; y < count; y++) {
         const uint32_t *in = pixels + (size_t)y * width;
-        // A pixel becomes three bytes of the four that it has.
+        // The three bytes of a pixel replace its four bytes in place.
         uint8_t *const row = (uint8_t *)in;
         uint8_t *out = row;
         for (uint32_t x = 0; x < width; x++) {
@@ -114,7 +114,7 @@ static int send_band(const uint32_t *pixels, uint32_t width, uint32_t count, con
     return PICTURE_OK;
 }
 
-/// The number of rows that are decoded at once: whole strips or tiles, and not too few.
+/// The number of rows to decode at a time: whole strips or tiles, and enough rows to be fast.
 static uint32_t band_height(TIFF *tiff, uint32_t height) {
     uint32_t unit = 0;
     if (libtiff.TIFFIsTiled(tiff))
@@ -130,7 +130,7 @@ static int read_rows(
     tiff_state *state, TIFFRGBAImage *image, const picture_options *options, const picture_sink *sink,
     picture_failure *failure
 ) {
-    // The rows are sent as they are stored. What turns them upright is known from the directory.
+    // The rows are sent without applying the orientation. The caller reads the orientation from the directory.
     image->orientation = image->req_orientation = ORIENTATION_TOPLEFT;
     const uint32_t width = image->width, height = image->height;
     if (width == 0 || height == 0) return picture_fail(failure, PICTURE_DAMAGED, "the picture has no size");
@@ -180,7 +180,7 @@ int picture_read_tiff(
     return failure->code;
 }
 
-/// More directories than this are not counted.
+/// The maximum number of directories to examine for pages.
 static const int most_directories = 100;
 
 int picture_measure_tiff(const picture_source *source, picture_tiff_head *head, picture_failure *failure) {
@@ -188,9 +188,9 @@ int picture_measure_tiff(const picture_source *source, picture_tiff_head *head, 
     tiff_state state = {0};
     const uint8_t *version = NULL;
     if (open_picture(&state, source, 64 << 20, failure) != PICTURE_OK) {
-        // The failure says why.
+        // The failure already has its message.
     } else if (!is_page(state.tiff) || libtiff.TIFFGetField(state.tiff, TIFFTAG_DNGVERSION, &version)) {
-        // As in a camera's raw file, whose first picture is a preview.
+        // In a camera's raw file, the first picture is a preview.
         picture_fail(failure, PICTURE_UNSUPPORTED, "its first picture is a smaller copy");
     } else {
         uint16_t orientation = ORIENTATION_TOPLEFT;

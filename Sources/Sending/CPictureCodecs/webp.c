@@ -34,7 +34,7 @@ static int send_rows(
     const bool has_alpha = config->input.has_alpha;
     picture_rows rows = {
         .width = (uint32_t)config->output.width, .height = (uint32_t)config->output.height, .channels = 3};
-    // The demuxer refuses what it finds damaged, where the decoder may still have read the picture: without profile.
+    // The demuxer refuses damaged files that the decoder may still read. The picture then has no color profile.
     WebPDemuxer *demuxer = libwebpdemux.WebPDemuxInternal(data, 0, NULL, WEBP_DEMUX_ABI_VERSION);
     WebPChunkIterator chunk = {0};
     if (demuxer && libwebpdemux.WebPDemuxGetChunk(demuxer, "ICCP", 1, &chunk)) {

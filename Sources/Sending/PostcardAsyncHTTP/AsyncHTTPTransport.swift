@@ -10,33 +10,30 @@ public import PostcardClient
 import PostcardFoundation
 import Synchronization
 
-/// Sends uploads with AsyncHTTPClient: for servers and tools, and wherever a `Content-Length` or a gigabyte per second
-/// matters.
+/// Sends uploads with AsyncHTTPClient, for servers and tools: with a `Content-Length`, at up to a gigabyte a second.
 ///
 /// ```swift
 /// let client = UploadClient(transport: AsyncHTTPTransport())
 /// ```
 ///
-/// The request has a `Content-Length` if the form's length is known, and is sent in chunks if not. At most about 1 MiB
-/// of the body is in memory. Connections are reused, and HTTP/2 is used if a server offers it over TLS.
+/// The request has a `Content-Length` if the form's length is known; otherwise the form is sent in chunks. At most
+/// about 1 MiB of the body is in memory. Connections are reused, and HTTP/2 is used if a server offers it over TLS.
 ///
-/// Before the body of a request with `Expect: 100-continue` is sent, the transport waits for the 100 (Continue), at
-/// most a second. If a response arrives before the whole body was sent, sending stops: at once for a status of 300 or
-/// more, otherwise when the response ends. The connection is then closed.
+/// The body of a request with `Expect: 100-continue` waits for the 100 (Continue), at most a second. If a response
+/// arrives before the whole body was sent, sending stops: at once for a status of 300 or more, otherwise when the
+/// response ends. The connection is then closed.
 public struct AsyncHTTPTransport: UploadTransport {
-    /// Whether each connection's event loop reads the files that it sends. Defaults to `false`: other threads read
-    /// them.
+    /// Whether each connection's event loop reads the files that it sends. Defaults to `false`: other threads do.
     ///
-    /// On its event loop a file that is in the system's memory is sent about as fast as `curl` sends it, which is up to
-    /// a fifth faster. But a slow disk then delays everything else on that loop. So use this only in programs that do
-    /// nothing else, such as `postcard send`. Forms with streams, a rate limit or digests are read by other threads in
-    /// any case.
+    /// Files in the system's cache are then sent up to a fifth faster, about as fast as with `curl`. But a slow disk
+    /// delays everything else on that event loop. So use this only in programs that do nothing else, such as `postcard
+    /// send`. Forms with streams, a rate limit or digests are always read by other threads.
     public var readsFilesOnEventLoops = false
 
     private let connections: Connections
 
-    /// Makes a transport with its own HTTP client. Copies of the transport share the client. The client is shut down
-    /// when the last copy of the transport is released.
+    /// Makes a transport with its own HTTP client. Copies of the transport share the client until the last copy is
+    /// released.
     ///
     /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public init(connectTimeout: Duration = .seconds(30)) {
@@ -45,16 +42,15 @@ public struct AsyncHTTPTransport: UploadTransport {
 
     /// The configuration that ``init(connectTimeout:)`` uses. Change it and pass it to
     /// ``init(configuration:eventLoopGroup:)``. A refused connection fails at once, because the client's retry policy
-    /// decides whether to try again. There are up to 1,000 connections to a host. A new `HTTPClient.Configuration`
-    /// allows only 8: further uploads wait for a connection, and time out after the connect timeout.
+    /// decides whether to try again. There are up to 1,000 connections to a host. With the 8 connections of a new
+    /// `HTTPClient.Configuration`, further uploads would wait and time out.
     ///
     /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public static func configuration(connectTimeout: Duration = .seconds(30)) -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration()
         configuration.timeout.connect = TimeAmount(connectTimeout)
         configuration.connectionPool.retryConnectionEstablishment = false
-        // The caller decides how many uploads run at a time. An upload that waited here for a connection would time
-        // out.
+        // The caller decides how many uploads run at a time. An upload that waited for a connection would time out.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1000
         return configuration
     }
@@ -68,16 +64,15 @@ public struct AsyncHTTPTransport: UploadTransport {
     /// ```
     ///
     /// - Parameters:
-    ///   - configuration: The configuration of the HTTP client that the transport makes. Redirects, the timeouts for
-    ///     reading and writing, and the tracer are ignored, because the upload client has its own. The debug
-    ///     initializers of HTTP/1.1 connections and HTTP/2 streams are ignored too, because the transport sets them.
-    ///     With `retryConnectionEstablishment`, the default of AsyncHTTPClient, a refused connection fails only after
-    ///     the connect timeout.
+    ///   - configuration: The configuration of the transport's HTTP client. Its redirects, read and write timeouts, and
+    ///     tracer are ignored, because the upload client has its own. The debug initializers of HTTP/1.1 connections
+    ///     and HTTP/2 streams are ignored, because the transport sets them. With `retryConnectionEstablishment`, the
+    ///     default of AsyncHTTPClient, a refused connection fails only after the connect timeout.
     ///   - eventLoopGroup: The event loops of the connections. Defaults to those that all clients of the program share.
     public init(
         configuration: HTTPClient.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
-        // libcurl waits one second too.
+        // libcurl also waits one second.
         self.init(configuration: configuration, eventLoopGroup: eventLoopGroup, expectationPatience: .seconds(1))
     }
 
@@ -92,7 +87,7 @@ public struct AsyncHTTPTransport: UploadTransport {
         configuration.redirectConfiguration = .disallow
         configuration.timeout.read = nil
         configuration.timeout.write = nil
-        // The upload client makes the spans. The spans of AsyncHTTPClient would be in separate traces.
+        // The upload client makes the trace spans. Spans of AsyncHTTPClient would be in separate traces.
         configuration.tracing.tracer = nil
         let requests = OutgoingRequests()
         configuration.addHandlers(sending: requests, patience: TimeAmount(expectationPatience))
@@ -106,7 +101,7 @@ public struct AsyncHTTPTransport: UploadTransport {
         /// The requests in progress. The handler of each connection finds its own request here.
         let requests: OutgoingRequests
 
-        /// How many requests are in progress, and the event loop of the latest request.
+        /// The number of requests in progress, and the event loop of the latest request.
         private let loops: Mutex<(running: Int, last: any EventLoop)>
 
         init(_ client: HTTPClient, _ requests: OutgoingRequests) {
@@ -115,7 +110,7 @@ public struct AsyncHTTPTransport: UploadTransport {
             loops = Mutex((0, client.eventLoopGroup.next()))
         }
 
-        /// The event loop for a request. If no other request is in progress, this is the loop of the latest request,
+        /// The event loop for a request. If no other request is in progress, it is the loop of the latest request,
         /// whose connection can be reused. Otherwise the requests are spread over all loops.
         func takeLoop() -> any EventLoop {
             loops.withLock { loops in
@@ -130,7 +125,7 @@ public struct AsyncHTTPTransport: UploadTransport {
         }
 
         deinit {
-            // The callback keeps the client until it has shut down. An error of the shutdown is ignored.
+            // The callback retains the client until its shutdown has ended. An error of the shutdown is ignored.
             client.shutdown { [client] _ in _ = client }
         }
     }
@@ -145,7 +140,7 @@ public struct AsyncHTTPTransport: UploadTransport {
                 return try await send(request, noting: beginning, reporting: report)
             } catch let error as UploadError where error.code == .connectionLost && !beginning.isSent {
                 unsentAttempts += 1
-                // The server had closed an idle connection. Other idle connections may be as old.
+                // The server had closed an idle connection. Other idle connections may be closed too.
                 guard Self.isClosure(error.underlyingError), unsentAttempts < Self.maximumUnsentAttempts,
                     request.body?.isReplayable ?? true
                 else {
@@ -156,7 +151,7 @@ public struct AsyncHTTPTransport: UploadTransport {
         }
     }
 
-    /// Whether the error means that the connection was closed, either while waiting for a response or while writing.
+    /// Whether an error means that the connection was closed while waiting for a response or writing.
     private static func isClosure(_ error: (any Error)?) -> Bool {
         switch error {
         case let error as HTTPClientError: error == .remoteConnectionClosed
@@ -165,8 +160,8 @@ public struct AsyncHTTPTransport: UploadTransport {
         }
     }
 
-    /// The maximum number of attempts for a request whose connection was closed before any of the request was sent. The
-    /// attempts follow each other without a delay.
+    /// The maximum number of attempts, without delays, for a request whose connection was closed before a byte was
+    /// sent.
     private static let maximumUnsentAttempts = 3
 
     /// Sends a request, without trying again.
@@ -188,12 +183,12 @@ public struct AsyncHTTPTransport: UploadTransport {
                 blocks: blocks, length: body.contentLength, expectsContinue: request.expectsContinue, report: report),
             report: report, beginning: beginning)
         guard first?.isLast != true, !isReadOnLoop else { return try await response(to: request, as: outgoing) }
-        // If reading the body fails, the request ends; when the response arrives, reading ends.
+        // If reading the body fails, the request ends. When the response arrives, reading the body ends.
         async let _: Void = source.feed(blocks)
         return try await response(to: request, as: outgoing)
     }
 
-    /// Sends a request and reads its body at the same time, if there is one.
+    /// Sends a request while reading its body, if the request has one.
     private func response(to request: UploadRequest, as outgoing: OutgoingRequest) async throws -> UploadResponse {
         let blocks = outgoing.body?.blocks
         defer { blocks?.close() }
@@ -203,7 +198,7 @@ public struct AsyncHTTPTransport: UploadTransport {
             defer { connections.requests.remove(mark) }
             return try await response(to: head, of: request, reporting: outgoing.report)
         } catch {
-            // An error of reading the body is the cause, so it is thrown instead of the connection's error.
+            // If reading the body failed, that error is the cause. It is thrown instead of the connection's error.
             throw blocks?.failure
                 ?? UploadError.mapping(error, of: request.url, afterSending: outgoing.beginning.isSent)
         }

@@ -2,35 +2,34 @@ import NIOCore
 import PostcardClient
 import Synchronization
 
-/// A block of the body.
+/// Some consecutive bytes of a body.
 struct BodyBlock: Sendable {
     let bytes: ByteBuffer
-    /// The offset in the body after the last byte of the block.
+    /// The offset in the body of the end of the block.
     let end: Int64
     /// Whether the block is known to be the last.
     let isLast: Bool
 }
 
-/// Passes the blocks of a body from the task that reads them to the event loop that writes them, one at a time: while a
-/// block is being written, only the next one is read. If there is a ``LoopSource``, the event loop reads each block
-/// itself when it takes the block.
+/// Passes the blocks of a body from the task that reads them to the event loop that writes them. While one block is
+/// being written, only the next one is read. With a ``LoopSource``, the event loop reads each block itself.
 final class BodyBlocks: Sendable {
     private let state: Mutex<State>
-    /// The source from which the event loop reads the blocks itself; `nil` if a task puts them here.
+    /// The source from which the event loop reads the blocks; `nil` if a task adds the blocks.
     private let source: LoopSource?
 
     private enum State {
-        /// There is no block, and nothing waits for one.
+        /// There is no block, and the connection waits for none.
         case empty
-        /// The connection waits for a block. The closure is called when there is one.
+        /// The connection waits for a block. The closure is called when the block arrives.
         case awaited(@Sendable () -> Void)
-        /// There is a block. If there is a continuation, the reader waits until the block is taken.
+        /// There is a block. The reader waits for the connection to take the block, if there is a continuation.
         case full(BodyBlock, CheckedContinuation<Bool, Never>?)
-        /// The body is over, and its last block was taken.
+        /// The body has ended, and its last block was taken.
         case ended
-        /// The body cannot be read to its end.
+        /// Reading the body has failed.
         case failed(any Error)
-        /// No more blocks are needed.
+        /// The connection needs no more blocks.
         case closed
 
         var isFinal: Bool {
@@ -45,8 +44,8 @@ final class BodyBlocks: Sendable {
     ///
     /// - Parameters:
     ///   - first: The first block, if it was read already.
-    ///   - source: The source from which the event loop reads the other blocks. Defaults to `nil`: a task adds them
-    ///     with ``put(_:)``.
+    ///   - source: The source from which the event loop reads the other blocks. Defaults to `nil`: a task calls
+    ///     ``put(_:)``.
     init(_ first: BodyBlock? = nil, source: LoopSource? = nil) {
         state = Mutex(first.map { .full($0, nil) } ?? .empty)
         self.source = source
@@ -110,15 +109,15 @@ final class BodyBlocks: Sendable {
     /// The result of taking the next block.
     enum Next {
         case block(BodyBlock)
-        /// There is no block yet.
+        /// The next block was not read yet.
         case later
-        /// The body is over.
+        /// The body has ended.
         case end
-        /// The body cannot be read to its end.
+        /// Reading the body has failed.
         case broken
     }
 
-    /// Takes the next block. If there is none, calls the closure when there is one.
+    /// Takes the next block. If the block was not read yet, the closure is called once it was.
     func take(orCall wake: @escaping @Sendable () -> Void) -> Next {
         let (next, reader) = state.withLock { state -> (Next, CheckedContinuation<Bool, Never>?) in
             switch state {
@@ -136,7 +135,7 @@ final class BodyBlocks: Sendable {
         guard case .later = next, let source else { return next }
         let result = Result { try source.readBlock() }
         return state.withLock { state in
-            // The request may have ended in the meantime.
+            // The request may have ended while the block was being read.
             guard !state.isFinal else { return .broken }
             switch result {
             case .success(let block?):
@@ -152,12 +151,12 @@ final class BodyBlocks: Sendable {
         }
     }
 
-    /// Why the body could not be read.
+    /// The error of reading the body.
     var failure: (any Error)? {
         state.withLock { if case .failed(let error) = $0 { error } else { nil } }
     }
 
-    /// Ends the body, successfully or not. Every block was taken before, because ``put(_:)`` waits until its block is
+    /// Ends the body, successfully or not. All blocks were taken by now, because ``put(_:)`` waits until its block is
     /// taken.
     func finish(_ result: Result<Void, any Error>) {
         let waiting = state.withLock { state in
@@ -172,7 +171,7 @@ final class BodyBlocks: Sendable {
         if case .awaited(let wake) = waiting { wake() }
     }
 
-    /// Ends the waits of the reader and of the connection: no more blocks are needed.
+    /// Ends the waits of the reader and of the connection, because no more blocks are needed.
     func close() {
         let waiting = state.withLock { state in
             guard !state.isFinal else { return State.closed }
@@ -199,18 +198,18 @@ final class LoopSource: @unchecked Sendable {
     fileprivate func readBlock() throws -> BodyBlock? { try source.readBlock() }
 }
 
-/// Reads a request's body, block by block, as fast as the blocks are taken.
+/// Reads a request's body block by block, as fast as the connection takes the blocks.
 struct BodySource {
-    /// Large enough that a file is read in few calls, and small enough that a few blocks take little memory.
+    /// The size of the blocks that a task reads: large enough for few reads, and small enough for little memory.
     static let taskBlockSize = 256 << 10
-    /// Small enough that the bytes of a block are still in the processor's cache when they are written. Larger blocks
-    /// took up to 1.7 times as long.
+    /// The size of the blocks that an event loop reads. Such a block is still in the processor's cache when it is
+    /// written. Larger blocks took up to 1.7 times as long.
     static let loopBlockSize = 64 << 10
 
     private let blockSize: Int
     private let body: UploadBody
     private let reader: UploadBodyReader
-    /// Blocks whose memory is reused once they were written: allocating memory costs more than filling it.
+    /// Blocks whose memory is reused once they were written, because allocating memory costs more than filling it.
     private var ring: [ByteBuffer] = []
     private var next = 0
 
@@ -224,14 +223,14 @@ struct BodySource {
         reader = try body.reader()
     }
 
-    /// Reads the first block; returns `nil` if the reader has to wait for its bytes.
+    /// Reads the first block. Returns `nil` if its bytes are not available yet.
     mutating func readyBlock() throws -> BodyBlock? {
         reader.needsPreparation ? nil : try readBlock()
     }
 
     /// Reads until the body ends or the blocks are closed.
     ///
-    /// - Throws: The error of reading the body. The blocks are finished with the same error before.
+    /// - Throws: The error of reading the body, with which the blocks are finished too.
     mutating func feed(_ blocks: BodyBlocks) async throws {
         do {
             guard await blocks.waitUntilTaken() else { return }
@@ -247,7 +246,7 @@ struct BodySource {
     }
 
     fileprivate mutating func readBlock() throws -> BodyBlock? {
-        // One block is being filled, one waits to be taken, and the connection's handler writes the others.
+        // One block is being filled, one waits for the connection, and the handler writes the others.
         if ring.count < 2 + OutgoingBody.maximumBytesInFlight / blockSize {
             ring.append(ByteBufferAllocator().buffer(capacity: capacity))
             next = ring.count - 1
@@ -261,7 +260,7 @@ struct BodySource {
         return BodyBlock(bytes: ring[next], end: reader.position, isLast: reader.isAtEnd)
     }
 
-    /// The size of the next block: at most the rest of the body, so that a small form takes little memory.
+    /// The size of the next block. It is at most the rest of the body, so that a small form takes little memory.
     private var capacity: Int {
         guard let length = body.contentLength else { return blockSize }
         return Int(min(Int64(blockSize), max(length - reader.position, 1)))

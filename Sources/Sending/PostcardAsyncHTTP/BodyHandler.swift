@@ -10,29 +10,28 @@ import PostcardClient
 /// Sends the bodies of a connection's requests, and reports interim responses. AsyncHTTPClient gets the requests
 /// without their bodies, and drops interim responses.
 ///
-/// The handler takes the blocks of a body on the connection's event loop, where they are written. So the head and a
-/// small body are sent together, and a large body needs no task switch for each block. A response that arrives before
-/// the end of the body ends the body, and with it the connection: the rest of the body would be missing (RFC 9112
-/// §9.6).
+/// The handler takes the blocks of a body on the event loop that writes them. So the head and a small body are sent
+/// together, and a large body needs no task switch for each block. A response that arrives before the end of the body
+/// ends the body and the connection, because the rest of the body would be missing (RFC 9112 §9.6).
 final class BodyHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
     typealias OutboundIn = HTTPClientRequestPart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// The number of bytes to write at a time, and so the step of progress on a slow connection.
+    /// The number of bytes to write at a time. It is also the step of progress on a slow connection.
     private static let chunkSize = 64 << 10
 
-    /// The maximum number of bytes to write before looking for a response, if the socket accepts all bytes at once.
+    /// The maximum number of bytes to write before checking for a response, if the socket accepts all bytes at once.
     private static let longestRun: Int64 = 2 << 20
 
     private let requests: OutgoingRequests
-    /// How long to wait for a server to ask for the body before the body is sent anyway.
+    /// How long to wait for a 100 (Continue) before the body is sent anyway.
     private let patience: TimeAmount
     private var state = State.idle
-    /// The latest request. Responses on the connection belong to it.
+    /// The latest request on the connection. Responses belong to this request.
     private var request: OutgoingRequest?
-    /// The channel's own socket, if it has one.
+    /// The socket of the channel, if the channel has its own.
     private var socket: (any SocketOptionProvider)?
 
     private enum State {
@@ -44,7 +43,7 @@ final class BodyHandler: ChannelDuplexHandler {
         case asking(OutgoingBody, Scheduled<Void>)
         /// The body is being sent.
         case sending(Transfer)
-        /// The body was cut short; no other body is sent on this connection.
+        /// The body was cut short. No other body is sent on this connection.
         case over
     }
 
@@ -54,9 +53,9 @@ final class BodyHandler: ChannelDuplexHandler {
         var bytesSent: Int64 = 0
         var bytesInFlight = 0
         var isEnded = false
-        /// Whether the body is being written at the moment. The socket may accept bytes while this is `true`.
+        /// Whether the body is being written. While this is `true`, the socket may accept bytes.
         var isWriting = false
-        /// The number of bytes sent when the event loop could last see a response.
+        /// The number of bytes sent when the event loop last checked for a response.
         var lastPause: Int64 = 0
 
         init(_ body: OutgoingBody) {
@@ -83,7 +82,7 @@ final class BodyHandler: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    /// Stops sending the body, and stops reading it.
+    /// Stops sending and reading the body.
     private func end() {
         switch state {
         case .idle, .over: break
@@ -118,8 +117,7 @@ extension BodyHandler {
                 context.write(wrapOutboundOut(.head(head)), promise: written)
                 request.body?.report(.sent(bytes: 0))
             case .removed:
-                // The upload was cancelled before its head was written. Without its body the request would be an empty
-                // form.
+                // The upload was cancelled before its head was written. The request would be an empty form.
                 refuse(promise, context)
             }
         case (.end, .begun(let body)):
@@ -144,15 +142,15 @@ extension BodyHandler {
         context.close(promise: nil)
     }
 
-    /// Whether the server has closed its side of the connection, and the event loop has not noticed that yet. A request
-    /// that is sent on such a connection is lost, and it is unknown whether the server has read it.
+    /// Whether the server has closed its side of the connection before the event loop noticed it. A request on such a
+    /// connection is lost, and it is unknown whether the server has read the request.
     private func isClosedByServer() -> Bool {
         #if canImport(Glibc)
-        // For a channel without its own socket, such as an HTTP/2 stream, this is unknown.
+        // For a channel without its own socket, such as an HTTP/2 stream, the state is unknown.
         guard let socket else { return false }
         let established: UInt8 = 1
         var isClosed = false
-        // On the channel's event loop the result is available at once.
+        // On the channel's event loop, the result is available at once.
         socket.getTCPInfo().assumeIsolated().whenSuccess { isClosed = $0.tcpi_state != established }
         return isClosed
         #else
@@ -192,15 +190,14 @@ extension BodyHandler {
             case .later:
                 break taking
             case .broken:
-                // Every regular end would make the body look complete.
+                // The connection is closed, because any regular end would make the body look complete.
                 context.close(promise: nil)
                 return
             }
         }
         let bytesBefore = transfer.bytesInFlight
         context.flush()
-        // If the socket accepted bytes at once, it can accept more. They are written after other work of this event
-        // loop.
+        // If the socket accepted bytes at once, it can accept more. They are written after the event loop's other work.
         guard !transfer.isEnded, bytesBefore >= OutgoingBody.maximumBytesInFlight, transfer.bytesInFlight < bytesBefore
         else { return }
         if transfer.bytesSent - transfer.lastPause < Self.longestRun {
@@ -272,8 +269,8 @@ extension BodyHandler {
         }
     }
 
-    /// The head of a response. If the body is still being sent, the head gets a field that keeps the connection from
-    /// being reused.
+    /// Adds a field to the head of a response that arrives while the body is still being sent. The field keeps the
+    /// connection from being reused.
     private func endingBody(_ head: HTTPResponseHead) -> HTTPResponseHead {
         switch state {
         case .idle, .over: return head
@@ -290,10 +287,9 @@ extension BodyHandler {
 extension HTTPClient.Configuration {
     /// Adds the transport's handlers to every connection, next to the HTTP codec.
     ///
-    /// The streamed bodies of AsyncHTTPClient are not used for two reasons: it drops the 100 (Continue), and after an
-    /// early success it ends a request only when the whole body was sent. It also flushes the head, the body and the
-    /// end one by one. The debug initializers are the only way to add handlers, so `Package.swift` pins the minor
-    /// version.
+    /// The streamed bodies of AsyncHTTPClient have three drawbacks. They drop the 100 (Continue). After an early
+    /// success they end a request only when the whole body was sent. They flush the head, the body and the end
+    /// separately. Only the debug initializers can add handlers, so `Package.swift` pins the minor version.
     mutating func addHandlers(sending requests: OutgoingRequests, patience: TimeAmount) {
         http1_1ConnectionDebugInitializer = { channel in
             channel.eventLoop.submit {
@@ -315,7 +311,7 @@ extension HTTPClient.Configuration {
 
 /// Closes a connection whose server responds with a status below 100, which is invalid (RFC 9110 §15).
 ///
-/// NIO accepts such a status. AsyncHTTPClient treats it as informational, and crashes at the end of the response.
+/// NIO accepts such a status. AsyncHTTPClient takes it for an interim response, and crashes at the end of the response.
 final class StatusCheck: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart

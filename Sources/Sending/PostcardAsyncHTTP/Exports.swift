@@ -1,2 +1,2 @@
-// `import PostcardAsyncHTTP` also imports the client that uses the transport, and with it the forms and header fields.
+// `import PostcardAsyncHTTP` also imports the client that uses the transport, the forms and the header fields.
 @_exported public import PostcardClient

@@ -2,15 +2,15 @@ import NIOHTTP1
 import PostcardClient
 import Synchronization
 
-/// A request in progress, as the handler of its connection needs it.
+/// A request in progress, for the handler of its connection.
 struct OutgoingRequest: Sendable {
-    /// The body, which the handler sends; `nil` for a request without a body.
+    /// The body that the handler sends; `nil` for a request without a body.
     let body: OutgoingBody?
     let report: @Sendable (TransportEvent) -> Void
     let beginning: RequestBeginning
 }
 
-/// Whether bytes of a request were passed to the system. Until then, no server can have any of the request.
+/// Whether any bytes of a request were passed to the system. Before that, no server can have any of the request.
 final class RequestBeginning: Sendable {
     private let state = Mutex(false)
 
@@ -23,7 +23,7 @@ final class RequestBeginning: Sendable {
 
 /// The requests in progress. The handler of each connection finds its own request here.
 ///
-/// AsyncHTTPClient does not say which connection a request uses. So a header field identifies the request, and the
+/// AsyncHTTPClient does not say which connection a request uses. So a header field identifies the request. The
 /// connection's ``BodyHandler`` removes that field before the head is written.
 final class OutgoingRequests: Sendable {
     private static let markName = "Postcard-Request"
@@ -35,7 +35,7 @@ final class OutgoingRequests: Sendable {
         var requests: [Int: OutgoingRequest] = [:]
     }
 
-    /// Adds a request to the registry, and adds the field that identifies the request to its header.
+    /// Adds a request to the registry, and a field that identifies the request to its header.
     ///
     /// - Returns: The number to pass to ``remove(_:)``.
     func add(_ request: OutgoingRequest, marking headers: inout HTTPHeaders) -> Int {
@@ -52,7 +52,7 @@ final class OutgoingRequests: Sendable {
         state.withLock { $0.requests[number] = nil }
     }
 
-    /// Which request a header belongs to.
+    /// The request that a header belongs to.
     enum Marking {
         /// The header has no identifying field: the request was not made by this transport.
         case none
@@ -75,14 +75,14 @@ struct OutgoingBody: Sendable {
     let blocks: BodyBlocks
     /// The number of bytes of the body; `nil` if it is known only at the end.
     let length: Int64?
-    /// Whether the request has `Expect: 100-continue`, so that the body waits for the server.
+    /// Whether the request has `Expect: 100-continue`, so that the body waits for the server's response.
     let expectsContinue: Bool
     let report: @Sendable (TransportEvent) -> Void
 
-    /// The maximum number of bytes that were passed to the connection and that the socket has not accepted yet.
+    /// The maximum number of bytes passed to the connection that the socket has not accepted yet.
     static let maximumBytesInFlight = 512 << 10
 
-    /// Sets the header fields from which the receiver knows where the body ends (RFC 9112 §6).
+    /// Sets the header fields that mark the end of the body for the server (RFC 9112 §6).
     func frame(_ headers: inout HTTPHeaders) {
         if let length {
             headers.replaceOrAdd(name: "Content-Length", value: "\(length)")

@@ -20,7 +20,7 @@ final class PendingResponse: HTTPClientResponseDelegate {
 
     private enum Phase {
         case new
-        /// Cancelled before the request was made.
+        /// The request was cancelled before it was made.
         case cancelled
         case waiting(CheckedContinuation<UploadResponse, any Error>, HTTPClient.Task<Void>?)
         case over
@@ -40,8 +40,7 @@ final class PendingResponse: HTTPClientResponseDelegate {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard begin(continuation) else { return continuation.resume(throwing: CancellationError()) }
-                // The client fails without calling the delegate only after it was shut down, and the transport shuts it
-                // down last.
+                // The client fails without calling the delegate only after its shutdown, when all requests have ended.
                 add(client.execute(request: outgoing, delegate: self, eventLoop: .delegate(on: loop), deadline: nil))
             }
         } onCancel: {

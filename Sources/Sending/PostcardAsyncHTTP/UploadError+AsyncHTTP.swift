@@ -13,11 +13,11 @@ import Network
 
 extension UploadError {
     /// Converts an error of AsyncHTTPClient or the layers below it to an upload's error. A `FormError`, a
-    /// `CancellationError` and an ``UploadError`` are returned unchanged. The errors of the form's own streams, which
-    /// can be of any type, are not passed to this method.
+    /// `CancellationError` and an ``UploadError`` are returned unchanged. This method gets no errors of the form's own
+    /// streams.
     ///
-    /// - Parameter isBegun: Whether some of the request was sent. If so, a missing network means that a connection was
-    ///   lost, and not that connecting failed.
+    /// - Parameter isBegun: Whether bytes of the request were sent. If so, a missing network means a lost connection;
+    ///   if not, it means that connecting failed.
     static func mapping(_ error: any Error, of url: URL, afterSending isBegun: Bool) -> any Error {
         let mapped = mapping(error, of: url)
         guard isBegun, let failure = mapped as? UploadError, failure.code == .connectionFailed else { return mapped }
@@ -54,7 +54,7 @@ extension UploadError {
         }
     }
 
-    /// Converts an error of TLS. Its reason is a few words; the underlying error has the full text of BoringSSL.
+    /// Converts an error of TLS. Its reason has a few words. The underlying error has BoringSSL's full text.
     private static func mappingTLS(_ error: any Error, of url: URL) -> UploadError {
         let reason = "\(error)"
         if reason.contains("CERTIFICATE_VERIFY_FAILED") {
@@ -75,7 +75,7 @@ extension UploadError {
         case NWError.dns:
             connectionFailed(to: url, "there is no such host", underlyingError: error)
         case let error as HTTPClient.NWTLSError:
-            // errSSLClosedNoNotify
+            // The status -9816 is errSSLClosedNoNotify.
             tls(
                 error.status == -9816 ? .passes : .passesElsewhere, with: url, error.description, underlyingError: error
             )
@@ -122,14 +122,14 @@ extension UploadError {
 }
 
 extension NIOSSLError {
-    /// Whether the error means that the connection was lost, and not that its encryption was refused.
+    /// Whether the error means a lost connection, and not a refused encryption.
     fileprivate var isLoss: Bool {
         self == .uncleanShutdown || self == .handshakeFailed(.sslError([.eofDuringHandshake]))
     }
 }
 
 extension IOError {
-    /// Whether the error can only happen while connecting, when nothing was sent.
+    /// Whether the error can occur only while connecting, before anything was sent.
     fileprivate var isAboutConnecting: Bool {
         [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN, EADDRNOTAVAIL].contains(errnoCode)
     }

@@ -1,2 +1,2 @@
-// `import PostcardClient` also imports the forms that the client sends, and with them header fields and media types.
+// `import PostcardClient` also imports the forms that the client sends, their header fields and media types.
 @_exported public import PostcardForm

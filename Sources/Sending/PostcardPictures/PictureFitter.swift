@@ -4,7 +4,7 @@ import PostcardPictureFormats
 import Synchronization
 import SystemPackage
 
-/// Makes pictures fit a limit: upright, and as good as the bytes allow.
+/// Makes pictures fit a limit. The result is upright, and as good as the bytes allow.
 ///
 /// ```swift
 /// let fitter = PictureFitter()
@@ -15,23 +15,23 @@ import SystemPackage
 ///         contentType: picture.contentType, content: picture.content))
 /// ```
 ///
-/// A photo is held in memory at its final size only: a photo of 48 megapixels needs less than 100 MB. On Linux this is
-/// true of baseline JPEG, PNG and TIFF in strips; a progressive JPEG, a WebP and a HEIC are decoded as a whole, within
-/// 512 MiB. Use one fitter for all pictures: it prepares one picture at a time, so that ten photos need no more memory
-/// than one.
+/// A photo is in memory at its final size only: a photo of 48 megapixels needs less than 100 MB. On Linux this is true
+/// of baseline JPEG, PNG and TIFF in strips; a progressive JPEG, a WebP and a HEIC are decoded as a whole, within 512
+/// MiB. Use one fitter for all pictures: it prepares one picture at a time, so that ten photos need no more memory than
+/// one.
 ///
-/// On Apple platforms ImageIO decodes and encodes. On Linux libjpeg-turbo, libpng, libwebp, libheif and, for TIFF,
-/// libtiff are used, if their headers were installed when the package was compiled. Each library is loaded when a
-/// picture needs it. Without the libraries, a picture that already fits is returned unchanged, and any other picture
-/// throws ``PictureFitError`` with code ``PictureFitError/Code/builtWithoutPictures``.
+/// Apple platforms use ImageIO. Linux uses libjpeg-turbo, libpng, libwebp, libheif and, for TIFF, libtiff, if their
+/// headers were installed when the package was compiled. Each library is loaded when a picture needs it. Without the
+/// libraries, a picture that already fits is returned unchanged, and any other picture throws ``PictureFitError`` with
+/// code ``PictureFitError/Code/builtWithoutPictures``.
 public struct PictureFitter: Sendable {
     private let codec: any PictureCodec
     private let turns: PictureTurns
 
     /// Makes a fitter.
     ///
-    /// - Parameter maximumConcurrentPictures: The maximum number of pictures that are prepared at once, by this fitter
-    ///   and its copies. Each picture needs its own memory. Defaults to 1.
+    /// - Parameter maximumConcurrentPictures: The maximum number of pictures to prepare at a time, by this fitter and
+    ///   its copies. Each picture needs its own memory. Defaults to 1.
     public init(maximumConcurrentPictures: Int = 1) {
         self.init(codec: Self.defaultCodec, maximumConcurrentPictures: maximumConcurrentPictures)
     }
@@ -55,13 +55,13 @@ public struct PictureFitter: Sendable {
     /// Makes a picture file fit.
     ///
     /// - Parameters:
-    ///   - picture: The file. It is not changed.
+    ///   - picture: The file, which stays unchanged.
     ///   - limit: The limit that the picture must fit.
     ///   - folder: The folder for new files, which only their owner can read. It is created if it does not exist.
     ///     Defaults to `FormPart.temporaryFolder`.
     /// - Returns: The original if it fits; otherwise a new file, which the caller must remove after the upload.
-    /// - Throws: ``PictureFitError`` if the picture cannot be made to fit and the limit does not allow the original to
-    ///   be sent instead. `CancellationError` if the task is cancelled; then no new file remains.
+    /// - Throws: ``PictureFitError`` if the picture cannot be made to fit and the limit does not allow sending the
+    ///   original. `CancellationError` if the task is cancelled; then no new file remains.
     @concurrent
     public func fit(_ picture: URL, to limit: PictureLimit, in folder: URL? = nil) async throws -> FittedPicture {
         try await fit(.file(picture), to: limit) { encoded in .file(try Self.save(encoded, in: folder)) }
@@ -73,8 +73,8 @@ public struct PictureFitter: Sendable {
     ///   - picture: The bytes of a picture file.
     ///   - limit: The limit that the picture must fit.
     /// - Returns: The original if it fits; otherwise a new picture in memory.
-    /// - Throws: ``PictureFitError`` if the picture cannot be made to fit and the limit does not allow the original to
-    ///   be sent instead. `CancellationError` if the task is cancelled.
+    /// - Throws: ``PictureFitError`` if the picture cannot be made to fit and the limit does not allow sending the
+    ///   original. `CancellationError` if the task is cancelled.
     @concurrent
     public func fit(_ picture: Data, to limit: PictureLimit) async throws -> FittedPicture {
         try await fit(.bytes(picture), to: limit) { .bytes($0) }
@@ -106,7 +106,7 @@ public struct PictureFitter: Sendable {
         _ source: PictureSource, _ head: inout PictureHead, to limit: PictureLimit,
         keeping keep: (Data) throws -> FormPart.Content
     ) async throws -> FittedPicture {
-        // If the size does not matter, no codec has to find it out.
+        // If the size does not matter, no codec has to read it.
         if limit.maximumEdge == .max, head.fits(limit) { return original(source, head) }
         if head.storedSize == nil { head = try codec.complete(head, of: source) }
         guard let size = head.size else { throw PictureFitError.unsupported(head.type) }
@@ -130,7 +130,7 @@ public struct PictureFitter: Sendable {
                 fit.record(Int64(encoded.bytes.count), for: encoding)
                 // Only the best encoding is kept in memory.
                 if fit.best?.encoding == encoding { best = encoded }
-                // The thread is given to other tasks of the app between two encodings.
+                // Other tasks of the app can use the thread between two encodings.
                 await Task.yield()
             case .finished(let encoding):
                 guard let best else { throw PictureFitError.notEncodable("its encoding was lost") }
@@ -156,7 +156,7 @@ public struct PictureFitter: Sendable {
             do {
                 _ = try descriptor.closeAfter { try descriptor.writeAll(bytes) }
             } catch {
-                // If the disk is full, part of the file may have been written.
+                // On a full disk, part of the file may have been written.
                 try? FileManager.default.removeItem(at: file)
                 throw error
             }
@@ -167,7 +167,7 @@ public struct PictureFitter: Sendable {
     }
 }
 
-/// Limits the number of tasks that work at the same time. Waiting tasks are served in order.
+/// Limits the number of tasks that work at a time. Waiting tasks are served in order.
 final class PictureTurns: Sendable {
     private struct State {
         var free: Int
@@ -183,7 +183,7 @@ final class PictureTurns: Sendable {
         state = Mutex(State(free: count))
     }
 
-    /// Waits until the task may work. Call ``finish()`` at the end of the work.
+    /// Waits until the task may work. The task must call ``finish()`` after its work.
     ///
     /// - Throws: `CancellationError` if the task is cancelled first.
     func wait() async throws {
@@ -215,11 +215,11 @@ final class PictureTurns: Sendable {
             }
             continuation?.resume(throwing: CancellationError())
         }
-        // If a task is cancelled while it works, its identifier must be removed here.
+        // If a task is cancelled while it works, its identifier is removed here.
         state.withLock { _ = $0.cancelled.remove(id) }
     }
 
-    /// Ends the work of a task, and lets the next waiting task work.
+    /// Ends the work of a task, and lets the next waiting task start.
     func finish() {
         let next = state.withLock { state -> CheckedContinuation<Void, any Error>? in
             guard !state.waiting.isEmpty else {
@@ -234,27 +234,25 @@ final class PictureTurns: Sendable {
 
 /// A picture within its limit.
 ///
-/// A new file has neither EXIF nor XMP: the place, the time, the camera and its owner are removed, and the pixels are
-/// upright. The color profile is kept. An original keeps all its metadata: remove it with `FormPart.metadata`.
+/// A new file is upright, and has neither EXIF nor XMP, and so no place, time, camera and owner. It keeps the color
+/// profile. An original keeps all its metadata, which `FormPart.metadata` can remove.
 public struct FittedPicture: Sendable {
-    /// The picture: a file, or bytes if the picture was passed as bytes.
-    ///
-    /// The caller must remove a new file after the upload.
+    /// The picture: a file, or bytes if the caller passed bytes. The caller must remove a new file after the upload.
     public let content: FormPart.Content
 
     /// The number of bytes.
     public let bytes: Int64
 
-    /// The picture's size when it is shown upright; `nil` for an original whose size could not be read.
+    /// The size of the upright picture; `nil` for an original whose size could not be read.
     public let size: PictureSize?
 
     /// The quality of the JPEG on the scale of libjpeg, from 50 to 82; `nil` for an original.
     ///
-    /// The quality is read from the quantization tables of the JPEG, so a number means the same for every encoder. The
-    /// quality can be a little higher than 82 if the encoder's own scale has no step at 82.
+    /// The quality is read from the JPEG's quantization tables, so that it means the same for every encoder. It can be
+    /// slightly higher than 82 if the encoder's own scale has no step at 82.
     public let quality: Int?
 
-    /// The picture's media type, as its bytes show it; `nil` for an original of an unknown type.
+    /// The picture's media type according to its bytes; `nil` for an original of an unknown type.
     public let contentType: MediaType?
 
     /// Whether the picture is the original, byte for byte.
@@ -263,7 +261,7 @@ public struct FittedPicture: Sendable {
     /// The number of times that the picture was encoded: 0 for an original, otherwise at most 6.
     public let encodings: Int
 
-    /// The filename to send the picture with: the name of the original, with an extension that matches the new type.
+    /// The filename for sending the picture: the original's name, with the extension of the new type.
     ///
     /// - Parameter filename: The name of the original, such as `IMG_0001.HEIC`, which becomes `IMG_0001.jpg`.
     public func filename(for filename: String) -> String {

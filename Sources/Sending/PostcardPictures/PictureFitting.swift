@@ -1,7 +1,7 @@
 public import PostcardForm
 public import PostcardFoundation
 
-/// How the photos of a form are made to fit, when the form is sent or enqueued.
+/// Makes the photos of a form fit a limit when the form is sent or enqueued.
 ///
 /// ```swift
 /// form.append(photos: photos, named: "petImage", fitting: PictureLimit(maximumBytes: 1_000_000))
@@ -24,7 +24,7 @@ public struct PictureFitting: FormPreparation {
 
     private let scope: Scope
     private let limit: PictureLimit
-    /// Whether the caller has set the maximum edge. If not, a photo that the server accepts keeps its size.
+    /// Whether the caller has set the maximum edge. If not, a photo within the server's limits keeps its size.
     private var hasEdge = true
 
     /// The fitter for all forms. It prepares one photo at a time, so that many photos need no more memory than one.
@@ -35,11 +35,10 @@ public struct PictureFitting: FormPreparation {
         PictureFitting(scope: .each, limit: limit)
     }
 
-    /// A fitting in which all photos of the form share the bytes that the form may have. A larger photo gets more
-    /// bytes; ``PictureBudget`` divides them.
+    /// A fitting in which all photos share the bytes that the form may have. ``PictureBudget`` divides the bytes, so
+    /// that larger photos get more.
     ///
-    /// Use the same fitting for all photos of a form. Photos with another fitting count with the size of their
-    /// originals.
+    /// Use the same fitting for all photos of a form. Photos with another fitting count with their original sizes.
     ///
     /// - Parameters:
     ///   - maximumBytes: The maximum size of the whole body, in bytes, with its fields, headers and delimiters.
@@ -48,28 +47,27 @@ public struct PictureFitting: FormPreparation {
         form(PictureLimit(maximumBytes: maximumBytes, maximumEdge: maximumEdge))
     }
 
-    /// A fitting in which all photos of the form share the bytes that the form may have.
+    /// A fitting in which all photos share the bytes that the form may have.
     ///
     /// - Parameter limit: The maximum size of the whole body, in bytes, and the other limits for each photo.
     public static func form(_ limit: PictureLimit) -> PictureFitting {
         PictureFitting(scope: .form, limit: limit)
     }
 
-    /// The photos become as large as the server accepts. A photo that fits the server's limits keeps its size, and so
-    /// does a HEIC that becomes a JPEG. Any other photo becomes a JPEG with an edge of at most 2,560 pixels. While no
-    /// limit is known, the original is sent.
+    /// A fitting in which the photos become as large as the server accepts. A photo within the server's limits keeps
+    /// its size, and so does a HEIC that becomes a JPEG. Any other photo becomes a JPEG with an edge of at most 2,560
+    /// pixels. While no limit is known, the original is sent.
     ///
-    /// The limits are those of the client's or the queue's `rules`, and with `client.network.asksForLimits` also those
-    /// that the server reports when it is asked. If the server refuses the form and reports a smaller limit, the client
-    /// makes the photos fit that limit and sends the form again, up to four times. If the photos cannot fit, the
-    /// refusal is thrown, with the ``PictureFitError`` as its `underlyingError`. A queue does not send a form again in
-    /// this way, because it stores the form as it is sent.
+    /// The limits are those of the client's or the queue's `rules`, and with `client.network.asksForLimits` also the
+    /// limits that the server reports. If the server refuses the form with a smaller limit, the client makes the photos
+    /// fit that limit and sends the form again, up to four times. If the photos cannot fit, the refusal is thrown, with
+    /// the ``PictureFitError`` as its `underlyingError`. A queue stores the form as it is sent, so it does not fit the
+    /// photos again.
     public static var serverLimit: PictureFitting {
         PictureFitting(scope: .server, limit: PictureLimit(maximumBytes: .max), hasEdge: false)
     }
 
-    /// The photos become as large as the server accepts, but are always scaled to a maximum edge, even while no limit
-    /// is known.
+    /// A fitting in which the photos become as large as the server accepts, but are always scaled to a maximum edge.
     ///
     /// - Parameter maximumEdge: The maximum length of a photo's longer edge, in pixels.
     public static func serverLimit(maximumEdge: Int) -> PictureFitting {
@@ -80,7 +78,7 @@ public struct PictureFitting: FormPreparation {
 
     public var record: Data? { try? JSONEncoder().encode(Recorded(scope: scope, limit: limit, hasEdge: hasEdge)) }
 
-    /// Reads a fitting from its record; the result is `nil` if the record is not that of a fitting.
+    /// Reads a fitting from its record. Returns `nil` if the record is not that of a fitting.
     init?(record: Data) {
         guard let recorded = try? JSONDecoder().decode(Recorded.self, from: record) else { return nil }
         self.init(scope: recorded.scope, limit: recorded.limit, hasEdge: recorded.hasEdge)
@@ -90,22 +88,22 @@ public struct PictureFitting: FormPreparation {
         (self.scope, self.limit, self.hasEdge) = (scope, limit, hasEdge)
     }
 
-    /// The properties of a fitting that are recorded.
+    /// The recorded properties of a fitting.
     private struct Recorded: Codable {
         let scope: Scope
         let limit: PictureLimit
         let hasEdge: Bool
     }
 
-    /// Makes the photos fit. Text fields stay as they are.
+    /// Makes the photos fit. Text fields stay unchanged.
     ///
-    /// - Throws: ``PictureFitError`` if a photo cannot be made to fit; its message begins with the photo's filename.
-    ///   `CancellationError` if the task is cancelled.
+    /// - Throws: ``PictureFitError`` if a photo cannot be made to fit, with a message that begins with the photo's
+    ///   filename. `CancellationError` if the task is cancelled.
     public func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart] {
         try await prepare(parts, in: context, by: Self.fitter)
     }
 
-    /// Prepares the parts. Does not run on the caller's actor, because it reads the sizes of files.
+    /// Prepares the parts, not on the caller's actor, because it reads the sizes of files.
     @concurrent
     func prepare(
         _ parts: [FormPart], in context: FormPreparationContext, by fitter: PictureFitter
@@ -140,7 +138,7 @@ public struct PictureFitting: FormPreparation {
         return prepared
     }
 
-    /// The number of bytes that all the photos share; `nil` if each photo has its own limit, or if no limit is known.
+    /// The number of bytes that all photos share; `nil` if each photo has its own limit, or if no limit is known.
     func room(in context: FormPreparationContext) throws(PictureFitError) -> Int64? {
         switch scope {
         case .each: return nil
@@ -155,9 +153,8 @@ public struct PictureFitting: FormPreparation {
     ///
     /// - Parameters:
     ///   - bytes: The size of the original.
-    ///   - known: The photo's share of the form, and the server's limit for each file; `nil` for a limit that is not
-    ///     known.
-    /// - Returns: The limit; `nil` if the original is sent.
+    ///   - known: The photo's share of the form and the server's limit for each file, each `nil` if it is not known.
+    /// - Returns: The limit; `nil` to send the original.
     func limit(ofOriginal bytes: Int64, within known: [Int64?]) -> PictureLimit? {
         var limit = limit
         switch scope {
@@ -177,10 +174,10 @@ extension MultipartForm {
     ///
     /// - Parameters:
     ///   - photos: The URLs of the pictures: JPEG, PNG, WebP, GIF, HEIC, AVIF or TIFF.
-    ///   - name: The name of the field, the same for every photo.
-    ///   - fitting: How the photos are made to fit.
-    ///   - metadata: What is removed from photos that are sent as they are. Defaults to positions and data that
-    ///     identifies a person or a camera. A photo that was made to fit has no metadata.
+    ///   - name: The name of the field of every photo.
+    ///   - fitting: The way in which the photos are made to fit.
+    ///   - metadata: The metadata to remove from photos that are sent unchanged. Defaults to the location and data
+    ///     about a person or a camera. A photo that was made to fit has no metadata.
     public mutating func append(
         photos: [URL], named name: String, fitting: PictureFitting, metadata: MetadataPolicy = .withoutLocation
     ) {
@@ -193,10 +190,10 @@ extension MultipartForm {
     ///
     /// - Parameters:
     ///   - photos: The URLs of the pictures: JPEG, PNG, WebP, GIF, HEIC, AVIF or TIFF.
-    ///   - name: The name of the field, the same for every photo.
+    ///   - name: The name of the field of every photo.
     ///   - limit: The limit that each photo must fit.
-    ///   - metadata: What is removed from photos that are sent as they are. Defaults to positions and data that
-    ///     identifies a person or a camera. A photo that was made to fit has no metadata.
+    ///   - metadata: The metadata to remove from photos that are sent unchanged. Defaults to the location and data
+    ///     about a person or a camera. A photo that was made to fit has no metadata.
     public mutating func append(
         photos: [URL], named name: String, fitting limit: PictureLimit, metadata: MetadataPolicy = .withoutLocation
     ) {
@@ -205,7 +202,7 @@ extension MultipartForm {
 }
 
 extension FormPart {
-    /// The number of bytes of the part's content, a file, bytes or a text.
+    /// The number of bytes of the part's content.
     fileprivate func contentBytes() throws(PictureFitError) -> Int64 {
         switch content {
         case .text(let text): return Int64(text.utf8.count)

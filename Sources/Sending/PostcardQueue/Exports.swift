@@ -1,2 +1,2 @@
-// `import PostcardQueue` also imports the client that sends the uploads, and with it the forms and header fields.
+// `import PostcardQueue` also imports the client that sends the uploads, the forms and the header fields.
 @_exported public import PostcardClient

@@ -48,7 +48,7 @@ struct PhoneService: TransferService {
     }
 
     func begin(_ transfer: Transfer) async throws {
-        // The system has its own copy of the file from now on.
+        // From now on, the system has its own copy of the file.
         let body = try Data(contentsOf: transfer.body)
         let sent = SentUpload(transfer.method, transfer.url, transfer.headerFields, body, reportingTo: system.reporter)
         let isInBackground = system.state.withLock { $0.mode == .background }

@@ -7,17 +7,15 @@ import Synchronization
 
 /// The simulated system of a ``TestPhone``: the sessions with their uploads, and the process of the app.
 final class PhoneSystem: Sendable {
-    /// An upload that was handed to the system.
+    /// An upload that the system has.
     struct HandedOver: Sendable {
         let transfer: Transfer
         var sent: SentUpload
-        /// Whether the upload was handed over while the app was in the background. The system then waits for good
-        /// conditions.
+        /// Whether the app was in the background at the hand-over. The system then waits for good conditions.
         let isDiscretionary: Bool
         /// Whether the system has begun to send the upload.
         var hasBegun = false
-        /// The events that the system reports once the app runs, for an upload for which the server asks for
-        /// credentials.
+        /// The events to report once the app runs, for an upload for which the server requests credentials.
         var challenge: [AttemptEvent] = []
 
         init(_ transfer: Transfer, _ sent: SentUpload, isDiscretionary: Bool) {
@@ -37,7 +35,7 @@ final class PhoneSystem: Sendable {
 
     struct Session: Sendable {
         var transfers: [HandedOver] = []
-        /// The events that the system reports once the app runs again.
+        /// The events to report once the app runs again.
         var pending: [AttemptEvent] = []
         var listener: Listener?
 
@@ -52,7 +50,7 @@ final class PhoneSystem: Sendable {
             pending.removeAll { if case .sent = $0 { true } else { false } }
         }
 
-        /// Takes the events that are to be reported.
+        /// Takes the events to report.
         mutating func takePending() -> [AttemptEvent] {
             defer {
                 pending = []
@@ -81,7 +79,7 @@ final class PhoneSystem: Sendable {
         var isLookedAt = false
         var network: NetworkPath
         var freeBytes: Int64?
-        /// The closures to call when the system is about to suspend the app, by the app's activities.
+        /// The closures to call when the system is about to suspend the app, by the numbers of the app's activities.
         var activities: [Int: @Sendable () -> Void] = [:]
         fileprivate var queues: [WeakQueue] = []
 
@@ -132,7 +130,7 @@ final class PhoneSystem: Sendable {
         return replacement
     }
 
-    /// Ends the process: its queues get no more events.
+    /// Ends the process, whose queues get no more events.
     func kill() async {
         await beginDue()
         let queues = state.withLock { state in
@@ -145,7 +143,7 @@ final class PhoneSystem: Sendable {
         for queue in queues { await queue.disconnect() }
     }
 
-    /// Returns when the queues of the running app have handled everything that has happened.
+    /// Returns when the queues of the running app have handled all events.
     func settle() async {
         let queues = state.withLock { $0.isRunning ? $0.queues.compactMap(\.queue) : [] }
         for queue in queues { await queue.rested() }
@@ -166,7 +164,7 @@ final class PhoneSystem: Sendable {
 
     // MARK: - The sessions
 
-    /// Reports an event to the app, at once or when the app runs again.
+    /// Reports an event to the app, now or when the app runs again.
     func report(_ event: AttemptEvent, of identifier: String) {
         let listener = state.withLock { state -> Listener? in
             let listener = state.sessions[identifier]?.listener
@@ -178,7 +176,7 @@ final class PhoneSystem: Sendable {
         listener?.report(event)
     }
 
-    /// Reports the events that have happened while the app did not run.
+    /// Reports the events from the time when the app did not run.
     func deliverPending() {
         let due = state.withLock { state in
             state.isRunning
@@ -190,7 +188,7 @@ final class PhoneSystem: Sendable {
         for (listener, event) in due { listener.report(event) }
     }
 
-    /// Why the system does not send an upload now; `nil` if it can send the upload.
+    /// The reason why the system does not send an upload now; `nil` if it can send the upload.
     func obstacle(to upload: HandedOver) -> String? {
         let (id, network) = (upload.transfer.upload, state.withLock { $0.network })
         if !upload.challenge.isEmpty {
@@ -212,8 +210,8 @@ final class PhoneSystem: Sendable {
         return nil
     }
 
-    /// Begins the uploads that are due and have a network, and reports an event for each. If an upload was handed over
-    /// before it was due, the running app is asked for its header fields.
+    /// Begins the uploads that are due and have a network, and reports an event for each. Asks the running app for the
+    /// header fields of uploads that were handed to the system before they were due.
     func beginDue() async {
         let handedOver = state.withLock { state in
             state.sessions.flatMap { identifier, session in session.transfers.map { (identifier, $0) } }
@@ -229,13 +227,13 @@ final class PhoneSystem: Sendable {
                     upload.sent.method, upload.sent.url, fields, upload.sent.body, reportingTo: reporter)
                 change(id, of: identifier) { $0.sent = sent }
             }
-            // The answer determines how many bytes arrive.
+            // The answer determines the number of bytes that arrive.
             report(.sent(id, bytes: 1), of: identifier)
         }
     }
 
-    /// The events that the system reports for a response. While the phone is locked, the system cannot store a
-    /// response, and reports an error.
+    /// The events that the system reports for a response. While the phone is locked, it cannot store the response, and
+    /// reports an error.
     func events(of response: UploadResponse, to upload: HandedOver) -> [AttemptEvent] {
         let (transfer, status) = (upload.transfer, response.status.code)
         let isLocked = state.withLock { $0.isLocked }
@@ -249,7 +247,7 @@ final class PhoneSystem: Sendable {
         return [.sent(transfer.id, bytes: transfer.length)] + body + [.ended(transfer.id, end)]
     }
 
-    /// Changes an upload that was handed to the system.
+    /// Changes an upload that the system has.
     func change(_ id: AttemptID, of identifier: String, _ change: (inout HandedOver) -> Void) {
         state.withLock { state in
             guard let index = state.sessions[identifier]?.transfers.firstIndex(where: { $0.transfer.id == id }),

@@ -4,7 +4,7 @@ public import PostcardQueue
 public import PostcardTesting
 import Synchronization
 
-/// A phone for the tests of an app's queue: the app's own code runs unchanged, and the phone simulates the system,
+/// A phone for the tests of an app's queue. The app's own code runs unchanged, and the phone simulates the system,
 /// which sends uploads while the app is closed.
 ///
 /// ```swift
@@ -24,12 +24,12 @@ import Synchronization
 /// }
 /// ```
 ///
-/// Queues that are made in ``launch(_:)`` and `wakeUp`, also by tasks that begin there, use the phone: its sessions,
+/// Queues that are made in ``launch(_:)`` and `wakeUp`, even by tasks that begin there, use the phone: its sessions,
 /// clock, networks, disk and activities. This works on Linux too, where queues have no background sessions. Time passes
 /// only with ``advance(by:)``.
 ///
 /// The app's process is simulated within the test's own process. ``kill()`` disconnects the queues of the app, but does
-/// not stop other code of the app. Do not use objects of a simulated process after it has ended.
+/// not stop other code of the app. Do not use objects of a simulated process after its end.
 public final class TestPhone: Sendable {
     /// An empty folder for the app's queue. It is removed when the phone is released.
     public let directory: URL
@@ -73,7 +73,7 @@ public final class TestPhone: Sendable {
     /// Launches the app as its user does. If the app is already running, it is killed first.
     ///
     /// - Parameter make: Makes the app's objects, such as its queue.
-    /// - Returns: What `make` returns.
+    /// - Returns: The result of `make`.
     public func launch<App>(_ make: () async throws -> App) async rethrows -> App {
         await kill()
         return try await run(make, in: system.launch(inBackground: false))
@@ -85,15 +85,15 @@ public final class TestPhone: Sendable {
         return value
     }
 
-    /// Ends the app without notice, as the system does when it needs memory, once the app has handed over the uploads that
-    /// are due. The system keeps the uploads that were handed over.
+    /// Ends the app without notice, as the system does when it needs memory. First the app hands all due uploads to the
+    /// system, which continues to send them.
     public func kill() async {
         await system.settle()
         await system.kill()
     }
 
-    /// Ends the app in the app switcher. The system cancels the app's uploads, and does not wake the app until it is
-    /// launched again.
+    /// Ends the app in the app switcher. The system cancels the app's uploads, and does not wake the app until the next
+    /// launch.
     public func forceQuit() async {
         await kill()
         let sessions = system.state.withLock { state in
@@ -103,9 +103,9 @@ public final class TestPhone: Sendable {
         for (identifier, ids) in sessions { system.end(ids, of: identifier, .forceQuit) }
     }
 
-    /// Suspends the app, as the system does some seconds after its user has left it, once the app has handed over the
-    /// uploads that are due. The app's activities expire, and its timers stop. Events of its uploads are reported when the
-    /// app runs again.
+    /// Suspends the app, as the system does some seconds after its user has left it. First the app hands all due
+    /// uploads to the system. The app's activities expire, and its timers stop. Events of its uploads are reported when
+    /// the app runs again.
     public func suspend() async {
         await system.settle()
         let expiring = system.state.withLock { state in
@@ -124,20 +124,20 @@ public final class TestPhone: Sendable {
         if isSuspended { await catchUp() }
     }
 
-    /// Reports to an app that was suspended what has happened, and fires its timers.
+    /// Reports the missed events to an app that was suspended, and fires its timers.
     private func catchUp() async {
         system.deliverPending()
         await system.clock.wakeAll(until: system.clock.instant) { await system.settle() }
     }
 
-    /// Wakes or launches the app in the background, as the system does when all uploads that were handed over have
-    /// ended. Afterwards the app is suspended again.
+    /// Wakes or launches the app in the background, as the system does when all its uploads have ended. Afterwards the
+    /// app is suspended again.
     ///
-    /// The system also wakes the app if a server has asked for credentials for an upload. The test fails if there is no
+    /// The system also wakes the app if a server has requested credentials for an upload. The test fails if there is no
     /// reason to wake the app, or if the user has quit the app.
     ///
     /// - Parameters:
-    ///   - handle: Does what the app does at a wake-up: makes its queue if the app was killed, and calls
+    ///   - handle: Does the app's work at a wake-up: makes its queue if the app was killed, and calls
     ///     `handleEvents(forSession:)`. It is called with the identifier of each session that has events.
     ///   - fileID: The location at which failures are reported. Defaults to the caller.
     ///   - filePath: See `fileID`.
@@ -181,20 +181,20 @@ public final class TestPhone: Sendable {
         set { system.state.withLock { $0.network = newValue } }
     }
 
-    /// The number of free bytes on the phone. Defaults to `nil`: that of this machine is used.
+    /// The number of free bytes on the phone. Defaults to `nil`, the number of this machine.
     public var freeBytes: Int64? {
         get { system.state.withLock { $0.freeBytes } }
         set { system.state.withLock { $0.freeBytes = newValue } }
     }
 
-    /// Whether the phone is locked, with an app whose responses the system then cannot store. An upload that was
-    /// accepted is then done without the body of its response, and any other upload is sent again. Defaults to `false`.
+    /// Whether the phone is locked, so that the system cannot store the app's responses. An accepted upload is then
+    /// done without the body of its response, and any other upload is sent again. Defaults to `false`.
     public var isLocked: Bool {
         get { system.state.withLock { $0.isLocked } }
         set { system.state.withLock { $0.isLocked = newValue } }
     }
 
-    /// Advances the clock, and returns when the queues of the running app have done everything that is due.
+    /// Advances the clock, and returns when the queues of the running app have finished the work that is due.
     ///
     /// - Parameter duration: How far to advance the clock.
     public func advance(by duration: Duration) async {
@@ -209,14 +209,14 @@ public final class TestPhone: Sendable {
 
     // MARK: - Uploads
 
-    /// The uploads that were handed to the system and have not ended, in the order of the hand-over. Waits until the
+    /// The uploads that the system has and that have not ended, in the order in which it got them. Waits until the
     /// running app has handed over the uploads that are due.
     public var handedOver: [SentUpload] {
         get async { await transfers().map(\.upload.sent) }
     }
 
-    /// An upload that was handed to the system; `nil` if the system does not have the upload. Waits until the running
-    /// app has handed over the uploads that are due.
+    /// An upload that the system has; `nil` if the system does not have it. Waits until the running app has handed over
+    /// the uploads that are due.
     ///
     /// - Parameter id: The upload's identifier in its queue.
     public func upload(_ id: QueuedUpload.ID) async -> SentUpload? {
@@ -233,12 +233,12 @@ public final class TestPhone: Sendable {
         }
     }
 
-    /// Lets the server answer an upload that was handed to the system, and returns when the running app has handled the
-    /// answer. If the app does not run, the system reports the answer when it runs again.
+    /// Answers an upload that the system has, and returns when the running app has handled the answer. If the app does
+    /// not run, the system reports the answer when it runs again.
     ///
-    /// With an answer in which the connection fails, breaks or loses the response, the system has stopped retrying. A
-    /// form that is received slowly takes no time. The test fails if the system does not have the upload, or may not
-    /// send it yet.
+    /// An answer in which the connection fails, breaks or loses the response means that the system has stopped
+    /// retrying. A form that is received slowly takes no time. The test fails if the system does not have the upload or
+    /// may not send it yet.
     ///
     /// - Parameters:
     ///   - answer: The answer. With `neverAnswers` the system keeps the upload.
@@ -270,7 +270,7 @@ public final class TestPhone: Sendable {
         await system.settle()
     }
 
-    /// Lets the server answer all uploads that were handed to the system and may be sent now.
+    /// Answers all uploads that the system has and may send now.
     public func answerAll(_ answer: TestAnswer) async {
         for (session, upload) in await transfers() where system.obstacle(to: upload) == nil {
             await self.answer(answer, to: upload, of: session)
@@ -286,7 +286,7 @@ public final class TestPhone: Sendable {
         case .response(let response):
             upload.sent.arrived()
             events = system.events(of: response, to: upload)
-            // As with a session delegate that has no credentials, the app then gets this response.
+            // The app gets this response, as with a session delegate that has no credentials.
             if response.status == .unauthorized, response.headerFields[.wwwAuthenticate] != nil,
                 system.state.withLock({ !$0.isRunning })
             {

@@ -1,4 +1,3 @@
-// `import PostcardTesting` also imports the client for which an app's tests are written, and the Doctor, which explains
-// requests.
+// `import PostcardTesting` also imports the client of the tested app, and the Doctor, which explains requests.
 @_exported public import PostcardClient
 @_exported public import PostcardDoctor

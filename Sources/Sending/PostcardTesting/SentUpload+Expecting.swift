@@ -3,8 +3,8 @@ import PostcardDoctor
 import PostcardFoundation
 import Synchronization
 
-// Expectations of a form, for Swift Testing and XCTest. The message of a failure quotes the part, and says what was
-// sent instead and how to change the test.
+// Expectations of a form, for Swift Testing and XCTest. The message of a failure quotes the part that was sent, and
+// says how to change the test.
 
 extension SentUpload {
     /// Expects a text field.
@@ -12,7 +12,7 @@ extension SentUpload {
     /// - Parameters:
     ///   - name: The name of the field.
     ///   - value: The text of the field, compared byte by byte.
-    ///   - index: The index among several fields of the name. Defaults to 0: the first.
+    ///   - index: The index among the fields with the name. Defaults to 0, the first.
     ///   - fileID: The location at which failures are reported. Defaults to the caller.
     ///   - filePath: See `fileID`.
     ///   - line: See `fileID`.
@@ -29,7 +29,7 @@ extension SentUpload {
         } else if !part.bytes.elementsEqual(value.utf8) {
             let found = part.text.map { Part.shortened($0).debugDescription } ?? "not in UTF-8"
             let wanted = Part.shortened(value).debugDescription
-            // Both may look the same: they are long, or a letter is written with other code points.
+            // The texts may look the same, because they are long or a letter is written with other code points.
             let place = zip(part.bytes, value.utf8).prefix { $0 == $1 }.count
             let difference = found == wanted ? ": they differ from byte \(place) on" : ""
             check.fail("The field \(check.label(name, index)) is \(found), not \(wanted)\(difference). \(write)")
@@ -44,10 +44,10 @@ extension SentUpload {
     ///
     /// - Parameters:
     ///   - name: The name of the file's field.
-    ///   - index: The index among several files of the name. Defaults to 0: the first.
-    ///   - type: The media type of the file, which its header and its first bytes must show. Defaults to `nil`, any.
+    ///   - index: The index among the files with the name. Defaults to 0, the first.
+    ///   - type: The media type of the file's header and of its first bytes. Defaults to `nil`, any.
     ///   - bytes: The size of the file. Defaults to `nil`, any.
-    ///   - hasLocation: Whether the file contains a location. Defaults to `nil`: both are accepted.
+    ///   - hasLocation: Whether the file contains a location. Defaults to `nil`, either.
     ///   - fileID: The location at which failures are reported. Defaults to the caller.
     ///   - filePath: See `fileID`.
     ///   - line: See `fileID`.
@@ -83,7 +83,7 @@ extension SentUpload {
         if let hasLocation, part.hasLocation != hasLocation { check.location(hasLocation, of: part, label) }
     }
 
-    /// Expects that the form has only parts that the test has expected before, and nothing that the Doctor warns about.
+    /// Expects that the form has no other parts than the expected ones, and no problem that the Doctor warns about.
     public func expectNothingElse(
         fileID: String = #fileID, filePath: StaticString = #filePath, line: UInt = #line
     ) {
@@ -98,8 +98,7 @@ extension SentUpload {
         for finding in explanation.findings { check.fail("\(finding.message) \(finding.advice)") }
     }
 
-    /// Expects that the form follows rules, such as those of its server. The parts that the rules name then count as
-    /// expected.
+    /// Expects that the form follows rules, such as its server's. The parts that the rules name count as expected.
     ///
     /// - Parameters:
     ///   - rules: The rules.
@@ -146,7 +145,7 @@ private struct Check {
         upload.parts(named: name).count > 1 ? "\(name)[\(index)]" : name.debugDescription
     }
 
-    /// The part that is expected. If there is none, reports a failure that says what was sent instead.
+    /// The expected part. If there is none, reports a failure with the parts that were sent instead.
     func part(_ name: String, _ index: Int, isFile: Bool, _ write: String) -> SentUpload.Part? {
         let indices = upload.parts.indices.filter { upload.parts[$0].name == name }
         guard index >= 0, index < indices.count else {

@@ -5,7 +5,7 @@ public import PostcardFoundation
 import PostcardWire
 import Synchronization
 
-/// A request as an app sent it to a ``TestServer``.
+/// A request that an app sent to a ``TestServer``.
 ///
 /// ```swift
 /// let sent = try server.upload()
@@ -32,16 +32,16 @@ public struct SentUpload: Sendable {
     /// The Doctor's explanation of the exact bytes.
     public let explanation: Explanation
 
-    /// The number of the attempt, from 1: requests with the same ``idempotencyKey`` are attempts of one upload.
+    /// The number of the attempt, from 1. Requests with the same ``idempotencyKey`` are attempts of one upload.
     public internal(set) var attempt = 1
 
     /// The `Idempotency-Key`, which all attempts of an upload share; `nil` if the request has none.
     public var idempotencyKey: String? { headerFields.idempotencyKey }
 
-    /// Whether the server received the whole form. `false` if the connection broke or the upload was cancelled before.
+    /// Whether the server received the whole form. `false` if the connection broke or the upload was cancelled first.
     public var isComplete: Bool { record.isComplete.withLock { $0 } }
 
-    /// Data that all copies share.
+    /// The data that all copies of the upload share.
     final class Record: Sendable {
         let isComplete = Mutex(false)
         /// The indices of the parts that the test expects.
@@ -119,7 +119,7 @@ extension SentUpload {
         /// The content as text; `nil` if it is not in UTF-8.
         public var text: String? { String(validating: bytes, as: UTF8.self) }
 
-        /// Whether the content is a picture or a video that contains a location; `nil` if its metadata cannot be read.
+        /// Whether the content is a picture or a video with a location; `nil` if its metadata cannot be read.
         public var hasLocation: Bool? {
             let edits = try? MetadataPolicy.withoutLocation.edits(ofLength: size) { offset, buffer in
                 let rest = bytes.dropFirst(Int(clamping: offset)).prefix(buffer.count)
@@ -141,7 +141,7 @@ extension SentUpload {
 }
 
 extension SentUpload {
-    /// The form as text, the same in each run, for a snapshot that a reviewer can read in a diff.
+    /// The form as text, the same in each run, for a snapshot that a reviewer reads in a diff.
     ///
     /// ```
     /// url = "https://api.example.com/pets"
@@ -150,9 +150,8 @@ extension SentUpload {
     /// form = "petImage=@cat.jpg;type=image/jpeg"
     /// ```
     ///
-    /// The text is the `form.txt` that `postcard explain --edit` writes, with a digest instead of each file. Keys,
-    /// lengths, boundaries and the values of header fields with secrets are left out, because they are different in
-    /// each run.
+    /// The text is the `form.txt` of `postcard explain --edit`, with a digest instead of each file. Keys, lengths,
+    /// boundaries and the values of secret header fields are left out, because they differ in each run.
     public var snapshot: String {
         var lines = [Self.line("url", url.absoluteString)]
         if method != .post { lines.append(Self.line("request", method.rawValue)) }

@@ -2,7 +2,7 @@ public import HTTPTypes
 package import PostcardClient
 import PostcardFoundation
 
-/// How a ``TestServer`` answers a request.
+/// The answer of a ``TestServer`` to a request.
 ///
 /// ```swift
 /// let server = TestServer(.status(503), .responseLost, .created(["id": "7"]))
@@ -25,9 +25,9 @@ public struct TestAnswer: Sendable {
         self.kind = kind
     }
 
-    /// A 201 (Created) with JSON, for example of the stored object.
+    /// A 201 (Created) with JSON, such as that of the stored object.
     ///
-    /// - Parameter value: The value, which is encoded with a default `JSONEncoder`.
+    /// - Parameter value: The value to encode with a default `JSONEncoder`.
     public static func created(_ value: some Encodable) -> TestAnswer {
         do {
             let json = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
@@ -45,8 +45,7 @@ public struct TestAnswer: Sendable {
     /// - Parameters:
     ///   - code: The status, from 100 to 999.
     ///   - json: The body, as JSON. Defaults to none.
-    ///   - headerFields: Further header fields, such as `Retry-After`. A `Content-Type` among them replaces
-    ///     `application/json`.
+    ///   - headerFields: Further header fields, such as `Retry-After`. A `Content-Type` replaces `application/json`.
     public static func status(_ code: Int, json: String = "", headerFields: HTTPFields = [:]) -> TestAnswer {
         var fields = headerFields
         if !json.isEmpty, fields[.contentType] == nil { fields[.contentType] = "application/json" }
@@ -63,9 +62,9 @@ public struct TestAnswer: Sendable {
     /// - Parameters:
     ///   - status: The status, such as 413.
     ///   - code: The kind of problem, such as `body-too-large`.
-    ///   - limit: The size that the form exceeds, in bytes; for the code `file-too-large`, the maximum size of each
-    ///     file. Photos that follow the server's limit are then fitted to the limit and sent again. Defaults to `nil`,
-    ///     none.
+    ///   - limit: The size in bytes that the form exceeds, or for the code `file-too-large` the maximum size of each
+    ///     file. Photos that follow the server's limit are then fitted to this size and sent again. Defaults to `nil`,
+    ///     no limit.
     public static func problem(_ status: Int, code: String, limit: Int64? = nil) -> TestAnswer {
         let problem = Problem(
             status: status, code: code,
@@ -93,29 +92,29 @@ public struct TestAnswer: Sendable {
         let limit: Limit?
     }
 
-    /// No connection can be made: nothing was sent.
+    /// No connection can be made, so nothing is sent.
     public static let connectionFails = TestAnswer(.connectionFails)
 
-    /// The server's certificate is not trusted: nothing was sent.
+    /// The server's certificate is not trusted, so nothing is sent.
     public static let untrusted = TestAnswer(.untrusted)
 
     /// The server has the whole form, and its response is lost. The server can recognize another attempt only by the
     /// `Idempotency-Key`.
     public static let responseLost = TestAnswer(.breaks(after: nil))
 
-    /// The server has the whole form and does not respond, so the attempt times out. Without a ``TestClock`` it does so
-    /// at once; otherwise when the test has advanced the clock far enough.
+    /// The server has the whole form and does not respond, so the attempt times out. Without a ``TestClock`` it times
+    /// out at once; otherwise when the test has advanced the clock far enough.
     public static let neverAnswers = TestAnswer(.neverAnswers)
 
     /// The connection breaks while the form is sent.
     ///
-    /// - Parameter bytes: How many bytes of the form the server has received when the connection breaks.
+    /// - Parameter bytes: The number of bytes of the form that the server receives before the connection breaks.
     public static func breaks(after bytes: Int64) -> TestAnswer { TestAnswer(.breaks(after: max(bytes, 0))) }
 
     /// The same answer to a form that is received slowly, in steps of a tenth of a second on the server's clock.
     /// Without a ``TestClock`` the time passes by itself.
     ///
-    /// - Parameter bytesPerSecond: How many bytes of the form arrive in a second; at least 1.
+    /// - Parameter bytesPerSecond: The number of bytes of the form that arrive in a second; at least 1.
     public func slowly(bytesPerSecond: Int) -> TestAnswer {
         var answer = self
         answer.bytesPerSecond = max(bytesPerSecond, 1)

@@ -12,7 +12,7 @@ import Synchronization
 /// #expect(model.fraction > 0.4)
 /// ```
 ///
-/// The delays before retries, the timeouts and the progress of clients that send to the server follow the clock. The
+/// The clock sets the delays before retries, the timeouts and the progress of clients that send to the server. The
 /// app's own code can use it as a `Clock` too.
 public final class TestClock: Clock, Sendable {
     /// A time on the clock.
@@ -20,17 +20,17 @@ public final class TestClock: Clock, Sendable {
         /// The time since the clock was made.
         public let sinceStart: Duration
 
-        /// The time that is a duration later.
+        /// The time after a further duration.
         public func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart + duration) }
-        /// The duration from this time to another one.
+        /// The duration from this time to another time.
         public func duration(to other: Instant) -> Duration { other.sinceStart - sinceStart }
         public static func < (left: Instant, right: Instant) -> Bool { left.sinceStart < right.sinceStart }
     }
 
-    /// What kind of task sleeps.
+    /// The kind of task that sleeps.
     private enum Kind {
         case upload, timer
-        /// A task of the app. The clock does not know when such a task has nothing more to do.
+        /// A task of the app. The clock does not know when such a task has finished its work.
         case other
     }
 
@@ -44,11 +44,11 @@ public final class TestClock: Clock, Sendable {
         var elapsed = Duration.zero
         var sleepers: [Int: Sleeper] = [:]
         var lastNumber = 0
-        /// The number of things that uploads have to do before they wait for the clock again, or end.
+        /// The number of pieces of work that uploads have left before they wait for the clock or end.
         var work = 0
         var advances = 0
         var isAdvancing = false
-        /// Whether time passes by itself, and not only when the test advances the clock.
+        /// Whether time passes by itself, without calls of the test.
         var isAutomatic: Bool
         /// The tasks that wait for a condition.
         var watchers: [Int: (condition: @Sendable (State) -> Bool, continuation: CheckedContinuation<Bool, Never>)] =
@@ -59,14 +59,14 @@ public final class TestClock: Clock, Sendable {
             return lastNumber
         }
 
-        /// Removes a sleeper. Its task has something to do from then on.
+        /// Removes a sleeper, whose task then continues its work.
         mutating func wake(_ number: Int) -> Sleeper? {
             guard let sleeper = sleepers.removeValue(forKey: number) else { return nil }
             if sleeper.kind != .other { work += 1 }
             return sleeper
         }
 
-        /// Whether an upload waits for the clock, and no task of the app does.
+        /// Whether an upload waits for the clock, and no task of the app waits for it.
         var isUploadAsleep: Bool {
             sleepers.values.contains { $0.kind == .upload } && !sleepers.values.contains { $0.kind == .other }
         }
@@ -82,8 +82,8 @@ public final class TestClock: Clock, Sendable {
     private let reporter = TestReporter()
     private let location: TestLocation
 
-    /// Waits as long as a test may hang before the clock reports why: 10 seconds, or longer on a machine that is busy
-    /// with other tests.
+    /// Waits as long as a test may hang before the clock reports the cause: 10 seconds, or longer on a machine that is
+    /// busy with other tests.
     private static func patience() async throws {
         for _ in 0..<100 {
             try await Task.sleep(for: .milliseconds(100))
@@ -118,11 +118,10 @@ public final class TestClock: Clock, Sendable {
         try await suspend(until: deadline.sinceStart, as: .other)
     }
 
-    /// Advances the clock, and returns when all uploads wait for the clock again or have ended, and their progress was
-    /// reported.
+    /// Advances the clock. Returns when all uploads have ended or wait for the clock again, and have reported progress.
     ///
     /// If no task waits for the clock yet, the method first waits for an upload to begin. The test fails if no upload
-    /// begins within about 10 seconds, or if an upload waits that long for anything else than the clock.
+    /// begins within about 10 seconds, or if an upload waits that long for something other than the clock.
     ///
     /// - Parameters:
     ///   - duration: How far to advance the clock.
@@ -152,18 +151,17 @@ public final class TestClock: Clock, Sendable {
                             + "streams and preparations, at its interceptors, and at what its progress closure calls.",
                         at: location)
                 }
-                // If an upload sleeps, its wake-up is next. If not, the app itself may do something first, such as
-                // begin another upload. The clock cannot know what the app does, but the app has probably done it after
-                // these yields.
+                // If an upload sleeps, its wake-up is next. If not, the app itself may work first, such as begin
+                // another upload. The clock cannot know this work, but the app has probably finished it after these
+                // yields.
                 guard state.withLock({ !$0.isUploadAsleep }) else { break }
                 for _ in 0..<20 { await Task.yield() }
             } while state.withLock { $0.work > 0 }
         } while step(to: end)
     }
 
-    /// Advances the clock until the next sleeper is due, and wakes that sleeper.
-    ///
-    /// - Returns: `false` if no sleeper is due: the clock has reached `end`.
+    /// Advances the clock until the next sleeper is due, and wakes that sleeper. Returns `false` if the clock has
+    /// reached `end` without one.
     private func step(to end: Duration) -> Bool {
         let sleeper = change { state -> Sleeper? in
             guard let number = state.due(at: end) else {
@@ -179,7 +177,7 @@ public final class TestClock: Clock, Sendable {
         return true
     }
 
-    /// Changes the state, and resumes tasks whose conditions are now satisfied.
+    /// Changes the state, and resumes the tasks whose conditions are now met.
     private func change<Value: Sendable>(_ change: (inout State) -> Value) -> Value {
         let (value, satisfied) = state.withLock { state in
             let value = change(&state)
@@ -190,7 +188,7 @@ public final class TestClock: Clock, Sendable {
         return value
     }
 
-    /// Waits until a condition holds. Returns `false` if the wait takes too long.
+    /// Waits until a condition is met. Returns `false` if the wait takes too long.
     private func wait(until condition: @escaping @Sendable (State) -> Bool) async -> Bool {
         if state.withLock({ condition($0) }) { return true }
         let number = change { $0.number() }
@@ -242,7 +240,7 @@ extension TestClock {
 
     /// Wakes the sleepers that are due until a given time, one after the other.
     ///
-    /// - Parameter settle: Called after each wake-up; must return when the task has finished its work.
+    /// - Parameter settle: Called after each wake-up. It must return when the task has finished its work.
     package func wakeAll(until end: ContinuousClock.Instant, settle: () async -> Void) async {
         await settle()
         while step(to: end - start) { await settle() }
@@ -277,8 +275,8 @@ extension TestClock: UploadClock {
 
     package func cancel(_ cancel: @escaping @Sendable () -> Void) { cancel() }
 
-    /// Fails the test if the test does not advance the clock while an upload sleeps. From then on time passes by
-    /// itself, so that the test ends.
+    /// Fails the test if it does not advance the clock while an upload sleeps. From then on time passes by itself, so
+    /// that the test ends.
     private func watchForStandstill() -> Task<Void, any Error> {
         Task { [weak self] in
             while let before = self?.state.withLock({ $0.advances }) {

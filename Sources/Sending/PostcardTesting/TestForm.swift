@@ -3,7 +3,7 @@ public import PostcardClient
 public import PostcardDoctor
 public import PostcardFoundation
 
-/// The request of a form as it arrives at a server, to test a receiver: whole, in odd chunks, or with a mistake.
+/// The request of a form as a server receives it, to test the server: whole, in odd chunks, or with a mistake.
 ///
 /// ```swift
 /// var form = MultipartForm()
@@ -49,8 +49,8 @@ public struct TestForm: Sendable {
     /// The Doctor's explanation of the request.
     public var explanation: Explanation { Explanation(request: request) }
 
-    /// The body in chunks of odd sizes, the same in each run, as a network may deliver it: a receiver must not depend
-    /// on where chunks end.
+    /// The body in chunks of odd sizes, as a network may deliver it. The sizes are the same in each run. A server must
+    /// not depend on the ends of chunks.
     ///
     /// - Parameter bytes: The maximum size of a chunk; at least 1. Defaults to 7, which cuts most delimiters.
     public func chunks(ofAtMost bytes: Int = 7) -> [Data] {
@@ -65,9 +65,10 @@ public struct TestForm: Sendable {
         return chunks
     }
 
-    /// The same request, with a connection that breaks.
+    /// The same request on a connection that breaks.
     ///
-    /// - Parameter bytes: How many bytes of the body arrive. The `Content-Length` stays that of the whole body.
+    /// - Parameter bytes: The number of bytes of the body that arrive. The `Content-Length` is still that of the whole
+    ///   body.
     public func cut(after bytes: Int) -> TestForm {
         var form = self
         form.body = Data(body.prefix(max(bytes, 0)))
@@ -78,7 +79,7 @@ public struct TestForm: Sendable {
 }
 
 extension TestForm {
-    /// A mistake of clients that make their requests by hand.
+    /// The mistakes of clients that write requests by hand.
     public enum Mistake: String, Sendable, CaseIterable {
         /// The `Content-Type` is missing.
         case noContentType
@@ -92,9 +93,9 @@ extension TestForm {
         case dashesInContentType
         /// The delimiters have no dashes before the boundary.
         case noDashes
-        /// The last delimiter is missing, and with it the end of the form.
+        /// The last delimiter, which ends the form, is missing.
         case noLastBoundary
-        /// The lines end in LF in place of CRLF.
+        /// The lines end in LF instead of CRLF.
         case lineFeeds
         /// There is no blank line between the header of a part and its content.
         case noBlankLine
@@ -102,11 +103,11 @@ extension TestForm {
         case noLineBreakBeforeDelimiter
         /// The parts have no names.
         case noNames
-        /// The files have no filenames. A form without files is not changed.
+        /// The files have no filenames. A form without files stays unchanged.
         case noFilenames
-        /// The `Content-Length` is a byte more than the body has.
+        /// The `Content-Length` is one byte more than the body has.
         case longContentLength
-        /// The `Content-Length` is a byte less than the body has.
+        /// The `Content-Length` is one byte less than the body has.
         case shortContentLength
         /// The body ends in the middle.
         case cut
@@ -135,8 +136,8 @@ extension TestForm {
         }
     }
 
-    /// The same request with a mistake. Its `Content-Length` matches the body with the mistake, unless the
-    /// `Content-Length` is the mistake.
+    /// The same request with a mistake. Its `Content-Length` is that of the changed body, unless the `Content-Length`
+    /// is the mistake.
     public func with(_ mistake: Mistake) -> TestForm {
         var form = self
         let delimiter = "--\(boundary)"

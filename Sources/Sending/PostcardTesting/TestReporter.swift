@@ -21,7 +21,7 @@ package struct TestLocation: Sendable {
 /// Fails the running test, in Swift Testing or in XCTest.
 ///
 /// In Swift Testing, a test's own task knows its test, but a detached task of the app does not. So the reporter is made
-/// in the test, and stores which framework runs the test.
+/// in the test, and stores the framework that runs the test.
 package struct TestReporter: Sendable {
     private let isSwiftTesting: Bool
 
@@ -30,7 +30,7 @@ package struct TestReporter: Sendable {
     /// Fails the test.
     ///
     /// - Parameters:
-    ///   - message: What is wrong, and what to do.
+    ///   - message: The mistake, and how to fix it.
     ///   - location: The line at which to show the failure; `nil` if no line of the test is the cause.
     package func fail(_ message: String, at location: TestLocation?) {
         #if canImport(Testing)

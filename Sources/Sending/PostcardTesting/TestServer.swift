@@ -3,7 +3,7 @@ public import PostcardClient
 import PostcardFoundation
 import Synchronization
 
-/// A server for an app's tests, without a network: it gives the answers of the test, and stores the requests.
+/// A server for an app's tests, without a network. It gives the answers of the test, and stores the requests.
 ///
 /// ```swift
 /// @Test func `adding a pet sends its name and two photos`() async throws {
@@ -20,10 +20,9 @@ import Synchronization
 /// }
 /// ```
 ///
-/// The server is the transport of the app's own client. The client does everything else: interceptors, retries,
-/// progress, redirects and errors. No socket is opened. Delays and progress take no real time; with a ``TestClock``
-/// they follow that clock. If the client's transport wraps the server in another transport, the client uses the
-/// system's clock.
+/// The server is the transport of the app's own client, which does everything else: interceptors, retries, progress,
+/// redirects and errors. No socket is opened. Delays and progress take no real time; with a ``TestClock`` they follow
+/// that clock. If another transport wraps the server, the client uses the system's clock.
 ///
 /// The test fails if there are more requests than answers. It also fails if answers are left when the last reference to
 /// the server is released, or if the test has not read the uploads. An OPTIONS or a DELETE without a form uses no
@@ -40,7 +39,7 @@ public final class TestServer: UploadTransport {
         var answers: Answers
         var uploads: [SentUpload] = []
         var isLookedAt = false
-        /// Whether there was a request without an answer, which was reported.
+        /// Whether a request without an answer was reported.
         var hasFailed = false
     }
 
@@ -54,7 +53,7 @@ public final class TestServer: UploadTransport {
     ///
     /// - Parameters:
     ///   - answers: The answers.
-    ///   - clock: The clock for the client's waits. Defaults to `nil`: no wait takes time.
+    ///   - clock: The clock for the client's waits. Defaults to `nil`: waits take no time.
     ///   - fileID: The location at which failures are reported. Defaults to the caller.
     ///   - filePath: See `fileID`.
     ///   - line: See `fileID`.
@@ -75,9 +74,9 @@ public final class TestServer: UploadTransport {
     /// ```
     ///
     /// - Parameters:
-    ///   - clock: The clock for the client's waits. Defaults to `nil`: no wait takes time.
-    ///   - answer: Called for each request, also for several at a time. If the closure throws an error, the upload
-    ///     fails with that error.
+    ///   - clock: The clock for the client's waits. Defaults to `nil`: waits take no time.
+    ///   - answer: Called for each request, even at the same time. If the closure throws, the upload fails with its
+    ///     error.
     ///   - fileID: The location at which failures are reported. Defaults to the caller.
     ///   - filePath: See `fileID`.
     ///   - line: See `fileID`.
@@ -96,8 +95,8 @@ public final class TestServer: UploadTransport {
         time = UploadTime(self.clock)
     }
 
-    /// A server that must not get any request: every request fails the running test. Make it the default of the app's
-    /// dependencies in tests, so that no test uses the network by accident.
+    /// A server that fails the running test for every request. Make it the default of the app's dependencies in tests,
+    /// so that no test uses the network by accident.
     public static let none = TestServer(
         .none, clock: nil, at: TestLocation(fileID: #fileID, filePath: #filePath, line: #line))
 
@@ -119,7 +118,7 @@ public final class TestServer: UploadTransport {
 
     private static func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
 
-    /// The requests that were sent, in the order in which they began. Each attempt is a separate element.
+    /// The requests in the order in which they began. Each attempt is a separate request.
     public var uploads: [SentUpload] {
         state.withLock { state in
             state.isLookedAt = true
@@ -129,7 +128,7 @@ public final class TestServer: UploadTransport {
 
     /// The only request that was sent.
     ///
-    /// - Throws: An error that says what was sent, if there was not exactly one request.
+    /// - Throws: An error that lists the requests, if there was not exactly one.
     public func upload() throws -> SentUpload {
         let uploads = uploads
         guard uploads.count == 1, let upload = uploads.first else {
@@ -177,7 +176,7 @@ extension TestServer: TimedTransport {
                 return (upload, .inOrder([answer]))
             case .made: return (upload, state.answers)
             case .none:
-                // This server is used by later tests too.
+                // Later tests use this server too.
                 state.uploads = []
             }
             state.hasFailed = true

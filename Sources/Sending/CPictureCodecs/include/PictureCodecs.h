@@ -1,17 +1,16 @@
 #ifndef PICTURE_CODECS_H
 #define PICTURE_CODECS_H
 
-// libjpeg-turbo, libpng, libwebp, libheif and libtiff behind one set of calls, row by row. Each is loaded when it is
-// first used. libjpeg and libpng report errors with longjmp, which Swift cannot catch, so it ends here: every call
-// returns a code, with a message.
+// libjpeg-turbo, libpng, libwebp, libheif and libtiff behind one interface, row by row. Each library is loaded at its
+// first use. Every function returns a code and a message: Swift cannot catch the longjmp of libjpeg and libpng.
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/// Whether the libraries' headers were installed when this was compiled. Otherwise only this function may be called.
+/// Whether this module was compiled with the libraries' headers. If not, only this function may be called.
 bool picture_libraries(void);
-/// Whether those of libtiff were, without which all other formats work.
+/// Whether this module was compiled with the headers of libtiff. The other formats work without them.
 bool picture_library_tiff(void);
 
 enum {
@@ -20,13 +19,13 @@ enum {
     PICTURE_STOPPED = 1,
     /// The file is cut off or damaged.
     PICTURE_DAMAGED = 2,
-    /// The file is of a kind that the library cannot read.
+    /// The library cannot read files of this kind.
     PICTURE_UNSUPPORTED = 3,
-    /// The picture needs more memory than allowed, or than there is.
+    /// The picture needs more memory than is allowed or available.
     PICTURE_MEMORY = 4,
     /// The file cannot be opened.
     PICTURE_UNREADABLE = 5,
-    /// This machine does not have the library.
+    /// The library is not installed on this machine.
     PICTURE_MISSING = 6,
 };
 
@@ -35,37 +34,37 @@ typedef struct {
     char message[256];
 } picture_failure;
 
-/// A file, or bytes in memory if there is no path.
+/// A picture file, or the bytes of a picture in memory if `path` is NULL.
 typedef struct {
     const char *path;
     const uint8_t *bytes;
     size_t count;
 } picture_source;
 
-/// The rows that follow: 8 bits a channel, top to bottom, and nothing transparent.
+/// The format of a picture's rows: 8 bits per channel, top to bottom, opaque.
 typedef struct {
     uint32_t width, height;
     /// 1 for grey, 3 for RGB.
     uint32_t channels;
-    /// The ICC profile; valid during the call. NULL if there is none.
+    /// The ICC profile, valid during the call; NULL if the picture has none.
     const uint8_t *profile;
     size_t profile_count;
 } picture_rows;
 
-/// Receives rows. Each function returns false to stop.
+/// Callbacks that receive the rows of a picture. Each callback returns false to stop.
 typedef struct {
     void *context;
     bool (*start)(void *context, const picture_rows *rows);
     bool (*row)(void *context, const uint8_t *row);
-    /// Called now and then, while no row is ready.
+    /// Called from time to time while no row is ready.
     bool (*proceed)(void *context);
 } picture_sink;
 
-/// What a decoder may do.
+/// The limits of a decoder.
 typedef struct {
-    /// The decoder may shrink the picture by a half, a quarter or an eighth, if its longer edge keeps this many pixels.
+    /// The decoder may shrink the picture to a half, a quarter or an eighth if its longer edge keeps this many pixels.
     uint32_t smallest_edge;
-    /// The maximum number of bytes that a picture held as a whole may need, such as a progressive JPEG.
+    /// The maximum memory in bytes for a picture that is decoded as a whole, such as a progressive JPEG.
     size_t memory;
 } picture_options;
 
@@ -73,18 +72,18 @@ int picture_read_jpeg(const picture_source *, const picture_options *, const pic
 int picture_read_png(const picture_source *, const picture_options *, const picture_sink *, picture_failure *);
 int picture_read_webp(const picture_source *, const picture_options *, const picture_sink *, picture_failure *);
 int picture_read_heif(const picture_source *, const picture_options *, const picture_sink *, picture_failure *);
-/// Reads the first page, as it is stored.
+/// Reads the first page of a TIFF file, without applying its orientation.
 int picture_read_tiff(const picture_source *, const picture_options *, const picture_sink *, picture_failure *);
 
-/// The size of an HEIF picture as it is shown, after its own rotation.
+/// Measures an HEIF picture after its own rotation.
 int picture_measure_heif(const picture_source *, uint32_t *width, uint32_t *height, picture_failure *);
 
 typedef struct {
-    /// Of the first page, as it is stored.
+    /// The size of the first page, before its orientation is applied.
     uint32_t width, height;
-    /// How the pixels have to be turned, as EXIF numbers it.
+    /// The orientation of the first page, as an EXIF number.
     uint32_t orientation;
-    /// Whether there are more pages than the first.
+    /// Whether the file has more than one page.
     bool has_pages;
 } picture_tiff_head;
 

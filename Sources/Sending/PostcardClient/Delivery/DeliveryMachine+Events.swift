@@ -2,14 +2,14 @@ import PostcardForm
 import PostcardFoundation
 
 extension DeliveryMachine {
-    /// What happened.
+    /// An event of an upload: the result of an action.
     enum Event: Sendable {
         case started
         case prepared(UploadRequest)
-        /// - Parameter known: What is known from other uploads of the server that the request goes to.
+        /// - Parameter known: The facts that other uploads have learned about the request's server.
         case adapted(UploadRequest, KnownServer)
         case checked
-        /// - Parameter url: The URL that responded, which is another one after a redirect.
+        /// - Parameter url: The URL that responded. After a redirect it is not the request's URL.
         case responded(UploadResponse, from: URL)
         case verified
         case failed(UploadError)
@@ -17,29 +17,29 @@ extension DeliveryMachine {
         case waited
     }
 
-    /// What to do next.
+    /// The next action of an upload.
     enum Action: Sendable {
         /// Make the request of the form.
         ///
         /// - Parameters:
-        ///   - limits: What its prepared parts must fit.
+        ///   - limits: The size limits for the prepared parts.
         ///   - refusal: The refusal of a larger form, if there was one.
         case prepare(within: FormSizeLimits, after: UploadError?)
-        /// Adapt the request of an attempt, as the interceptors want it.
+        /// Let the interceptors adapt the request of an attempt.
         case adapt(UploadRequest, attempt: Int)
         /// Check that the files have not changed since earlier attempts.
         ///
-        /// - Parameter readBytes: How many bytes of the form an earlier process has sent, which are read for their
-        ///   digests; `nil` if this process has read them.
+        /// - Parameter readBytes: The number of the form's bytes that an earlier process has sent. They are read again
+        ///   for their digests. `nil` if this process has read them.
         case check(UploadRequest, readBytes: Int64?)
         /// Send a request, and wait for the response.
         ///
         /// - Parameters:
         ///   - accepting: The statuses of success; all others are redirects or refusals.
-        ///   - acceptsEarly: Whether a success counts if it comes before the whole request was sent.
-        ///   - isSecret: Whether the path of its URL gives access to the upload, and must not be logged.
+        ///   - acceptsEarly: Whether a success before the whole request was sent counts.
+        ///   - isSecret: Whether the path of the URL gives access to the upload, and must not be logged.
         case send(UploadRequest, accepting: Set<Int>, acceptsEarly: Bool, isSecret: Bool)
-        /// Compare the response with the form of the request.
+        /// Compare the response with the form that was sent.
         case verify(UploadResponse, UploadRequest)
         /// Ask the interceptors what to do after a failure.
         case decide(UploadError, UploadAttempt)
@@ -49,7 +49,7 @@ extension DeliveryMachine {
         case fail(UploadError)
     }
 
-    /// The settings that decide.
+    /// The settings by which the machine decides.
     struct Rules: Sendable {
         let url: URL
         var retryPolicy: RetryPolicy
@@ -60,11 +60,11 @@ extension DeliveryMachine {
         var verifies = false
         /// How long the upload may take as a whole; `nil` means no limit.
         var totalTimeout: Duration?
-        /// What servers may have of the form from earlier processes.
+        /// The possible delivery of the form by earlier processes.
         var delivery = PossibleDelivery.neverArrived
-        /// The limits that are known before anything is sent.
+        /// The size limits that are known before anything is sent.
         var limits = FormSizeLimits()
-        /// Whether a form that the server refuses as too large is prepared again for the limit that it reports.
+        /// Whether a form that is too large for the server is prepared again for the limit that the server reports.
         var followsServerLimit = false
 
         func schedule(_ policy: RetryPolicy) -> RetrySchedule {

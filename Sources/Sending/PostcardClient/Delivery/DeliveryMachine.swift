@@ -3,7 +3,7 @@ import PostcardForm
 import PostcardFoundation
 import PostcardWire
 
-/// Decides what an upload does next: a state machine without its own clock, network, files or random numbers.
+/// Decides the next action of an upload: a state machine without its own clock, network, files or random numbers.
 ///
 /// Each event leads to one action, whose result is the next event:
 ///
@@ -30,23 +30,23 @@ struct DeliveryMachine: Sendable {
         case over
     }
 
-    /// A failed attempt, and the schedule that decides on another.
+    /// A failed attempt, and the schedule that decides whether to try again.
     private struct Failure {
         let attempt: UploadAttempt
         var reason: RetrySchedule.Failure
         let schedule: RetrySchedule
-        /// The history, with the failures that the schedule counts.
+        /// The failures of the upload that the schedule counts.
         let history: RetrySchedule.History
     }
 
-    /// A form that the server keeps refusing with ever smaller limits is not prepared more often.
+    /// The maximum number of times that a form is prepared, for servers that keep refusing it with ever smaller limits.
     static let maximumPreparations = 5
 
     private var rules: Rules
     private var state = State.ready
     private var earlierErrors: [UploadError] = []
     private var history: RetrySchedule.History
-    /// The form, before any interceptor has adapted its request.
+    /// The request before interceptors have adapted it.
     private var request: UploadRequest?
     /// The limits that the form is prepared for.
     private var limits: FormSizeLimits
@@ -54,29 +54,29 @@ struct DeliveryMachine: Sendable {
     /// The request of the latest attempt.
     private var adapted: UploadRequest?
 
-    /// Whether the server may resume uploads although it has not said so in this attempt: it was busy when it was asked,
-    /// or the request that begins a resumable upload was lost.
+    /// Whether the server may resume uploads although it has not said so in this attempt. Either the server was busy
+    /// when the client asked, or the request that begins a resumable upload was lost.
     private var mayResumeLater = false
 
-    /// Whether an ordinary form that was too large has led to another attempt at a resumable one.
+    /// Whether a refusal of an ordinary form as too large has led to an attempt at a resumable upload.
     private var hasTriedPieces = false
 
     /// The error of the last failed attempt.
     private(set) var lastError: UploadError?
 
-    /// How far the resumption of the upload got, if the client resumes uploads.
+    /// The progress of the resumable upload, if the client resumes uploads.
     private(set) var resumption: Resumption?
 
-    /// What the server has said about resumption in this attempt; `nil` if nothing that other uploads can rely on.
+    /// The server's support for resumption in this attempt; `nil` if nothing was learned that holds for other uploads.
     private(set) var support: ResumptionSupport?
 
-    /// The size of the appends that have passed after larger ones had failed, in bytes; `nil` if none had.
+    /// The append size in bytes that succeeded after larger appends had failed; `nil` if none had failed.
     var passedAppendBytes: Int64? { resumption?.appendSize.passed }
 
     init(_ rules: Rules, resumption: Resumption? = nil) {
         self.rules = rules
         self.resumption = resumption
-        // However the form is sent, it is not sent twice.
+        // If the resumption policy forbids sending a form again whose delivery is unclear, so does the ordinary policy.
         if let resumption, !resumption.policy.retryPolicy.repeatsUnclear {
             self.rules.retryPolicy.repeatsUnclear = false
         }
@@ -84,8 +84,7 @@ struct DeliveryMachine: Sendable {
         history = RetrySchedule.History(after: rules.delivery)
     }
 
-    /// The request by which the server deletes what it has of a cancelled upload; `nil` if it is to keep it, or has
-    /// nothing.
+    /// The request to delete a cancelled upload's bytes from the server; `nil` if the server keeps them or has none.
     var deletion: UploadRequest? {
         guard let resumption, resumption.policy.deletesCancelledUploads, let resource = resumption.resource?.url,
             let offer = resumption.offer, let adapted
@@ -95,13 +94,13 @@ struct DeliveryMachine: Sendable {
             body: nil, maximumResponseBytes: adapted.maximumResponseBytes)
     }
 
-    /// Decides what to do after an event.
+    /// Decides the next action after an event.
     ///
     /// - Parameters:
-    ///   - event: What happened.
+    ///   - event: The event.
     ///   - elapsed: How long the upload has taken so far.
-    ///   - generator: The source of chance for delays.
-    /// - Returns: `nil` if the event does not fit the state, which no caller in this module causes.
+    ///   - generator: The random number generator for delays.
+    /// - Returns: `nil` if the event is impossible in this state, which no caller in this module causes.
     mutating func handle(
         _ event: Event, elapsed: Duration, using generator: inout some RandomNumberGenerator
     ) -> Action? {
@@ -173,7 +172,7 @@ extension DeliveryMachine {
         return carryOut(action, of: attempt, upload, resumption, elapsed: elapsed, using: &generator)
     }
 
-    /// Whether a server may have the form, and it is not sent again then.
+    /// Whether a server may have the form, and the policy forbids sending such a form again.
     private var isUnclear: Bool { !rules.retryPolicy.repeatsUnclear && history.delivery.mayHaveArrived }
 
     private mutating func sendWhole(_ attempt: UploadAttempt) -> Action {
@@ -182,15 +181,15 @@ extension DeliveryMachine {
     }
 
     private func send(_ request: UploadRequest, accepting statuses: Set<Int>, isSecret: Bool = false) -> Action {
-        // A server that has the form from an earlier attempt may know it by its key, and respond without reading it.
+        // A server that has the form may recognize its key, and respond without reading the form again.
         .send(
             request, accepting: statuses,
             acceptsEarly: rules.acceptsEarly || history.delivery.mayHaveArrived, isSecret: isSecret)
     }
 
-    /// Decides after an event of an attempt.
+    /// Decides the next action after an event of an attempt.
     ///
-    /// - Parameter upload: How far the attempt got if it is resumable; `nil` for an ordinary one.
+    /// - Parameter upload: The state of a resumable attempt; `nil` for an ordinary attempt.
     private mutating func handle(
         _ event: Event, of attempt: UploadAttempt, _ upload: ResumableUpload?, elapsed: Duration,
         using generator: inout some RandomNumberGenerator
@@ -216,7 +215,7 @@ extension DeliveryMachine {
         }
     }
 
-    /// What ``handle(_:elapsed:using:)`` returned `nil` for.
+    /// The error for an event for which ``handle(_:elapsed:using:)`` returned `nil`.
     func impossible(_ event: Event) -> ImpossibleEvent { ImpossibleEvent(event, in: state) }
 
     private mutating func carryOut(
@@ -261,8 +260,9 @@ extension DeliveryMachine {
         return .decide(error, attempt)
     }
 
-    /// Counts a failure by the policy that decides: that of the resumption, if the server is known to resume uploads, or
-    /// if the form was too large for one request and the server has not said that it does not resume them.
+    /// Counts a failure by the policy that applies. The resumption policy applies if the server is known to resume
+    /// uploads. It also applies to a form that was too large for one request, unless the server does not resume
+    /// uploads.
     private mutating func failure(_ error: UploadError, of attempt: UploadAttempt) -> Failure {
         let mayPassInPieces = mayPassInPieces(error, of: attempt)
         var reason = RetrySchedule.Failure(error, pause: mayPassInPieces ? .zero : nil)
@@ -274,7 +274,7 @@ extension DeliveryMachine {
             return Failure(
                 attempt: attempt, reason: reason, schedule: rules.schedule(rules.retryPolicy), history: history)
         }
-        // The failure counts against the policy of the resumption alone.
+        // The failure counts against the resumption policy alone.
         history.failures -= 1
         let isFirst = resumption.noteFailure()
         if isFirst { history.interceptorRetries = 0 }
@@ -287,13 +287,13 @@ extension DeliveryMachine {
         return Failure(attempt: attempt, reason: reason, schedule: rules.schedule(policy), history: counted)
     }
 
-    /// Whether an ordinary form was refused as too large without a limit, as a proxy does it, and the server may take it
-    /// in pieces. The next attempt then asks the server again, and begins with small appends.
+    /// Whether an ordinary form was refused as too large without a limit, as by a proxy, and the server may accept it
+    /// in pieces. The next attempt then asks the server about resumption again, and begins with small appends.
     private mutating func mayPassInPieces(_ error: UploadError, of attempt: UploadAttempt) -> Bool {
         guard mayResumeLater, resumption?.isInProgress == false, error.code == .refused, error.namesNoLimit,
             let length = attempt.request.body?.contentLength, !hasTriedPieces, var resumption
         else { return false }
-        // Once: the server may stay busy.
+        // The machine tries pieces only once, because the server may stay busy.
         hasTriedPieces = true
         let isLowered = resumption.appendSize.noteRefusal(of: length, minimum: 0)
         resumption.forgiveLostCreations()
@@ -319,7 +319,7 @@ extension DeliveryMachine {
         }
     }
 
-    /// Prepares the form for the limit that a refusal reports, if there is still time, or fails.
+    /// If there is still time, prepares the form for the limit in a refusal. Otherwise fails.
     private mutating func fail(_ error: UploadError, elapsed: Duration) -> Action {
         guard rules.followsServerLimit, preparations < Self.maximumPreparations, error.code == .refused,
             error.delivery == .refused,
@@ -331,7 +331,7 @@ extension DeliveryMachine {
             return .fail(error)
         }
         limits = limits.lowered(by: exceeded)
-        // Another form, which no server has.
+        // The form that is prepared next is new to every server.
         history = RetrySchedule.History(after: .refused)
         resumption = resumption.map { Resumption($0.policy) }
         hasTriedPieces = false

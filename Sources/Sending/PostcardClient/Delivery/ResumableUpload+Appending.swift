@@ -6,7 +6,7 @@ import PostcardWire
 // MARK: - What the server is missing
 
 extension ResumableUpload {
-    /// Sends the rest of the form, or as much of it as the server accepts in one request.
+    /// Sends the rest of the form, or as much of the rest as the server accepts in one request.
     mutating func append(
         from offset: Int64, to resource: URL, _ offer: ResumptionOffer, _ extent: Extent, _ resumption: Resumption
     ) -> Action {
@@ -49,8 +49,7 @@ extension ResumableUpload {
             return finish(response, from: resource)
         }
         if isEarly {
-            // Bytes that were not sent are missing, even if the client accepts responses to a form that is not sent to
-            // its end.
+            // Bytes that were not sent are missing on the server, even if the client accepts early responses.
             return .fail(error(.earlyResponse(response, by: resource, of: length), of: resource))
         }
         let possible = range.lowerBound...length
@@ -81,7 +80,7 @@ extension ResumableUpload {
             resumption.appendSize.noteSuccess(of: range.upperBound - range.lowerBound)
             return .finish(response)
         }
-        // The server does not know that these were the last bytes.
+        // The server does not know that these were the form's last bytes.
         var error = refusal(response, by: resource)
         error.delivery = .responseLost
         if let end = reject(error, &resumption) { return end }
@@ -89,7 +88,7 @@ extension ResumableUpload {
         return append(from: length, to: resource, offer, Extent(offset: length, isComplete: true), resumption)
     }
 
-    /// Decides what the failure of an append means for the upload resource.
+    /// Decides what to do with the upload resource after an append has failed.
     mutating func settle(
         _ error: UploadError, _ range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL, _ extent: Extent,
         _ resumption: inout Resumption
@@ -105,8 +104,8 @@ extension ResumableUpload {
         let status = response.status.code
         let offset = response.currentOffset
         if extent.isComplete {
-            // An empty append has asked the server once more to complete the upload. The response means that the upload
-            // is complete, or that the server is busy.
+            // The failed request was an empty append to complete the upload. The response means that the upload is
+            // complete, or that the server is busy.
             let mayPass = resumption.policy.retryPolicy.statuses.contains(status) && !offer.isFinal(response)
             if mayPass { return .fail(error) }
             return settle(finalRefusal: error, response, offer, resource, &resumption)
@@ -133,11 +132,10 @@ extension ResumableUpload {
         return reject(error, &resumption) ?? locate(announced, &resumption)
     }
 
-    /// Decides what to do after an append was refused as too large. If the response names a limit, the next append is
-    /// within the limit. If it names none, as when a proxy responds, the next append is smaller than the refused
-    /// append.
+    /// Decides what to do after an append was refused as too large. The next append is within the limit that the
+    /// response names. If the response names none, as from a proxy, the next append is smaller than the refused one.
     ///
-    /// - Parameter offer: How the server resumes uploads, with the limits in the refusal.
+    /// - Parameter offer: The server's offer to resume uploads, with the limits in the refusal.
     private mutating func settle(
         _ error: UploadError, of range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL,
         _ resumption: inout Resumption
@@ -145,7 +143,7 @@ extension ResumableUpload {
         let count = range.upperBound - range.lowerBound
         guard offer.accepts(length) else { return cancel(resource, offer, then: .fail(error), &resumption) }
         if offer.limits.maximumAppendBytes ?? .max < count {
-            // This counts as a rejection, because a server could lower its limit by one byte each time.
+            // This refusal counts as a rejection, because a server could lower its limit by one byte each time.
             return reject(error, &resumption) ?? locate(offer, &resumption)
         }
         let smallest = offer.limits.minimumAppendBytes ?? 0
@@ -172,15 +170,14 @@ extension ResumableUpload {
         return locate(offer, &resumption)
     }
 
-    /// Whether a 409 means that the append began at another offset than the server's. A 409 that names no offset, or
-    /// the offset after the last byte, may have another cause, unless the response says that it is not the response to
-    /// the form ("Retry").
+    /// Whether a 409 means that the append began at another offset than the server's. A 409 without an offset, or with
+    /// the offset of the append's end, may be the response to the form instead ("Retry").
     private func isConflict(_ response: UploadResponse, _ offer: ResumptionOffer) -> Bool {
         let isOfProtocol = response.headerFields.uploadCompleteness(in: offer.version) == false
         return isOfProtocol || response.currentOffset.map { $0 != length } ?? false
     }
 
-    /// Counts a rejection: a response that accepted none of the bytes sent.
+    /// Counts a rejection, which is a response that accepted none of the bytes sent.
     ///
     /// - Returns: The end of the upload if there were too many rejections in a row; `nil` if the upload continues.
     mutating func reject(_ error: UploadError, _ resumption: inout Resumption) -> Action? {
@@ -192,7 +189,7 @@ extension ResumableUpload {
         return resumption.failures >= resumption.policy.retryPolicy.maximumAttempts ? .fail(error) : nil
     }
 
-    /// The error when a response has limits that the rest of the form cannot be sent within.
+    /// The error for a response whose limits are too small for the rest of the form.
     func unacceptable(_ response: UploadResponse, by url: URL) -> UploadError {
         error(.unacceptableLimits(response, by: url, of: length), of: url)
     }

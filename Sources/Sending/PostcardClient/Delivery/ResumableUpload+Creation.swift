@@ -6,11 +6,11 @@ import PostcardWire
 // MARK: - The creation of the upload resource
 
 extension ResumableUpload {
-    /// The problem codes with which `postcard serve` says that it cannot store an incomplete form. The server may still
-    /// accept the form in one request.
+    /// The problem codes of `postcard serve` for an incomplete form that it cannot store. The form may fit in one
+    /// request.
     private static let noRoomCodes: Set = ["store-full", "too-many-unfinished-uploads"]
 
-    /// Asks the server to make an upload resource, and sends only the smallest number of bytes that the server accepts.
+    /// Asks the server to make an upload resource, and sends the minimum number of bytes.
     mutating func create(_ offer: ResumptionOffer) -> Action {
         let minimum = offer.version.has(.emptyCreation) ? 0 : offer.limits.minimumAppendBytes ?? 0
         let content = 0..<minimum
@@ -29,11 +29,10 @@ extension ResumableUpload {
     ) -> Action {
         switch response.status.code {
         case 503 where Self.noRoomCodes.contains(response.problem?["code"]?.text ?? ""):
-            // The lack of room is temporary: the next form asks for an upload resource again.
+            // The lack of space is temporary, so the next form asks for an upload resource again.
             return sendWhole(&resumption)
         case _ where offer.isFinal(response):
-            // The form was refused because of its first bytes or its header, or the server does not need the rest of
-            // it.
+            // The server refused the form because of its first bytes or header, or does not need the rest of the form.
             resumption.end()
             return finish(response, from: url)
         case 200..<300:
@@ -60,7 +59,7 @@ extension ResumableUpload {
         return create(offer)
     }
 
-    /// Begins to use the upload resource that the server has made.
+    /// Starts to use the upload resource that the server has made.
     private mutating func begin(
         with resource: URL, _ response: UploadResponse, from url: URL, _ content: Range<Int64>,
         _ offer: ResumptionOffer, _ resumption: inout Resumption
@@ -76,8 +75,7 @@ extension ResumableUpload {
             _ = resumption.noteRefusal(of: offer.version)
             offer = offer.inVersion(version)
         }
-        // The response to OPTIONS holds for every version. The next upload begins with the version that the server
-        // accepted.
+        // The response to OPTIONS holds for every version. The next upload begins with the accepted version.
         if !resumption.refusedVersions.isEmpty { support = .offered(offer) }
         resumption.create(resource, offer)
         offer = resumption.adopt(response, offer)
@@ -110,7 +108,7 @@ extension ResumableUpload {
     }
 
     /// Decides what to do after the request that began the upload has failed. If a 104 has named an upload resource,
-    /// the request was an append to it, unless the response ends the upload ("Retry").
+    /// the request counts as an append to that resource, unless the response ends the upload ("Retry").
     private mutating func settle(
         _ error: UploadError, _ range: Range<Int64>, _ offer: ResumptionOffer, _ resumption: inout Resumption
     ) -> Action {
@@ -129,10 +127,10 @@ extension ResumableUpload {
         announcement.flatMap { resource(in: $0.location, from: $0.url) }
     }
 
-    /// The upload resource that a response to the creation names.
+    /// The URL of the upload resource in a response to the creation.
     func resource(in location: String?, from url: URL) -> URL? {
         guard let location, let resource = URL(string: location, relativeTo: url)?.absoluteURL, resource.host() != nil,
-            // If a proxy in front of the server uses TLS, the server may not know that its scheme is https.
+            // Behind a proxy that uses TLS, the server may not know that its scheme is https.
             resource.scheme?.lowercased() == "https" || request.url.scheme?.lowercased() == "http"
         else { return nil }
         return resource
@@ -149,7 +147,7 @@ extension ResumableUpload {
     mutating func invite(in version: ResumptionVersion?, _ resumption: inout Resumption) -> Action {
         support = .unlisted(inviting: version)
         let versions = resumption.policy.invitations
-        // An earlier process may have got the URL of its upload resource from a 104.
+        // An earlier process may have got the URL of the upload resource from a 104.
         if resumption.resource != nil { return begin(.unlisted(version ?? versions[0]), &resumption) }
         guard let first = version else { return sendWhole(&resumption) }
         let version = versions.drop { $0 != first }.first { !resumption.refusedVersions.contains($0) } ?? first
@@ -172,7 +170,7 @@ extension ResumableUpload {
         let isAnswered = response.announcement?.location != nil || completeness != nil
         support = .unlisted(inviting: isAnswered ? version : resumption.policy.invitation(after: version))
         guard completeness == false else { return .finish(response) }
-        // The server does not know that these were the last bytes.
+        // The server does not know that these were the form's last bytes.
         var error = refusal(response, by: url)
         error.delivery = .responseLost
         guard
@@ -195,13 +193,13 @@ extension ResumableUpload {
         } else if let response = error.response, !resumption.policy.saysNothing(response) {
             support = .unlisted(inviting: next)
         } else if error.response != nil || [.connectionLost, .timedOut].contains(error.code) {
-            // Nothing is known about the server, but it may respond in time to the next version.
+            // Nothing is known about the server, but the server may respond in time to the next version.
             _ = resumption.noteRefusal(of: version)
         }
         if error.response?.status == .badRequest, error.announcement?.location == nil, completeness != true,
             !resumption.policy.retryPolicy.mayPass(error)
         {
-            // The server may have refused the version or the draft's fields, and not the form.
+            // The server may have refused the version or the draft's header fields, and not the form.
             return completeness == nil ? sendWhole(&resumption) : invite(in: next, &resumption)
         }
         return settle(error, 0..<length, ResumptionOffer.unlisted(version), &resumption)

@@ -6,7 +6,7 @@ import PostcardWire
 // MARK: - What the server has
 
 extension ResumableUpload {
-    /// Asks the upload resource how many bytes it has. Makes an upload resource if there is none.
+    /// Asks the upload resource how many bytes the server has. Makes an upload resource if there is none.
     mutating func locate(_ offer: ResumptionOffer, _ resumption: inout Resumption) -> Action {
         if resumption.isExpired, !resumption.isUnclear { resumption.forget() }
         if let resource = resumption.resource {
@@ -27,7 +27,7 @@ extension ResumableUpload {
             guard let offset = response.headerFields.uploadOffset else { break }
             let isComplete = offer.isFinal(response)
             return check(offer, resource, Extent(offset: offset, isComplete: isComplete), response, &resumption)
-        // An append without content must not be sent to a server with a minimum size for appends.
+        // An empty append must not be sent to a server with a minimum append size.
         case 405 where offer.limits.minimumAppendBytes ?? 0 == 0, 501 where offer.limits.minimumAppendBytes ?? 0 == 0:
             resumption.noteRefusalOfHead()
             return locate(offer, &resumption)
@@ -41,10 +41,10 @@ extension ResumableUpload {
         return forget(after: refusal(response, by: url), &resumption) ?? locate(offer, &resumption)
     }
 
-    /// Forgets an upload resource that is gone.
+    /// Forgets a deleted upload resource.
     ///
-    /// - Returns: The end of the attempt if the server may have stored the form of this resource and the client must
-    ///   not send it twice; `nil` if another resource is made.
+    /// - Returns: The end of the attempt if the server may have stored the resource's form and the policy forbids
+    ///   sending it again; `nil` if another resource is made.
     mutating func forget(after error: UploadError, _ resumption: inout Resumption) -> Action? {
         resumption.forget()
         guard resumption.isUnclear else { return nil }
@@ -52,7 +52,7 @@ extension ResumableUpload {
         return .fail(self.error(.goneUnclear(error), of: request.url, 0..<length))
     }
 
-    /// Sends an append without content to learn the server's offset. A server at another offset responds with 409
+    /// Sends an empty append to learn the server's offset. A server at another offset responds with 409
     /// (draft-ietf-httpbis-resumable-upload, "Upload Append").
     private mutating func probe(_ offer: ResumptionOffer, _ resource: Resumption.Resource) -> Action {
         let offset = resource.acknowledged
@@ -81,7 +81,7 @@ extension ResumableUpload {
         }
     }
 
-    /// Decides how to continue once the server has sent its offset.
+    /// Decides how to continue after the server has reported its offset.
     private mutating func check(
         _ offer: ResumptionOffer, _ resource: Resumption.Resource, _ extent: Extent, _ response: UploadResponse,
         _ resumption: inout Resumption
@@ -92,7 +92,7 @@ extension ResumableUpload {
         }
         let offer = resumption.adopt(response, offer)
         guard extent.isComplete || offer.accepts(length) else {
-            // The doubt is resolved: the server does not have the whole form.
+            // The server does not have the whole form, so it is safe to send the form again.
             let canSendWhole = resumption.isUnclear && !offer.isExceeded(by: length)
             return cancel(
                 resource.url, offer,
@@ -111,8 +111,7 @@ extension ResumableUpload {
         return .check(readBytes: isInherited ? extent.offset : nil)
     }
 
-    /// Continues after the check of the files: they have not changed since the earlier attempts, so the bytes that the
-    /// server is missing are sent.
+    /// Continues after the check of the files. The files have not changed, so the bytes missing on the server are sent.
     mutating func handleChecked(_ resumption: inout Resumption) -> Action? {
         guard case .checking(let offer, let resource, let extent) = step else { return nil }
         resumption.noteChecked()
@@ -140,7 +139,7 @@ extension ResumableUpload {
     }
 
     /// Decides what to do after a final refusal. The refusal is either the response to the form, or says that the form
-    /// was sent before and its response was lost. In the second case the resource may still have the lost response.
+    /// was sent before and its response was lost. In the second case the resource may still have that response.
     mutating func settle(
         finalRefusal error: UploadError, _ response: UploadResponse, _ offer: ResumptionOffer, _ resource: URL,
         _ resumption: inout Resumption
@@ -156,8 +155,8 @@ extension ResumableUpload {
         return send(.get, at: resource, offer.version)
     }
 
-    /// Handles the response to the request for the lost response. A server that does not support such requests responds
-    /// as it does to HEAD, or refuses.
+    /// Handles the response to the request for a form's lost response. A server that cannot repeat a lost response
+    /// responds as to HEAD, or refuses.
     func finish(
         _ response: UploadResponse, from url: URL, _ offer: ResumptionOffer, otherwise lost: UploadError,
         _ resumption: inout Resumption
@@ -172,8 +171,8 @@ extension ResumableUpload {
         return .finish(response)
     }
 
-    /// Decides what to do when the request for the lost response has failed. If the failure may pass, it keeps the
-    /// upload resource, and the next attempt asks again.
+    /// Decides what to do after the request for the lost response has failed. If the failure may pass, the upload
+    /// resource is kept, and the next attempt asks again.
     func fail(
         afterFetching error: UploadError, otherwise lost: UploadError, _ resumption: inout Resumption
     ) -> Action {
@@ -184,7 +183,7 @@ extension ResumableUpload {
 }
 
 extension UploadError {
-    /// This error, changed to say that the server has the form but its response was lost.
+    /// This error, changed to say that the server has the form and that its response was lost.
     fileprivate var afterLostResponse: UploadError {
         var error = adding("The server has the whole form, but its response was lost.")
         error.delivery = .responseLost
@@ -193,7 +192,7 @@ extension UploadError {
 }
 
 extension ResumptionOffer {
-    /// Whether a successful response names the version of the requests, or no version.
+    /// Whether a successful response names no draft version, or the version of this offer.
     func hasVersion(of response: UploadResponse) -> Bool {
         guard response.status.kind == .successful, let number = version.interopNumber,
             response.headerFields.contains(.uploadDraftInteropVersion)
@@ -201,8 +200,8 @@ extension ResumptionOffer {
         return response.headerFields.interopNumber == number
     }
 
-    /// Whether a response says that the upload is complete, so that nothing can be appended to it. If the response is
-    /// to an append, its status is then that of the form (draft-ietf-httpbis-resumable-upload, "Upload Append").
+    /// Whether a response says that the upload is complete, so that nothing can be appended. The status of such a
+    /// response to an append is that of the form (draft-ietf-httpbis-resumable-upload, "Upload Append").
     func isFinal(_ response: UploadResponse) -> Bool {
         response.headerFields.uploadCompleteness(in: version) == true
     }

@@ -3,14 +3,13 @@ import PostcardForm
 import PostcardFoundation
 import PostcardWire
 
-/// Decides what one attempt of a resumable upload does next: it finds out whether the server resumes uploads, makes or
-/// finds the upload resource, and sends what the server is missing. Like ``DeliveryMachine``, which contains this type,
-/// it has no clock, network or files of its own.
+/// Decides the steps of one attempt of a resumable upload: asking whether the server resumes uploads, making or finding
+/// the upload resource, and sending the missing bytes. Like ``DeliveryMachine``, which contains this type, it has no
+/// clock, network or files of its own.
 ///
-/// Every step is a whole request with a final response, so that every transport can do it: the URL of the upload
-/// resource is in the response to a creation without content. A 104 (Upload Resumption Supported) that names the URL
-/// counts only if no such response follows. A server without OPTIONS gets the whole form, and may name the upload
-/// resource in a 104.
+/// Every step is a request with a final response, so every transport can perform it. The response to a creation without
+/// content names the URL of the upload resource. A 104 (Upload Resumption Supported) that names the URL counts only if
+/// no such response follows. A server without OPTIONS gets the whole form, and may name the upload resource in a 104.
 struct ResumableUpload: Sendable {
     let request: UploadRequest
     let body: UploadBody
@@ -18,11 +17,10 @@ struct ResumableUpload: Sendable {
     let acceptedStatuses: Set<Int>
     var step = Step.new
 
-    /// What the server's responses in this attempt say about resumption; `nil` if they say nothing that holds for other
-    /// uploads.
+    /// The facts about the server's resumption support learned in this attempt; `nil` if none holds for other uploads.
     var support: ResumptionSupport?
 
-    /// What the upload does next.
+    /// The next action of the upload.
     enum Action: Sendable {
         /// Send a request.
         ///
@@ -31,10 +29,10 @@ struct ResumableUpload: Sendable {
         case send(UploadRequest, accepting: Set<Int>)
         /// Check that the files have not changed.
         ///
-        /// - Parameter readBytes: The number of bytes of the form that an earlier process has sent. They are read to
-        ///   compute digests; `nil` if this process has read them.
+        /// - Parameter readBytes: The number of the form's bytes that an earlier process has sent. They are read again
+        ///   for their digests. `nil` if this process has read them.
         case check(readBytes: Int64?)
-        /// Send the form as an ordinary upload: the server does not resume this upload.
+        /// Send the form as an ordinary upload, because the server does not resume this upload.
         case sendWhole
         case finish(UploadResponse)
         case fail(UploadError)
@@ -50,41 +48,41 @@ struct ResumableUpload: Sendable {
         case asking(ResumptionVersion, others: ArraySlice<ResumptionVersion>, isCertain: Bool)
         /// The whole form is sent, and the server may name an upload resource in a 104.
         case inviting(ResumptionVersion)
-        /// The server is asked to make an upload resource. The request has these bytes of the form.
+        /// The server is asked to make an upload resource, in a request with the given range of the form's bytes.
         case creating(ResumptionOffer, Range<Int64>)
         /// The upload resource is asked for its offset.
         case locating(ResumptionOffer, Resumption.Resource)
-        /// The upload resource does not answer HEAD, so an empty append at this offset asks for its offset.
+        /// The upload resource does not answer HEAD. An empty append at the given offset asks for its offset.
         case probing(ResumptionOffer, Resumption.Resource, at: Int64)
-        /// The files are checked before the rest is sent.
+        /// The files are checked before the rest of the form is sent.
         case checking(ResumptionOffer, URL, Extent)
-        /// A part of the form, or all the rest, is being sent.
+        /// A range of the form's bytes is being sent.
         case appending(ResumptionOffer, URL, Extent, Range<Int64>)
-        /// The server is asked for its limits once more, because it refused an append as too large. If the response has
-        /// no new limit, the attempt fails with this error.
+        /// The server is asked for its limits again, because it refused an append as too large. If the response has no
+        /// new limit, the attempt fails with the given error.
         case askingForLimits(ResumptionOffer, URL, Range<Int64>, UploadError)
-        /// The upload is complete, and the upload resource is asked for the response to the form, which was lost. If
-        /// the resource does not have that response, the attempt fails with this error.
+        /// The upload is complete, and the upload resource is asked for the form's lost response. If the resource does
+        /// not have that response, the attempt fails with the given error.
         case fetching(ResumptionOffer, URL, UploadError)
         /// The upload resource is deleted, because it cannot be used.
         case cancelling(Ending)
     }
 
-    /// How the upload continues after an upload resource was deleted.
+    /// The action after an upload resource was deleted.
     enum Ending: Sendable {
         /// The form is sent as an ordinary upload.
         case sendWhole
         case fail(UploadError)
     }
 
-    /// How much of the form the server has.
+    /// The part of the form that the server has.
     struct Extent {
         var offset: Int64 = 0
         /// Whether the server knows that it has the whole form.
         var isComplete = false
     }
 
-    /// Every status that a response can have, except those of redirects that are followed.
+    /// All statuses of responses, except those of redirects that are followed.
     static let anyStatus = Set(100..<600).subtracting([307, 308])
 
     /// Prepares a resumable upload of a request.
@@ -93,12 +91,12 @@ struct ResumableUpload: Sendable {
     ///   - request: The request of an ordinary upload. If its form cannot be resumed, the initializer returns `nil`.
     ///   - policy: The client's resumption policy, with the minimum size of a form.
     ///   - acceptedStatuses: The statuses of success.
-    ///   - known: What other uploads have learned about the server.
+    ///   - known: The facts that other uploads have learned about the server.
     init?(
         _ request: UploadRequest, _ policy: ResumptionPolicy, accepting acceptedStatuses: Set<Int>,
         _ known: KnownServer
     ) {
-        // If the form is too large for a proxy in one request, the two further requests are worth it.
+        // If the form is too large for a proxy in one request, two further requests are worth their cost.
         guard let body = request.body, let length = body.contentLength, body.isReplayable,
             length >= policy.minimumBytes || length > known.appendBytes ?? .max
         else { return nil }
@@ -108,7 +106,7 @@ struct ResumableUpload: Sendable {
         self.acceptedStatuses = acceptedStatuses
     }
 
-    /// The URL of the upload resource, if the resource has said in this attempt that it does not have the whole form.
+    /// The URL of the upload resource, if the resource has reported in this attempt that it lacks some of the form.
     var incompleteResource: URL? {
         // A resource that has all bytes may be about to store the form.
         guard case .checking(_, let resource, let extent) = step, !extent.isComplete, extent.offset < length
@@ -118,7 +116,7 @@ struct ResumableUpload: Sendable {
 
     /// Begins the attempt.
     ///
-    /// - Parameter known: What other uploads have learned about the server.
+    /// - Parameter known: The facts that other uploads have learned about the server.
     mutating func begin(_ resumption: inout Resumption, _ known: KnownServer) -> Action {
         if resumption.resource == nil, resumption.lostCreations >= Resumption.maximumLostCreations {
             return sendWhole(&resumption)
@@ -149,7 +147,7 @@ struct ResumableUpload: Sendable {
     ///
     /// - Parameters:
     ///   - response: The response to the latest request.
-    ///   - url: The URL that responded, which is another one after a redirect.
+    ///   - url: The URL that responded. After a redirect it is not the request's URL.
     mutating func handle(_ response: UploadResponse, from url: URL, _ resumption: inout Resumption) -> Action {
         if let (resource, offer) = resourceOfStep, !offer.isFinal(response), !offer.hasVersion(of: response) {
             return cancel(resource, offer, then: .fail(error(.changedVersion(response, by: url), of: url)), &resumption)
@@ -173,9 +171,8 @@ struct ResumableUpload: Sendable {
         }
     }
 
-    /// The upload resource that is being used, and how the server resumes uploads. It is `nil` before there is a
-    /// resource. It is also `nil` for the last append, whose success is the response to the form, whatever version it
-    /// names.
+    /// The upload resource that is being used, and the server's offer to resume uploads. `nil` before there is a
+    /// resource, and for the last append: its success is the response to the form, whatever version it names.
     private var resourceOfStep: (resource: URL, offer: ResumptionOffer)? {
         switch step {
         case .locating(let offer, let resource), .probing(let offer, let resource, _): (resource.url, offer)
@@ -184,11 +181,11 @@ struct ResumableUpload: Sendable {
         }
     }
 
-    /// Decides what to do after a request or a check has failed.
+    /// Decides what to do after a request or a check of the files has failed.
     mutating func handle(_ error: UploadError, _ resumption: inout Resumption) -> Action {
         switch step {
         case .asking where error.code == .connectionLost && resumption.resource == nil && !isTooLarge(resumption):
-            // Some servers close the connection when they do not know the method.
+            // Some servers close the connection when they do not know the OPTIONS method.
             return sendWhole(&resumption)
         case .appending(let offer, let resource, let extent, let range):
             let status = error.response?.status.code
@@ -205,8 +202,7 @@ struct ResumableUpload: Sendable {
         }
     }
 
-    /// Asks the server to delete an upload resource, which is not used again (draft-ietf-httpbis-resumable-upload,
-    /// "Upload Cancellation").
+    /// Asks the server to delete an upload resource (draft-ietf-httpbis-resumable-upload, "Upload Cancellation").
     mutating func cancel(
         _ resource: URL, _ offer: ResumptionOffer, then ending: Ending, _ resumption: inout Resumption
     ) -> Action {
@@ -225,7 +221,7 @@ struct ResumableUpload: Sendable {
     /// The error to report for the failure of a request of this upload.
     func error(_ error: UploadError, of url: URL, _ range: Range<Int64>? = nil) -> UploadError {
         var error = error
-        // No server can accept a form before its last byte was sent.
+        // No server can accept a form before the form's last byte was sent.
         if range?.upperBound != length, error.delivery == .responseLost { error.delivery = .neverArrived }
         if !url.hasOrigin(of: request.url) { error.hasLeftOrigin = true }
         return error
@@ -235,7 +231,7 @@ struct ResumableUpload: Sendable {
 // MARK: - Whether the server resumes uploads
 
 extension ResumableUpload {
-    /// Asks whether and how the server resumes uploads.
+    /// Asks the server whether and how it resumes uploads.
     mutating func ask(
         _ versions: ArraySlice<ResumptionVersion>, isCertain: Bool, _ resumption: inout Resumption
     ) -> Action {
@@ -246,7 +242,7 @@ extension ResumableUpload {
         return send(.options, at: request.url, version)
     }
 
-    /// Whether requests of this form's size have failed because of their size.
+    /// Whether requests as large as this form have failed because of their size.
     private func isTooLarge(_ resumption: Resumption) -> Bool { resumption.appendSize.maximum ?? .max < length }
 
     mutating func handle(
@@ -260,8 +256,8 @@ extension ResumableUpload {
             return begin(offer, &resumption)
         }
         if resumption.policy.saysNothing(response) {
-            // If a proxy is busy or a token has expired, the bytes on the server are kept, and a form that is too large
-            // for a proxy is not sent whole.
+            // The server's bytes are kept if a proxy is busy or a token has expired. A form that is too large for a
+            // proxy is not sent as a whole.
             let isBusy = resumption.policy.retryPolicy.statuses.contains(response.status.code)
             guard resumption.resource == nil, !(isBusy && isTooLarge(resumption)) else {
                 return .fail(refusal(response, by: url))
@@ -294,19 +290,18 @@ extension ResumableUpload {
         }
     }
 
-    /// The error for a response that is not a success and does not lead to an ordinary upload.
+    /// The error for a refusal that does not lead to an ordinary upload.
     func refusal(_ response: UploadResponse, by url: URL) -> UploadError {
         error(.refused(response, by: url), of: url)
     }
 }
 
 extension UploadRequest {
-    /// The header fields of every request of this upload. Requests to another origin get only the fields without
-    /// secrets.
+    /// The header fields for the requests of this upload. Requests to another origin get no fields with secrets.
     func resumptionFields(for url: URL, _ version: ResumptionVersion) -> HTTPFields {
         var fields = url.hasOrigin(of: self.url) ? headerFields : headerFields.harmless
         fields[.expect] = nil
-        // These fields are about the whole form, and belong to the request that begins the upload.
+        // These fields are about the whole form, so only the request that begins the upload has them.
         if url != self.url { (fields[.reprDigest], fields[.wantReprDigest]) = (nil, nil) }
         fields.setResumptionVersion(version)
         return fields

@@ -2,21 +2,20 @@ import HTTPTypes
 import PostcardFoundation
 import PostcardWire
 
-/// The progress of a resumable upload, kept from one attempt to the next: how far it got, and how often it has failed
-/// since.
+/// The progress of a resumable upload from one attempt to the next, and its failures since the last progress.
 struct Resumption: Sendable {
     let policy: ResumptionPolicy
 
-    /// What is known about the server's upload resource.
+    /// The known facts about the server and its upload resource.
     private(set) var server: Server
 
-    /// The maximum size of the next append, learned from failures.
+    /// The size of the next append, learned from failures.
     var appendSize: AppendSize
 
     /// How long the upload has taken so far.
     var elapsed = Duration.zero
 
-    /// Whether a server may have the whole form, and the client must not send such a form again.
+    /// Whether a server may have the whole form, and the policy forbids sending such a form again.
     var isUnclear = false
 
     /// The number of attempts in a row without progress.
@@ -25,11 +24,10 @@ struct Resumption: Sendable {
     /// The number of responses in a row that rejected the bytes sent.
     private(set) var rejections = 0
 
-    /// The number of creations that were interrupted before the server had named an upload resource.
+    /// The number of creations that were interrupted before the server named an upload resource.
     private(set) var lostCreations = 0
 
-    /// The number of lost creations after which the form is sent as an ordinary upload, because a proxy may break all
-    /// resumable uploads.
+    /// The number of lost creations, perhaps due to a proxy, after which the form is sent as an ordinary upload.
     static let maximumLostCreations = 2
 
     /// The draft versions in which the server has not made an upload resource.
@@ -41,12 +39,12 @@ struct Resumption: Sendable {
     /// Whether an attempt has failed since the upload last made progress.
     private var hasFailed = false
 
-    /// The number of bytes that the server had when ``failures`` was last reset.
+    /// The number of bytes on the server when ``failures`` was last reset.
     private var countedBytes: Int64 = 0
 
-    /// What is known about the server and its upload resource.
+    /// The known facts about the server and its upload resource.
     enum Server: Sendable {
-        /// The server was not asked, or does not resume uploads.
+        /// The server was not asked about resumption, or does not resume uploads.
         case unknown
         /// The server resumes uploads, and has no bytes of this form yet.
         case offering(ResumptionOffer)
@@ -54,16 +52,16 @@ struct Resumption: Sendable {
         case keeping(Resource, ResumptionOffer?)
     }
 
-    /// An upload resource: the URL at which the server keeps the bytes that it has of the form.
+    /// An upload resource: the URL at which the server keeps the form's bytes.
     struct Resource: Sendable {
         let url: URL
-        /// Which process sent the bytes that the server has.
+        /// The process that sent the bytes on the server.
         fileprivate(set) var origin: Origin
         /// The largest number of bytes that the server has acknowledged.
         fileprivate(set) var acknowledged: Int64 = 0
         /// Whether the server does not answer HEAD requests for the offset.
         fileprivate(set) var refusesHead = false
-        /// When the server removes the resource, counted from the start of the upload; `nil` if that is not known.
+        /// When the server deletes the resource, counted from the start of the upload; `nil` if that is not known.
         fileprivate(set) var expiry: Duration?
 
         fileprivate init(url: URL, origin: Origin) {
@@ -71,13 +69,13 @@ struct Resumption: Sendable {
             self.origin = origin
         }
 
-        /// The offsets that the server can report. It cannot lose bytes that it has acknowledged. It can have more
-        /// bytes than it has acknowledged, up to the length of the form ("Offset Retrieval").
+        /// The offsets that the server can report: at least the acknowledged bytes, which the server cannot lose, and
+        /// at most the length of the form ("Offset Retrieval").
         func possibleOffsets(of length: Int64) -> ClosedRange<Int64> { min(acknowledged, length)...length }
 
-        /// Which process sent the bytes of an upload resource.
+        /// The process that sent the bytes of an upload resource.
         enum Origin: Sendable, Equatable {
-            /// An earlier process sent the bytes. `isChecked` says whether the files are known to be the same still.
+            /// An earlier process sent the bytes. `isChecked` says whether the files were found unchanged since then.
             case earlierProcess(isChecked: Bool)
             /// This process sent the bytes.
             case here
@@ -98,7 +96,7 @@ struct Resumption: Sendable {
 
     var resource: Resource? { if case .keeping(let resource, _) = server { resource } else { nil } }
 
-    /// Whether a server may have the form, and only its upload resource can say whether it does.
+    /// Whether a server may have the form, and only its upload resource knows whether it does.
     var mustResume: Bool { isUnclear && resource != nil }
 
     /// The server's offer to resume uploads, if it is known.
@@ -110,7 +108,7 @@ struct Resumption: Sendable {
         }
     }
 
-    /// Whether the server can resume the upload.
+    /// Whether the server is known to resume this upload.
     var isInProgress: Bool { if case .unknown = server { false } else { true } }
 
     /// Begins an attempt with the server's offer to resume uploads.
@@ -138,7 +136,7 @@ struct Resumption: Sendable {
         return offer
     }
 
-    /// Whether the server has removed the upload resource by now, so that asking for its offset is useless.
+    /// Whether the server has deleted the upload resource by now, so that asking for its offset is useless.
     var isExpired: Bool { resource?.expiry.map { elapsed >= $0 } ?? false }
 
     /// Stops resuming. The ordinary policy then decides about another attempt.
@@ -151,7 +149,7 @@ struct Resumption: Sendable {
         server = .keeping(Resource(url: resource, origin: .here), offer)
     }
 
-    /// Records that the server has refused to make an upload resource in a version of the draft.
+    /// Records that the server has refused to make an upload resource in a draft version.
     ///
     /// - Returns: The version to try next; `nil` if there is none.
     mutating func noteRefusal(of version: ResumptionVersion) -> ResumptionVersion? {
@@ -159,7 +157,7 @@ struct Resumption: Sendable {
         return policy.versions.first { !refusedVersions.contains($0) }
     }
 
-    /// Records that a creation was interrupted before the URL of its upload resource was known.
+    /// Records that a creation was interrupted before its upload resource had a known URL.
     mutating func noteLostCreation() {
         lostCreations += 1
     }
@@ -169,7 +167,7 @@ struct Resumption: Sendable {
         lostCreations = 0
     }
 
-    /// Forgets the upload resource: the server has lost it, or has finished with it.
+    /// Forgets the upload resource, because the server has lost it or has finished the upload.
     mutating func forget() {
         guard case .keeping(_, let offer) = server else { return }
         server = offer.map(Server.offering) ?? .unknown
@@ -187,15 +185,15 @@ struct Resumption: Sendable {
         update { $0.refusesHead = true }
     }
 
-    /// Records that the files have not changed since the server received its bytes.
+    /// Records that the files have not changed since their bytes were sent.
     mutating func noteChecked() {
         update { if case .earlierProcess = $0.origin { $0.origin = .earlierProcess(isChecked: true) } }
     }
 
     /// Records how many bytes of the form the server has.
     ///
-    /// The failures are reset only if enough bytes were sent to be worth a request. Otherwise a server whose offset
-    /// grows by one byte with each attempt would keep a client busy.
+    /// Resets the failures only if enough bytes were sent to be worth a request. Otherwise a server whose offset grows
+    /// by one byte with each attempt would keep a client busy.
     mutating func advance(to offset: Int64, of length: Int64) {
         update { $0.acknowledged = max($0.acknowledged, offset) }
         guard offset - countedBytes >= ResumptionOffer.worthwhileBytes(of: length) else { return }
@@ -204,12 +202,12 @@ struct Resumption: Sendable {
         hasFailed = false
     }
 
-    /// Resets the number of rejections: the server has accepted bytes, or the request was interrupted.
+    /// Resets the number of rejections, because the server has accepted bytes or the request was interrupted.
     mutating func forgiveRejections() {
         rejections = 0
     }
 
-    /// Records that the server has accepted none of the bytes that were sent.
+    /// Records that the server has accepted none of the bytes sent.
     mutating func noteRejection() {
         rejections += 1
         failures += 1
@@ -225,8 +223,8 @@ struct Resumption: Sendable {
     }
 }
 
-/// How large appends may be, learned from earlier appends. Proxies have limits that no response names. Some proxies
-/// pass on a request only when they have received all of it: then the bytes of an interrupted append are lost.
+/// The size of appends, learned from earlier appends. Proxies have limits that no response names. Some proxies collect
+/// a whole request before they forward it, so the bytes of an interrupted append are lost.
 struct AppendSize: Sendable, Hashable {
     /// The range of sizes to use for appends after an append has failed for an unknown reason.
     let cautious: ClosedRange<Int64>
@@ -234,14 +232,14 @@ struct AppendSize: Sendable, Hashable {
     /// The largest append to try, in bytes; `nil` if none has failed yet.
     private(set) var maximum: Int64?
 
-    /// The size in bytes at which an append succeeded after larger appends had failed; `nil` if there is none that
-    /// other uploads can use.
+    /// The append size in bytes that succeeded after larger appends had failed, for other uploads; `nil` if there is
+    /// none.
     private(set) var passed: Int64?
 
-    /// The latest interrupted append. It is reset when the server says how many of its bytes it has.
+    /// The latest interrupted append; `nil` once the server has reported how many of its bytes arrived.
     private var interrupted: Range<Int64>?
 
-    /// The number of interruptions in a row at the same offset after which the server had received nothing.
+    /// The number of interruptions in a row at one offset of which the server received no bytes.
     private var vainAttempts = 0
 
     /// Whether appends have probably failed because of their size.

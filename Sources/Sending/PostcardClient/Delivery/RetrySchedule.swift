@@ -3,14 +3,14 @@ package import PostcardFoundation
 
 /// Decides whether and when a failed upload is sent again, for uploads in this process and for those of a queue.
 ///
-/// The time and the random number generator are parameters, so that tests need not wait for delays.
+/// The time and the random number generator are parameters, so that tests need no real delays.
 package struct RetrySchedule: Sendable {
     private let policy: RetryPolicy
     /// The URL of the upload, for error messages.
     private let url: URL
     /// How long the upload may take as a whole; `nil` means no limit.
     private let totalTimeout: Duration?
-    /// Whether the upload can wait for another network.
+    /// Whether the upload belongs to a queue, and so can wait for another network.
     private let isQueued: Bool
 
     package init(_ policy: RetryPolicy, for url: URL, totalTimeout: Duration? = nil, isQueued: Bool = false) {
@@ -20,15 +20,15 @@ package struct RetrySchedule: Sendable {
         self.isQueued = isQueued
     }
 
-    /// The attempts so far, including the latest failure.
+    /// The attempts of an upload so far, including the latest failure.
     package struct History: Sendable, Hashable {
         /// The number of failures that count against ``RetryPolicy/maximumAttempts``.
         package var failures: Int
-        /// The number of conflicts in a row: see ``RetryPolicy/maximumConflicts``.
+        /// The number of conflicts in a row (see ``RetryPolicy/maximumConflicts``).
         package private(set) var conflicts: Int
-        /// What may have happened to the form on the servers.
+        /// The possible delivery of the form in all attempts so far.
         package private(set) var delivery: PossibleDelivery
-        /// The number of retries that interceptors have requested and that were granted.
+        /// The number of retries that interceptors requested and were granted.
         var interceptorRetries = 0
 
         package init(failures: Int = 0, conflicts: Int = 0, after delivery: PossibleDelivery = .neverArrived) {
@@ -41,7 +41,7 @@ package struct RetrySchedule: Sendable {
         ///
         /// - Parameters:
         ///   - failure: The failed attempt.
-        ///   - resource: The upload resource that the attempt sent the form to, if there was one.
+        ///   - resource: The upload resource of the attempt, if there was one.
         package mutating func add(_ failure: Failure, resource: URL? = nil) {
             failures += 1
             delivery.add(failure.error.delivery, resource: resource)
@@ -63,14 +63,13 @@ package struct RetrySchedule: Sendable {
     /// A failed attempt.
     package struct Failure: Sendable {
         package var error: UploadError
-        /// The decision of an interceptor.
+        /// The decision of the interceptors.
         var wish = UploadDecision.passOn
-        /// Whether the form can be sent again: it has no stream that can be read only once.
+        /// Whether the form can be sent again, because it has no stream that can be read only once.
         var isReplayable = true
         /// The delay that the server requested.
         fileprivate let retryAfter: Duration?
-        /// The delay after a failure of this device that passes by itself, such as a locked phone; `nil` for other
-        /// failures.
+        /// The delay after a temporary failure of this device, such as a locked phone; `nil` for other failures.
         fileprivate let pause: Duration?
 
         /// Makes a failure from the error of an attempt.
@@ -78,7 +77,7 @@ package struct RetrySchedule: Sendable {
         /// - Parameters:
         ///   - error: The error of the attempt.
         ///   - now: The time by this device's clock, for a `Retry-After` that is a date. Defaults to the current time.
-        ///   - pause: The delay after a failure of this device that passes by itself. Defaults to `nil`.
+        ///   - pause: The delay after a temporary failure of this device. Defaults to `nil`.
         package init(_ error: UploadError, at now: Date = Date(), pause: Duration? = nil) {
             self.error = error
             retryAfter = error.response?.retryAfter(now: now)
@@ -86,7 +85,7 @@ package struct RetrySchedule: Sendable {
         }
     }
 
-    /// What to do after a failure.
+    /// The decision after a failure.
     package enum Decision: Sendable {
         /// The form is sent again after a delay.
         case retry(after: Duration)
@@ -106,7 +105,7 @@ package struct RetrySchedule: Sendable {
     ) -> Decision {
         var error = failure.error
         guard history.delivery != .accepted, error.code != .deadlinePassed, !error.isFinal else { return .fail(error) }
-        // If the interceptor's decision cannot be carried out, no other schedule tries to.
+        // If the interceptor's decision cannot be carried out, no other schedule tries to carry it out.
         error.isFinal = failure.wish != .passOn
         let delay: Duration
         switch failure.wish {
@@ -125,7 +124,7 @@ package struct RetrySchedule: Sendable {
                 failure.pause
                 ?? policy.delay(after: history.failures, retryAfter: failure.retryAfter, using: &generator)
         }
-        // A queue knows more about its attempts, and decides this itself.
+        // A queue knows more about its attempts, and makes this decision itself.
         if !isQueued, !policy.repeatsUnclear, history.delivery == .responseLost(resource: nil) {
             return .fail(error.adding("It was not tried again, because the server may have the form."))
         }
@@ -135,12 +134,12 @@ package struct RetrySchedule: Sendable {
         return expiry(after: error, startingAt: elapsed + delay).map(Decision.fail) ?? .retry(after: delay)
     }
 
-    /// Returns the error if it is too late for another attempt, or `nil` if the attempt may start. An attempt that was
-    /// planned in time can still start too late, because the device slept or no process was running.
+    /// Returns the error if it is too late for another attempt, or `nil` if the attempt may start. A planned attempt
+    /// can be late because the device slept or no process was running.
     ///
     /// - Parameters:
     ///   - error: The error of the latest attempt, if it is known.
-    ///   - elapsed: How long the upload has taken when the attempt starts.
+    ///   - elapsed: How long the upload will have taken at the start of the attempt.
     package func expiry(after error: UploadError?, startingAt elapsed: Duration) -> UploadError? {
         if let deadline = policy.deadline, elapsed > deadline {
             let reason =
@@ -157,8 +156,7 @@ package struct RetrySchedule: Sendable {
     private func mayPass(_ failure: Failure, _ history: History) -> Bool {
         if failure.pause != nil || policy.mayPass(failure.error, isQueued: isQueued) { return true }
         guard history.isInProgress(failure) else { return false }
-        // Without a `Retry-After`, the conflict may be permanent: the server has the form, and does not support its
-        // idempotency key.
+        // Without a `Retry-After`, the conflict may be permanent: the server may have the form and not support its key.
         return failure.retryAfter != nil || history.conflicts < policy.maximumConflicts
     }
 }
@@ -170,26 +168,25 @@ extension UploadError {
     }
 }
 
-/// What may have happened to a form on the servers, after all attempts so far.
+/// The possible delivery of a form after all attempts so far.
 ///
-/// Errors carry ``UploadError/Delivery``, which does not name the upload resource: anyone who knows its URL has access
-/// to the upload.
+/// Errors have ``UploadError/Delivery`` instead, which does not name the upload resource. The URL of that resource
+/// gives access to the upload.
 package enum PossibleDelivery: Sendable, Hashable {
     /// No server has the whole form.
     case neverArrived
     /// A server has refused the form.
     case refused
-    /// The whole form was sent, and its response was lost, so it is not known whether the server accepted it.
+    /// The whole form was sent, and its response was lost. It is not known whether the server accepted the form.
     ///
-    /// - Parameter resource: The upload resource that the form was first sent to. It is `nil` for an ordinary request,
-    ///   and if the resource is no longer known.
+    /// - Parameter resource: The upload resource that first received the form; `nil` for an ordinary request, and if
+    ///   the resource is no longer known.
     case responseLost(resource: URL?)
     /// A server has accepted the form.
     case accepted
 
-    /// Whether a server may have accepted the form. Such a server may recognize the form's `Idempotency-Key`. Then a
-    /// success counts even if the form was not sent to its end again, and a 409 may mean that the form is still being
-    /// processed.
+    /// Whether a server may have accepted the form and may recognize its `Idempotency-Key`. Then a success counts even
+    /// if the form was not sent to its end again, and a 409 may mean that the server is still processing the form.
     package var mayHaveArrived: Bool {
         switch self {
         case .neverArrived, .refused: false
@@ -197,12 +194,11 @@ package enum PossibleDelivery: Sendable, Hashable {
         }
     }
 
-    /// Adds the result of a failed attempt. A lost response stays lost: later failures do not say whether the form was
-    /// accepted.
+    /// Adds the result of a failed attempt. A lost response stays lost, whatever later failures are.
     ///
     /// - Parameters:
-    ///   - failure: What this failure alone says about the delivery.
-    ///   - resource: The upload resource that the attempt sent the form to, if it is still known.
+    ///   - failure: The delivery according to this failure alone.
+    ///   - resource: The upload resource of the attempt, if it is still known.
     mutating func add(_ failure: UploadError.Delivery, resource: URL?) {
         switch (self, failure) {
         case (_, .accepted): self = .accepted
@@ -214,13 +210,12 @@ package enum PossibleDelivery: Sendable, Hashable {
         }
     }
 
-    /// Records that an upload resource does not have the whole form. If the form with the lost response was sent to
-    /// that resource, no server has it.
+    /// Records that an upload resource lacks some of the form. If the form was sent to that resource, no server has it.
     mutating func ruleOut(_ resource: URL) {
         if self == .responseLost(resource: resource) { self = .neverArrived }
     }
 
-    /// The delivery as an error reports it.
+    /// The delivery without the upload resource, for errors.
     var summary: UploadError.Delivery {
         switch self {
         case .neverArrived: .neverArrived

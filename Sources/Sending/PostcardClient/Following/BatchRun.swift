@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The uploads of a batch in progress, and the outcomes that were not received yet.
+/// The running uploads of a batch, and the outcomes that the caller has not received yet.
 final class BatchRun: Sendable {
     private let work: @Sendable (BatchRun) async -> Void
     private let stopsAtFirstFailure: Bool
@@ -9,7 +9,7 @@ final class BatchRun: Sendable {
 
     private struct State {
         var phase = Phase.idle
-        /// Whether no more uploads may start.
+        /// Whether further uploads are forbidden to start.
         var isStopped = false
         var uploads: [Int: Upload] = [:]
         var progress: UploadBatchProgress
@@ -24,7 +24,7 @@ final class BatchRun: Sendable {
         case ended
     }
 
-    /// Whether progress is being reported. Only one task at a time reports, so that steps stay in order.
+    /// Whether progress is being reported. Only one task at a time reports, so that the steps stay in order.
     private enum Reporting {
         case idle
         case running
@@ -42,7 +42,7 @@ final class BatchRun: Sendable {
     /// Makes the run of a batch. The uploads start when the first outcome is requested.
     ///
     /// - Parameters:
-    ///   - items: The items that the uploads are made from. The next item is taken when another upload may start.
+    ///   - items: The items to upload. The next item is taken when another upload may start.
     ///   - maximumConcurrentUploads: The maximum number of uploads at a time.
     ///   - stopsAtFirstFailure: Whether one failure cancels the others.
     ///   - report: Called with the progress.
@@ -54,7 +54,7 @@ final class BatchRun: Sendable {
     ) where Items.Element: Sendable {
         self.stopsAtFirstFailure = stopsAtFirstFailure
         self.report = report
-        // The count of any other sequence may be known only after iterating over it.
+        // Other sequences may know their count only after iterating.
         state = Mutex(State(progress: UploadBatchProgress(count: (items as? any RandomAccessCollection)?.count)))
         work = { run in
             var iterator = items.makeIterator()
@@ -81,7 +81,7 @@ final class BatchRun: Sendable {
                 if let known { continuation.resume(returning: known) }
             }
         } onCancel: {
-            // Running uploads then end with an error, and the loop waits for them: no upload continues after it.
+            // Running uploads then end with an error. The loop waits for them, so that no upload outlives the loop.
             cancel()
         }
     }
@@ -109,7 +109,7 @@ final class BatchRun: Sendable {
     private func begin() {
         state.withLock { state in
             guard case .idle = state.phase else { return }
-            // The task retains the run and ends by itself; leaving the loop cancels it.
+            // The task retains the run, and ends by itself. Leaving the loop cancels the task.
             state.phase = .running(Task { await work(self) })
             if state.isStopped, case .running(let task) = state.phase { task.cancel() }
         }
@@ -117,7 +117,7 @@ final class BatchRun: Sendable {
 }
 
 extension BatchRun {
-    /// Makes an upload. It is called when another upload may start.
+    /// Makes an upload when the upload may start.
     private typealias MakeEvents = @Sendable () async throws -> UploadEvents
 
     /// Runs the uploads, at most `maximumConcurrentUploads` at a time.
@@ -185,8 +185,8 @@ extension BatchRun {
         waiting?.resume(returning: outcome)
     }
 
-    /// Changes the progress, and reports it without holding the lock. If another task is already reporting, that task
-    /// reports this change too.
+    /// Changes the progress, and reports it without holding the lock. If another task is reporting, it reports this
+    /// change too.
     private func change(_ change: (inout UploadBatchProgress) -> Void) {
         guard let report else { return state.withLock { change(&$0.progress) } }
         var next = state.withLock { state -> UploadBatchProgress? in

@@ -19,8 +19,8 @@ public import PostcardFoundation
 /// ```
 ///
 /// The uploads start when the first outcome is requested. Leaving the loop early cancels the remaining uploads.
-/// Cancelling the task that iterates cancels them too; the loop then still delivers the outcomes of uploads that were
-/// running. A batch runs once: each outcome is delivered to one loop.
+/// Cancelling the task that iterates cancels them too, and the loop still delivers the outcomes of the uploads that
+/// were running. A batch runs once: each outcome is delivered to one loop.
 public struct UploadBatch: AsyncSequence, Sendable {
     public typealias Element = UploadOutcome
 
@@ -33,13 +33,12 @@ public struct UploadBatch: AsyncSequence, Sendable {
     /// The progress of the batch.
     public var progress: UploadBatchProgress { run.progress }
 
-    /// Cancels the running uploads, and starts no more. Uploads that never started have no outcome.
+    /// Cancels the running uploads. Uploads that have not started never start, and have no outcome.
     public func cancel() {
         run.cancel()
     }
 
-    /// Cancels one upload, or keeps the upload from starting. Its outcome is `CancellationError`. Does nothing if the
-    /// upload has ended.
+    /// Cancels one upload, whose outcome is then `CancellationError`. Does nothing if the upload has ended.
     ///
     /// - Parameter index: The index of the upload in the sequence of items, from 0.
     public func cancel(_ index: Int) {
@@ -50,7 +49,7 @@ public struct UploadBatch: AsyncSequence, Sendable {
         Iterator(run)
     }
 
-    /// Iterates over the outcomes. An iterator must be used by one task only.
+    /// An iterator over the outcomes of a batch, for use by one task only.
     public struct Iterator: AsyncIteratorProtocol {
         private let reader: Reader
 
@@ -69,7 +68,7 @@ public struct UploadBatch: AsyncSequence, Sendable {
         }
     }
 
-    /// Cancels the batch when the loop is left.
+    /// Cancels the batch when the caller leaves the loop.
     private final class Reader {
         let run: BatchRun
 
@@ -86,22 +85,19 @@ public struct UploadBatch: AsyncSequence, Sendable {
 extension UploadClient {
     /// Sends a form for each item, a few at a time.
     ///
-    /// The forms are made one by one, each when its upload can start: a thousand photos do not mean a thousand forms in
-    /// memory.
+    /// Each form is made when its upload can start, so a thousand photos do not need memory for a thousand forms.
     ///
     /// - Parameters:
-    ///   - items: What the forms are made from, such as the URLs of photos. The sequence may be infinite.
+    ///   - items: The items to make forms from, such as the URLs of photos. The sequence may be infinite.
     ///   - url: The URL that the forms are sent to, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
-    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4; servers seldom allow a
-    ///     client many more.
-    ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
-    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should
-    ///     return at once.
-    ///   - form: Makes the form of an item. An error that it throws is the outcome of that item.
-    /// - Returns: The outcomes, in the order in which the uploads end. Nothing is sent before the first one is
-    ///   requested.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4, about as many as servers
+    ///     allow.
+    ///   - stopsAtFirstFailure: Whether one failure cancels the other uploads. Defaults to `false`.
+    ///   - progress: Called often, by the tasks that send, with the progress in order. It should return at once.
+    ///   - form: Makes the form of an item. If it throws an error, that error is the outcome of the item.
+    /// - Returns: The outcomes, in the order in which the uploads end. The uploads start when the first is requested.
     public func uploadEach<Items: Sequence & Sendable>(
         _ items: Items, to url: URL, method: HTTPRequest.Method = .post, headerFields: HTTPFields = HTTPFields(),
         maximumConcurrentUploads: Int = 4, stopsAtFirstFailure: Bool = false,
@@ -120,16 +116,14 @@ extension UploadClient {
     /// Sends forms, a few at a time.
     ///
     /// - Parameters:
-    ///   - forms: The forms, taken one by one, each when its upload can start.
+    ///   - forms: The forms. Each is taken from the sequence when its upload can start.
     ///   - url: The URL that the forms are sent to, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
     ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4.
-    ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
-    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should
-    ///     return at once.
-    /// - Returns: The outcomes, in the order in which the uploads end. Nothing is sent before the first one is
-    ///   requested.
+    ///   - stopsAtFirstFailure: Whether one failure cancels the other uploads. Defaults to `false`.
+    ///   - progress: Called often, by the tasks that send, with the progress in order. It should return at once.
+    /// - Returns: The outcomes, in the order in which the uploads end. The uploads start when the first is requested.
     public func uploadEach(
         _ forms: some Sequence<MultipartForm> & Sendable, to url: URL, method: HTTPRequest.Method = .post,
         headerFields: HTTPFields = HTTPFields(), maximumConcurrentUploads: Int = 4, stopsAtFirstFailure: Bool = false,
@@ -142,7 +136,7 @@ extension UploadClient {
         ) { $0 }
     }
 
-    /// Sends endpoints' forms, a few at a time.
+    /// Sends the forms of endpoints, a few at a time.
     ///
     /// ```swift
     /// let pets = photos.map { AddPet(name: "초코", photos: [$0]) }
@@ -152,13 +146,12 @@ extension UploadClient {
     /// ```
     ///
     /// - Parameters:
-    ///   - endpoints: The endpoints; each makes its form when its upload can start.
+    ///   - endpoints: The endpoints. Each makes its form when its upload can start.
     ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 4.
-    ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
-    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should
-    ///     return at once.
-    /// - Returns: The outcomes, in the order in which the uploads end, with responses to decode with
-    ///   ``UploadEndpoint/decode(_:)``. Nothing is sent before the first one is requested.
+    ///   - stopsAtFirstFailure: Whether one failure cancels the other uploads. Defaults to `false`.
+    ///   - progress: Called often, by the tasks that send, with the progress in order. It should return at once.
+    /// - Returns: The outcomes, in the order in which the uploads end. Their responses can be decoded with
+    ///   ``UploadEndpoint/decode(_:)``. The uploads start when the first outcome is requested.
     public func uploadEach<Endpoints: Sequence & Sendable>(
         _ endpoints: Endpoints, maximumConcurrentUploads: Int = 4, stopsAtFirstFailure: Bool = false,
         progress: (@Sendable (UploadBatchProgress) -> Void)? = nil
@@ -171,9 +164,9 @@ extension UploadClient {
     }
 }
 
-/// The progress of a batch of uploads: item by item, and in total.
+/// The progress of a batch: of each running upload, and in total.
 public struct UploadBatchProgress: Sendable {
-    /// The progress of each running upload, by its index.
+    /// The progress of each running upload, by the index of the upload.
     public internal(set) var items: [Int: UploadProgress] = [:]
 
     /// The number of uploads that succeeded.
@@ -185,7 +178,7 @@ public struct UploadBatchProgress: Sendable {
     /// The total number of uploads; `nil` if the sequence does not know its count.
     public let count: Int?
 
-    /// The number of bytes sent by all uploads so far. It never falls: bytes that a retry sends again are not counted.
+    /// The number of bytes sent by all uploads. It never falls, because bytes that a retry sends again are not counted.
     public internal(set) var bytesSent: Int64 = 0
 
     /// The most bytes that each running upload has sent, and the largest fraction of its body.
@@ -197,11 +190,10 @@ public struct UploadBatchProgress: Sendable {
     }
 
     /// The fraction of the uploads that have ended, from 0 to 1. A running upload counts with the fraction of its body
-    /// that it has sent. The value never falls. It is `nil` if ``count`` is `nil`.
+    /// sent. The value never falls. It is `nil` if ``count`` is `nil`.
     public private(set) var fraction: Double?
 
-    /// Recomputes the fraction, and never lowers it: adding the same numbers in another order changes the last bits of
-    /// the sum.
+    /// Recomputes the fraction without lowering it: the sum of the same numbers in another order can be slightly lower.
     private mutating func raiseFraction() {
         guard let count, let before = fraction else { return }
         let running = farthest.values.reduce(0) { $0 + $1.fraction }
@@ -227,12 +219,12 @@ public struct UploadBatchProgress: Sendable {
     }
 }
 
-/// How one upload of a batch ended.
+/// The result of one upload of a batch.
 public struct UploadOutcome: Sendable {
     /// The index of the upload in the sequence of items, from 0.
     public let index: Int
 
-    /// The response, with an accepted status, or an error. The error is one that
+    /// The response, or the error that the upload failed with. The error is one that
     /// ``UploadClient/upload(_:to:method:headerFields:progress:)`` throws, `CancellationError` if the upload was
     /// cancelled, or an error of the closure that makes the forms.
     public let result: Result<UploadResponse, any Error>

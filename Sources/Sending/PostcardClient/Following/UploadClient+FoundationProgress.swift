@@ -3,7 +3,7 @@ public import HTTPTypes
 public import PostcardForm
 
 extension UploadClient {
-    /// Sends a form and updates a `Foundation.Progress`, such as one observed by a progress bar of UIKit or AppKit.
+    /// Sends a form and updates a `Foundation.Progress`, such as the one that a UIKit or AppKit progress bar observes.
     ///
     /// ```swift
     /// bar.observedProgress = progress
@@ -11,18 +11,18 @@ extension UploadClient {
     /// ```
     ///
     /// Each part of the form becomes a child, in order, counted in bytes. `progress` counts the bytes of all parts, and
-    /// one more unit for the server's response. It has the throughput in bytes per second and the remaining time.
-    /// Cancelling the progress cancels the upload. The progress never falls: while a retry sends bytes again, it does
-    /// not change.
+    /// one more unit for the server's response. `progress` also has the throughput in bytes per second and the
+    /// remaining time. The progress never falls: while a retry sends bytes again, it stays the same. Cancelling the
+    /// progress cancels the upload.
     ///
     /// - Parameters:
     ///   - form: The form.
     ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
     ///   - headerFields: Further header fields.
-    ///   - progress: A progress for this upload alone, which may be the child of another.
+    ///   - progress: A progress for this upload alone, which may be a child of another progress.
     /// - Returns: The response, whose status is one of ``ResponseOptions/acceptedStatuses``.
-    /// - Throws: What ``upload(_:to:method:headerFields:progress:)`` throws; `CancellationError` if the progress is
+    /// - Throws: The errors of ``upload(_:to:method:headerFields:progress:)``; `CancellationError` if the progress is
     ///   cancelled.
     @discardableResult
     public func upload(
@@ -53,8 +53,8 @@ extension UploadClient {
     }
 }
 
-/// A progress with a child for each part of a form, counted in bytes, and one unit for the server's response. Without
-/// that unit, an upload that waits for its response could not be cancelled, because a finished progress cannot.
+/// A progress with a child for each part of a form, counted in bytes, and one unit for the server's response. That unit
+/// keeps the progress unfinished until the response arrives, because a finished progress cannot be cancelled.
 private struct ProgressTree {
     private let root: Progress
     private var children: [Progress]?
@@ -72,8 +72,7 @@ private struct ProgressTree {
         root.setUserInfoObject(progress.timeRemaining.map { $0 / .seconds(1) }, forKey: .estimatedTimeRemainingKey)
     }
 
-    /// Finishes the tree. The server may have responded before the whole form was sent, so the children are finished
-    /// too.
+    /// Finishes the tree and its children. The server may have responded before the whole form was sent.
     func finish() {
         for child in children ?? [] where !child.isFinished {
             child.totalUnitCount = max(child.totalUnitCount, child.completedUnitCount, 1)
@@ -95,7 +94,7 @@ private struct ProgressTree {
         return added
     }
 
-    /// Updates the progress of a part. Never reduces it: bytes that a retry sends again count once.
+    /// Updates the progress of a part without reducing it: bytes that a retry sends again count once.
     private func update(_ child: Progress, with part: UploadProgress.Part) {
         guard !child.isFinished else { return }
         if let units = units(of: part), child.totalUnitCount != units { child.totalUnitCount = units }
@@ -103,8 +102,7 @@ private struct ProgressTree {
         if sent > child.completedUnitCount { child.completedUnitCount = sent }
     }
 
-    /// The number of units for a part. A part without content counts as one byte: a progress without units never
-    /// finishes.
+    /// The number of units for a part. An empty part counts as one, because a progress without units never finishes.
     private func units(of part: UploadProgress.Part) -> Int64? {
         part.totalBytes.map { max($0, 1) }
     }

@@ -4,7 +4,7 @@ public import HTTPTypes
 public import Observation
 public import PostcardForm
 
-/// An upload that a row of a list can show.
+/// An upload for a row of a list on the screen.
 ///
 /// ```swift
 /// struct Row: View {
@@ -34,7 +34,7 @@ public final class UploadItem: Identifiable {
 
     /// The state of an upload.
     public enum State: Sendable {
-        /// The upload has not started, or waits for other uploads to end.
+        /// The upload has not started, or waits for other uploads of its list to end.
         case waiting
         /// The form's files are being checked.
         case preparing
@@ -56,7 +56,7 @@ public final class UploadItem: Identifiable {
 
     @ObservationIgnored private let events: UploadEvents
     @ObservationIgnored private var task: Task<Void, Never>?
-    /// The list that decides when the item starts, if the item belongs to a list.
+    /// The list that starts the item, if the item belongs to a list.
     @ObservationIgnored weak var list: UploadList?
 
     /// Makes an item whose upload waits until ``start()`` is called.
@@ -66,8 +66,8 @@ public final class UploadItem: Identifiable {
     ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - name: The name on the screen. Defaults to the name of the form's first file.
     ///   - client: The client that sends the form.
-    ///   - headerFields: Further header fields. An `Idempotency-Key` is added if there is none, so that a server can
-    ///     recognize a retry of the same upload.
+    ///   - headerFields: Further header fields. An `Idempotency-Key` is added if there is none, so that servers
+    ///     recognize retries.
     public convenience init(
         _ form: MultipartForm, to url: URL, name: String? = nil, client: UploadClient = UploadClient(),
         headerFields: HTTPFields = HTTPFields()
@@ -80,8 +80,8 @@ public final class UploadItem: Identifiable {
     /// Makes an item from the events of an upload. The upload waits until ``start()`` is called.
     ///
     /// - Parameters:
-    ///   - events: The events of the upload. ``retry()`` iterates over the events again, with the same
-    ///     `Idempotency-Key`, so that a server can recognize a retry of the same upload.
+    ///   - events: The events of the upload. ``retry()`` iterates over them again with the same `Idempotency-Key`, so
+    ///     that a server can recognize retries.
     ///   - name: The name on the screen.
     public init(_ events: UploadEvents, name: String) {
         self.events = events.under(IdempotencyKey())
@@ -98,14 +98,13 @@ public final class UploadItem: Identifiable {
         return progress.map(\.fraction) ?? 0
     }
 
-    /// The current speed in bytes per second; `nil` if nothing is being sent, or not enough to measure the speed.
+    /// The current speed in bytes per second; `nil` if nothing is being sent, or if the speed was not measured yet.
     public var bytesPerSecond: Double? { isSending ? progress?.bytesPerSecond : nil }
 
-    /// The time that the rest of the body will take at the current speed, without the wait for the server's response;
-    /// `nil` if that is not known.
+    /// The time to send the rest of the body at the current speed, without the server's response; `nil` if unknown.
     public var timeRemaining: Duration? { isSending ? progress?.timeRemaining : nil }
 
-    /// Why the upload failed, or why it is being retried; `nil` otherwise.
+    /// The error that the upload failed with or is being retried after; `nil` if there is none.
     public var error: (any Error)? {
         switch state {
         case .failed(let error): error
@@ -149,8 +148,7 @@ public final class UploadItem: Identifiable {
         if case .waiting = state { state = .cancelled }
     }
 
-    /// Sends the form again if the upload failed or was cancelled. A form that the server has accepted is never sent
-    /// again.
+    /// Sends the form again if the upload failed or was cancelled. Does nothing if the server has accepted the form.
     public func retry() {
         switch state {
         case .failed(let error):
@@ -192,7 +190,7 @@ public final class UploadItem: Identifiable {
 }
 
 extension UploadItem {
-    /// Makes an item for a preview of a row, or for a test. It sends nothing.
+    /// Makes an item that sends nothing, for a preview of a row or for a test.
     ///
     /// ```swift
     /// #Preview { Row(item: .preview(.sending, progress: .preview(0.4))) }

@@ -4,7 +4,7 @@ public import HTTPTypes
 public import Observation
 public import PostcardForm
 
-/// The uploads of a screen, a few of them running at a time.
+/// The uploads of a screen. A few of them run at a time.
 ///
 /// ```swift
 /// @State private var uploads = UploadList()
@@ -29,8 +29,8 @@ public final class UploadList {
     ///
     /// - Parameters:
     ///   - client: The client that sends the forms.
-    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 3; on a phone's network, more
-    ///     uploads at a time are seldom faster.
+    ///   - maximumConcurrentUploads: The maximum number of uploads at a time. Defaults to 3; more are seldom faster on
+    ///     phones.
     public init(client: UploadClient = UploadClient(), maximumConcurrentUploads: Int = 3) {
         self.client = client
         self.maximumConcurrentUploads = max(maximumConcurrentUploads, 1)
@@ -54,8 +54,8 @@ public final class UploadList {
         return item
     }
 
-    /// The fraction of all uploads sent, from 0 to 1; each upload counts the same. A failed or cancelled upload counts
-    /// with the fraction that it had sent.
+    /// The fraction of all uploads sent, from 0 to 1. Each upload has the same weight. A failed or cancelled upload
+    /// counts with the fraction that it had sent.
     public var fraction: Double {
         guard !items.isEmpty else { return 0 }
         return items.reduce(0) { $0 + ($1.fraction ?? 0) } / Double(items.count)
@@ -68,12 +68,12 @@ public final class UploadList {
 
     /// Cancels all uploads that have not ended.
     public func cancelAll() {
-        // Waiting uploads are cancelled first: otherwise they would start when others end.
+        // The waiting uploads are cancelled first, because they would start when running uploads end.
         for item in items where !item.isRunning { item.cancel() }
         for item in items { item.cancel() }
     }
 
-    /// Sends every failed form again, but not the cancelled forms.
+    /// Sends the forms of all failed uploads again. Cancelled uploads are not sent again.
     public func retryAll() {
         for item in items {
             if case .failed = item.state { item.retry() }
@@ -94,7 +94,7 @@ public final class UploadList {
         items.removeAll { if case .done = $0.state { true } else { false } }
     }
 
-    /// Waits until all uploads have ended, including uploads that are added while it waits.
+    /// Waits until all uploads have ended, including uploads that are added during the wait.
     public func finish() async {
         while true {
             fill()

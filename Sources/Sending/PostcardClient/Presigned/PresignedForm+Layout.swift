@@ -6,11 +6,10 @@ extension PresignedForm {
     /// The method of the request.
     package var method: HTTPRequest.Method { if case .put = kind { .put } else { .post } }
 
-    /// The statuses with which an object store accepts a file. A redirect with 303 is not followed: its URL already has
-    /// the key and the ETag.
+    /// The statuses with which an object store accepts a file. A 303 is not followed: its URL has the key and the ETag.
     package static let acceptedStatuses: Set<Int> = [200, 201, 204, 303]
 
-    /// The header fields that the server has signed. Their `Content-Type` is the same as that of the body.
+    /// The header fields that the server has signed. Their `Content-Type` is that of the body.
     package var requestFields: HTTPFields {
         guard case .put(let given) = kind else { return HTTPFields() }
         var fields = HTTPFields()
@@ -44,7 +43,7 @@ extension PresignedForm {
     /// Whether the form has expired at a given time.
     package func hasExpired(at now: Date) -> Bool { expires.map { now >= $0 } ?? false }
 
-    /// The layout of the request's body, with exactly the bytes that are sent.
+    /// The layout of the exact bytes of the request's body.
     ///
     /// - Parameters:
     ///   - form: A form with one file, and further fields that the policy allows.
@@ -87,8 +86,8 @@ extension PresignedForm {
 // MARK: - Replacing an expired form
 
 extension UploadError {
-    /// Whether a store has refused a presigned form because it has expired. Some stores only deny access to an expired
-    /// form, so a denial after `end` means the same.
+    /// Whether a store has refused a presigned form because it has expired. Some stores respond to an expired form only
+    /// with a denial of access. So a denial after the form has expired counts too.
     ///
     /// - Parameter end: When the form expires; `nil` if that is not known.
     package func isExpiration(ofFormUntil end: Date?, at now: Date) -> Bool {
@@ -98,17 +97,17 @@ extension UploadError {
 }
 
 extension PresignedForm {
-    /// The names of a form's text fields.
+    /// The names of the text fields of a form.
     package static func textNames(of form: MultipartForm) -> [String] { form.parts.filter(\.isField).map(\.name) }
 
-    /// Makes a body for this form from the body of an earlier form. It has this form's signed fields, the same file,
-    /// and the app's text fields that this form's policy allows. The app's fields replace signed fields of the same
-    /// name.
+    /// Makes a body for this form from the body of an earlier form. The new body has this form's signed fields, the
+    /// same file, and the app's text fields that this form's policy allows. The app's fields replace signed fields of
+    /// the same name.
     ///
     /// - Parameters:
     ///   - old: The body of a form that the store did not accept, or of a PUT. The file is its last part.
     ///   - texts: The names of the text fields that the app added to the earlier form. The other fields were signed.
-    /// - Throws: As ``layout(of:_:at:)``; `FormError` if the earlier body cannot be read.
+    /// - Throws: The errors of ``layout(of:_:at:)``; `FormError` if the earlier body cannot be read.
     package func layout(replacing old: FormLayout, texts: [String]) async throws -> FormLayout {
         guard let last = old.parts.last, let ranges = old.contentRanges, let bytes = last.contentLength else {
             throw UploadError.brokenPolicy(
@@ -134,14 +133,14 @@ extension PresignedForm {
         return layout.withLastContent(from: old, part: old.parts.count - 1) ?? layout
     }
 
-    /// A limit for the text fields, larger than what stores accept before a file.
+    /// The maximum size of the text fields. Stores accept less before a file.
     private static let maximumTextBytes = 64 << 10
 }
 
 // MARK: - POST
 
 extension PresignedForm {
-    /// A copy of the form in which all fields are before the file.
+    /// A copy of the form with all fields before the file.
     private func filled(
         _ form: MultipartForm, _ signed: [String: String], _ file: FormPart, bytes: Int64
     ) throws(UploadError) -> MultipartForm {
@@ -150,7 +149,7 @@ extension PresignedForm {
         // Without a filename, some stores read the file as a text field.
         file.filename = file.filename ?? Self.defaultFilename
         var draft = FormPolicy.Form(fields: [], filename: file.filename, fileBytes: bytes)
-        // The key is the first field, because that is easier to read in a log.
+        // The key is the first field, so that it is easy to find in a log.
         let sorted = signed.sorted { $0.key < $1.key }
         draft.fields = (sorted.filter(Self.isKey) + sorted.filter { !Self.isKey($0) }).map { ($0.key, $0.value) }
         for part in form.parts {
@@ -172,10 +171,10 @@ extension PresignedForm {
         return filled
     }
 
-    /// The key of the object that the store makes of a form, if the key is known before the store responds.
+    /// The key of the object that the store makes from a form, if the key is known before the store responds.
     ///
     /// - Parameters:
-    ///   - form: The form. A text field `key` replaces the signed one.
+    ///   - form: The form. Its text field `key` replaces the signed one.
     ///   - filename: The name of the file that is sent.
     func key(of form: MultipartForm, filename: String?) -> String? {
         let given = form.parts.last { $0.isField && $0.name.lowercased() == "key" }
@@ -189,14 +188,14 @@ extension PresignedForm {
 }
 
 extension FormPolicy.Form {
-    /// Adds the fields that the policy requires and for which only one value is allowed.
+    /// Adds the fields that the policy requires and for which it allows only one value.
     fileprivate mutating func fill(_ policy: FormPolicy, contentType: MediaType?) {
         for condition in policy.conditions {
             guard let name = condition.field, self[name] == nil else { continue }
             switch (name.lowercased(), condition) {
             case ("bucket", _), ("key", _), (_, .contentLength), (_, .other): break
             case ("content-type", _):
-                // The file's own type is used, so that a policy for another type is an error before anything is sent.
+                // The file's own type is used, so that a policy for another type fails before anything is sent.
                 if let contentType { fields.append(("Content-Type", contentType.value)) }
             case ("success_action_status", .begins(_, let text)):
                 if "201".hasPrefix(text) { fields.append((name, "201")) }
@@ -210,8 +209,7 @@ extension FormPolicy.Form {
 // MARK: - PUT
 
 extension PresignedForm {
-    /// Checks that a file can be sent with the header fields that the server signed, and sets the file's type to the
-    /// signed `Content-Type`.
+    /// Checks that a file can be sent with the signed header fields. Sets the file's type to the signed `Content-Type`.
     private func checkPut(
         _ form: MultipartForm, _ given: [String: String], _ file: inout FormPart, bytes: Int64
     ) throws(UploadError) {

@@ -2,8 +2,8 @@ import PostcardForm
 public import PostcardFoundation
 import PostcardWire
 
-/// A form that a server has filled in and signed, so that an app can post a file straight to a bucket of an object
-/// store, without credentials of its own.
+/// A form that a server has filled in and signed. With it, an app posts a file straight to a bucket of an object store,
+/// without credentials of its own.
 ///
 /// ```swift
 /// let presigned = try JSONDecoder().decode(PresignedForm.self, from: answer)
@@ -13,23 +13,22 @@ import PostcardWire
 /// ```
 ///
 /// The form is decoded from the JSON that boto3's `generate_presigned_post`, the JavaScript SDK's `createPresignedPost`
-/// and Postcard's own server return: `{"url": …, "fields": {…}}`. Stores without POST forms, such as R2 and B2, get a
-/// presigned PUT instead. A presigned PUT is a `PresignedForm` too, decoded from `{"method": "PUT", "url": …,
-/// "headers": {…}}`, so an app need not know which kind its server returns.
+/// and Postcard's own server return: `{"url": …, "fields": {…}}`. Stores without POST forms, such as R2 and B2, use a
+/// presigned PUT instead, with the JSON `{"method": "PUT", "url": …, "headers": {…}}`. It is decoded to a
+/// `PresignedForm` too, so an app need not know which kind its server returns.
 ///
-/// Anyone who has a presigned form can use it until it expires: treat it as a password.
+/// Treat a presigned form as a password: anyone who has it can use it until it expires.
 public struct PresignedForm: Sendable, Hashable {
     /// The address that the file is sent to.
     public let url: URL
 
-    /// How the file is sent.
+    /// The way in which the file is sent.
     public let kind: Kind
 
-    /// The key of the object, if the key is known before the file is sent. It may contain `${filename}`, which the
-    /// store replaces by the filename.
+    /// The key of the object, if known before the file is sent. The store replaces `${filename}` in it by the filename.
     public let key: String?
 
-    /// How a file is sent to an object store.
+    /// The way in which a file is sent to an object store.
     public enum Kind: Sendable, Hashable {
         /// The file is the last part of a form, after these fields.
         case post(fields: [String: String])
@@ -60,8 +59,8 @@ public struct PresignedForm: Sendable, Hashable {
         self.key = key
     }
 
-    /// When the store stops accepting the form: the policy's expiration, or the end of the signature of a PUT. `nil` if
-    /// the form does not contain a date.
+    /// When the store stops accepting the form: at the policy's expiration, or at the end of the signature of a PUT.
+    /// `nil` if the form has no such date.
     public var expires: Date? {
         switch kind {
         case .post: (try? policy)?.expires
@@ -116,8 +115,7 @@ extension PresignedForm: Codable {
     }
 }
 
-/// The parameters of a presigned URL's query that describe its signature ("Authenticating Requests: Using Query
-/// Parameters" in the reference of Amazon S3).
+/// The signature parameters of a presigned URL (Amazon S3's "Authenticating Requests: Using Query Parameters").
 struct PresignedQuery: Sendable {
     private let items: [String: String]
 
@@ -129,19 +127,19 @@ struct PresignedQuery: Sendable {
 
     var isSigned: Bool { items["x-amz-signature"] != nil || items["signature"] != nil }
 
-    /// When the signature expires; `nil` if the query does not say.
+    /// When the signature expires; `nil` if the query has no expiration.
     var expires: Date? {
         if let lifetime = items["x-amz-expires"].flatMap({ Int32($0) }), let text = items["x-amz-date"] {
             let style = Date.ISO8601FormatStyle(
                 dateSeparator: .omitted, dateTimeSeparator: .standard, timeSeparator: .omitted)
             return (try? Date(text, strategy: style))?.addingTimeInterval(Double(lifetime))
         }
-        // The older signature has its expiration in seconds since 1970.
+        // The older kind of signature has its expiration in seconds since 1970.
         guard items["signature"] != nil else { return nil }
         return items["expires"].flatMap { Int64($0) }.map { Date(timeIntervalSince1970: Double($0)) }
     }
 
-    /// The names of the header fields that are signed, in lower case, without `host`.
+    /// The names of the signed header fields in lower case, without `host`.
     var signedHeaderFields: [String] {
         (items["x-amz-signedheaders"] ?? "").lowercased().split(separator: ";").map(String.init).filter { $0 != "host" }
     }

@@ -3,9 +3,9 @@ import Synchronization
 
 /// Turns the bytes that a transport reports into the events of an upload, with the progress of each part.
 ///
-/// Events of several tasks and threads become one sequence, limited to the rate that a screen can use: the first step
-/// of an attempt, the end of each part and the last step are always reported, and other steps at most once per
-/// interval. Events are only added to a queue; the program's closures are called by other tasks.
+/// Events of several tasks and threads become one sequence. The first step of an attempt, the end of each part and the
+/// last step are always reported, and other steps at most once per interval. Events are only added to a queue, so that
+/// the program's closures are called by other tasks.
 final class ProgressReporter: Sendable {
     private let events: UploadEventQueue
     private let interval: Duration
@@ -14,11 +14,11 @@ final class ProgressReporter: Sendable {
     fileprivate struct State {
         var attempt = 0
         var isResumed = false
-        /// The whole body of the attempt.
+        /// The body of the attempt.
         var body: UploadBody?
-        /// The ranges of the parts' contents in the body; `nil` if the ranges become known only while the body is read.
+        /// The ranges of the parts' contents in the body; `nil` if they become known only while the body is read.
         var contentRanges: [Range<Int64>]?
-        /// The most bytes of the body sent in the attempt. It does not fall when a redirect sends the form again.
+        /// The largest number of bytes of the body sent in the attempt. It stays when a redirect sends the form again.
         var bytesSent: Int64 = -1
         var hasSentAll = false
         var endedParts = 0
@@ -38,7 +38,7 @@ final class ProgressReporter: Sendable {
         self.interval = interval
     }
 
-    /// How often to call ``flush(at:)``.
+    /// The time between calls of ``flush(at:)``.
     var flushInterval: Duration { max(interval, .milliseconds(10)) }
 
     /// Begins an attempt.
@@ -46,7 +46,7 @@ final class ProgressReporter: Sendable {
     /// - Parameters:
     ///   - number: The number of the attempt, from 1.
     ///   - body: The whole body of the attempt. Its requests may send slices of this body.
-    ///   - resumes: Whether the attempt resumes the one before, so that progress does not fall.
+    ///   - resumes: Whether the attempt resumes the one before. Its progress then does not fall.
     func beginAttempt(_ number: Int, of body: UploadBody?, resumes: Bool) {
         state.withLock { state in
             let bytesSent = resumes ? state.bytesSent : -1
@@ -64,18 +64,17 @@ final class ProgressReporter: Sendable {
         events.put(.waitingForNetwork)
     }
 
-    /// Records that bytes of a request's body were sent, and reports the progress if the upload has advanced.
+    /// Records that bytes of a request's body were sent. Reports the progress if the upload has advanced.
     ///
     /// - Parameters:
-    ///   - bytes: How many bytes of the request's body were sent.
-    ///   - sent: The request's body: the whole body, or a slice of it.
-    ///   - now: The current time.
+    ///   - bytes: The number of bytes of the request's body sent so far.
+    ///   - sent: The request's body, which is the whole body or a slice of it.
     func advance(to bytes: Int64, of sent: UploadBody, at now: ContinuousClock.Instant) {
         state.withLock { state in
             guard let body = state.body else { return }
             let start = sent.layout.start
-            // The first request of a resumable upload sends no bytes of the form, and an append that has sent no bytes
-            // yet is no progress.
+            // The first request of a resumable upload may have none of the form's bytes, and an append without bytes
+            // sent is no progress.
             if sent.layout.isSlice, bytes == 0, start > 0 || sent.contentLength == 0 { return }
             let bytesSent = start + bytes
             let hasSentAll = body.knownLength.map { bytesSent >= $0 } ?? false
@@ -96,7 +95,7 @@ final class ProgressReporter: Sendable {
         }
     }
 
-    /// Reports the step that was withheld because it came too soon, if the interval has passed.
+    /// Reports the latest step if it was withheld, and if the interval has passed.
     func flush(at now: ContinuousClock.Instant) {
         state.withLock { state in
             guard let lastReport = state.lastReport, now - lastReport >= interval else { return }
@@ -104,7 +103,7 @@ final class ProgressReporter: Sendable {
         }
     }
 
-    /// Ends a request: reports the step that was withheld because it came too soon.
+    /// Ends a request. Reports the latest step if it was withheld.
     func endRequest(at now: ContinuousClock.Instant) {
         state.withLock { reportWithheld(&$0, at: now) }
     }

@@ -1,7 +1,7 @@
 public import PostcardFoundation
 import Synchronization
 
-/// The events of an upload, as they happen.
+/// The events of an upload, in the order in which they happen.
 ///
 /// ```swift
 /// for try await event in client.events(of: form, to: url) {
@@ -20,8 +20,7 @@ import Synchronization
 public struct UploadEvents: AsyncSequence, Sendable {
     public typealias Element = UploadEvent
 
-    /// Performs an upload with the given idempotency key, or with a new key, and puts all events except `done` into a
-    /// queue.
+    /// Performs an upload with the given idempotency key or a new one, and puts all events except `done` into a queue.
     typealias Upload = @Sendable (_ key: IdempotencyKey?, _ events: UploadEventQueue) async throws -> UploadResponse
 
     private let upload: Upload
@@ -34,7 +33,7 @@ public struct UploadEvents: AsyncSequence, Sendable {
     }
 
     /// The same events, with one `Idempotency-Key` for all iterations, so that a server that honors the key can
-    /// recognize the same upload. A key in the request's own header fields takes precedence.
+    /// recognize the upload. A key in the request's own header fields takes precedence.
     func under(_ key: IdempotencyKey) -> UploadEvents {
         var events = self
         events.key = key
@@ -90,22 +89,21 @@ public struct UploadEvents: AsyncSequence, Sendable {
         }
 
         func next() async throws -> UploadEvent? {
-            // Without this check, the upload's own task would start although this task was cancelled before.
+            // Without this check, the task of the upload would start although this task was already cancelled.
             if task == nil { try Task.checkCancellation() }
             let task = start()
             return try await withTaskCancellationHandler {
                 try await queue.next()
             } onCancel: {
-                // The upload then ends with an error, and the loop waits for it: the upload does not continue after the
-                // loop.
+                // The upload then ends with an error. The loop waits for the error, so that the upload does not outlive
+                // the loop.
                 task.cancel()
             }
         }
 
         private func start() -> Task<Void, Never> {
             if let task { return task }
-            // A test clock counts the upload as one running task and the loop as another, except while the loop waits
-            // for an event.
+            // A test clock counts the upload and the loop as running tasks, the loop only while it does not wait.
             clock.note(2)
             let started = Task { [upload, clock, queue] in
                 defer { clock.note(-1) }
@@ -122,17 +120,17 @@ public struct UploadEvents: AsyncSequence, Sendable {
     }
 }
 
-/// The events of an upload that were not received yet. One task at a time adds events, and one task takes them.
+/// The events of an upload that the loop has not received yet. One task at a time adds events, and one task takes them.
 ///
-/// Progress replaces earlier progress that was not received yet, except milestones such as the end of a part. All other
-/// events are kept: there are only a few for each attempt.
+/// Progress replaces earlier progress in the queue, except milestones such as the end of a part. All other events are
+/// kept, because each attempt has only a few.
 final class UploadEventQueue: Sendable {
     private let clock: any UploadClock
     private let state = Mutex(State())
 
     /// Makes an empty queue.
     ///
-    /// - Parameter clock: The clock, which does not advance while a task still has events to take.
+    /// - Parameter clock: The clock of the upload. It does not advance while a task has events to take.
     init(by clock: any UploadClock) {
         self.clock = clock
     }
@@ -175,7 +173,7 @@ final class UploadEventQueue: Sendable {
     func finish(throwing error: (any Error)? = nil) {
         let waiting = state.withLock { state in
             let waiting = state.waiting.take()
-            // An error is thrown once: to the task that waits for an event, or to the next task that asks for one.
+            // An error is thrown once: to the task that waits for an event, or to the next task that requests one.
             state.end = waiting == nil ? error.map { .failed($0) } ?? .finished : .finished
             return waiting
         }
@@ -184,7 +182,7 @@ final class UploadEventQueue: Sendable {
         if let error { waiting.resume(throwing: error) } else { waiting.resume(returning: nil) }
     }
 
-    /// Waits for the next event and takes it; returns `nil` after the last event.
+    /// Waits for the next event and takes it. Returns `nil` after the last event.
     ///
     /// - Throws: The error that the upload failed with, once; after the error there are no more events.
     func next() async throws -> UploadEvent? {
@@ -205,7 +203,7 @@ final class UploadEventQueue: Sendable {
         }
     }
 
-    /// Calls a closure with all progress until the upload has ended, on the caller's actor and outside of any lock.
+    /// Calls a closure with all progress until the upload has ended, on the caller's actor and without holding a lock.
     func deliver(to progress: (UploadProgress) -> Void) async {
         while let event = try? await next() {
             if case .sending(let step) = event { progress(step) }
@@ -218,23 +216,23 @@ final class UploadEventQueue: Sendable {
 /// A successful upload begins with `preparing` and ends with `done`, with any number of other events between them. A
 /// failed upload ends with an error, which the loop throws.
 public enum UploadEvent: Sendable {
-    /// The form's files are checked and its photos are made to fit. Nothing is sent yet. `preparing` is always the
+    /// The form's files are being checked, and its photos are made to fit. Nothing was sent yet. This is always the
     /// first event. It is reported again if the server refuses the form as too large and the photos are made to fit its
     /// limit.
     case preparing
     /// There is no network; the upload continues when there is one.
     case waitingForNetwork
     /// The form is being sent. This event is reported at most once per ``ReportingOptions/progressInterval``, but
-    /// always at an attempt's first step, at the end of each part, and when everything was sent.
+    /// always at the first step of an attempt, at the end of each part, and when everything was sent.
     case sending(UploadProgress)
     /// The whole form was sent, and the server has not responded yet.
     case awaitingResponse(UploadProgress)
     /// An attempt failed; the next one starts after a delay.
     case retrying(UploadRetry)
-    /// The server has accepted the form. Always the last event.
+    /// The server has accepted the form. This is always the last event.
     case done(UploadResponse)
 
-    /// The progress of the upload, for the two events that have it.
+    /// The progress of the upload, for the events `sending` and `awaitingResponse`; `nil` for others.
     public var progress: UploadProgress? {
         switch self {
         case .sending(let progress), .awaitingResponse(let progress): progress
@@ -243,7 +241,7 @@ public enum UploadEvent: Sendable {
     }
 }
 
-/// Why and when a failed upload is sent again.
+/// The reason and the time for sending a failed upload again.
 public struct UploadRetry: Sendable {
     /// The error that the last attempt failed with.
     public let error: UploadError

@@ -3,9 +3,9 @@ import PostcardForm
 /// The progress of an upload, in total and for each part.
 ///
 /// Within an attempt the numbers never fall. All bytes are bytes of the request's body. "Sent" means handed to the
-/// connection: bytes in the system's buffers count as sent.
+/// connection, so bytes in the system's buffers count as sent.
 public struct UploadProgress: Sendable {
-    /// The number of the attempt, from 1. A retry begins at 0 bytes again, unless the retry resumes the attempt before.
+    /// The number of the attempt, from 1. An attempt begins at 0 bytes again, unless it resumes the attempt before.
     public let attempt: Int
 
     /// Whether this attempt resumes the one before: bytes that the server has are not sent again.
@@ -14,20 +14,19 @@ public struct UploadProgress: Sendable {
     /// The number of bytes of the body sent, including the form's delimiters and headers.
     public let bytesSent: Int64
 
-    /// The number of bytes of the whole body; `nil` if the form has a stream of unknown length that was not read to its
-    /// end yet.
+    /// The number of bytes of the body; `nil` if a stream of unknown length was not read to its end yet.
     public let totalBytes: Int64?
 
     /// The average speed over the last three seconds, in bytes per second; `nil` at the beginning.
     public let bytesPerSecond: Double?
 
-    /// The time that the rest of the body will take at the current speed. It is `nil` if the speed or the length is not
-    /// known, or if the time would be more than a year. The time that the server takes to respond is not included.
+    /// The time to send the rest of the body at the current speed, without the wait for the server's response. `nil` if
+    /// the speed or the length is not known, or if the time would be more than a year.
     public let timeRemaining: Duration?
 
     private let layouts: [PartLayout]
 
-    /// The ranges of the parts' contents in the body, for the parts whose ranges are known by now.
+    /// The ranges of the parts' contents in the body, for the parts whose ranges are known so far.
     let contentRanges: [Range<Int64>]
 
     /// The progress of one part of the form.
@@ -40,8 +39,7 @@ public struct UploadProgress: Sendable {
         public let filename: String?
         /// The number of bytes of the part's content sent.
         public let bytesSent: Int64
-        /// The number of bytes of the part's content; `nil` if the content is a stream of unknown length that was not
-        /// read to its end yet.
+        /// The number of bytes of the part's content; `nil` if a stream of unknown length was not read to its end yet.
         public let totalBytes: Int64?
         /// Whether the part's first byte was sent or is the next byte to send.
         public let hasBegun: Bool
@@ -61,7 +59,7 @@ public struct UploadProgress: Sendable {
         self.attempt = attempt
         self.isResumed = isResumed
         self.bytesSent = bytesSent
-        // The length of a stream is known as soon as the stream was read, which may be before it was sent.
+        // The length of a stream is known once the stream was read, which may be before its bytes were sent.
         let isKnown = parts.allSatisfy { $0.contentLength != nil } || totalBytes.map { bytesSent >= $0 } ?? false
         self.totalBytes = isKnown ? totalBytes : nil
         layouts = parts
@@ -76,7 +74,7 @@ public struct UploadProgress: Sendable {
         return Double(bytesSent) / Double(totalBytes)
     }
 
-    /// The progress of every part of the form, in order. The list is computed at each call.
+    /// The progress of every part of the form, in order, computed at each call.
     public var parts: [Part] {
         layouts.enumerated().map { index, part in
             let range = index < contentRanges.count ? contentRanges[index] : nil
@@ -88,8 +86,7 @@ public struct UploadProgress: Sendable {
         }
     }
 
-    /// Whether the content of a part was sent to its end. The content of a stream of unknown length ends where the next
-    /// part begins.
+    /// Whether all content of a part was sent. A stream of unknown length ends where the next part begins.
     func hasEnded(_ index: Int) -> Bool {
         guard index < contentRanges.count, contentRanges[index].upperBound <= bytesSent else { return false }
         return layouts[index].contentLength != nil || index + 1 < contentRanges.count
@@ -106,19 +103,19 @@ package struct SpeedMeter: Sendable {
         var bytes: Int64
     }
 
-    /// Long enough to even out a connection's bursts, short enough to show a change of the network.
+    /// The time for averaging the speed: long enough to even out bursts, short enough to show a network change.
     private static let window = Duration.seconds(3)
 
-    /// Samples that are closer together than this are merged. That limits the memory, and costs no precision.
+    /// The minimum time between samples. Closer samples are merged, which limits the memory and costs no precision.
     private static let spacing = Duration.milliseconds(100)
 
     package init() {}
 
-    /// Adds a sample: the number of bytes sent at a given time.
+    /// Adds a sample.
     ///
     /// - Parameters:
     ///   - bytes: The total number of bytes sent so far.
-    ///   - time: The time of this sample; not before the previous sample.
+    ///   - time: The time of this sample, which is not before that of the previous sample.
     package mutating func add(_ bytes: Int64, at time: ContinuousClock.Instant) {
         let sample = Sample(time: time, bytes: bytes)
         if samples.count >= 2, time - samples[samples.count - 2].time < Self.spacing {
@@ -136,8 +133,8 @@ package struct SpeedMeter: Sendable {
         return seconds > 0.01 ? Double(last.bytes - first.bytes) / seconds : nil
     }
 
-    /// How long sending a number of bytes takes at this speed; `nil` if the speed is not known, or it would take more
-    /// than a year.
+    /// How long sending a number of bytes takes at this speed; `nil` if the speed is not known, or for more than a
+    /// year.
     func timeRemaining(for bytes: Int64) -> Duration? {
         if bytes == 0 { return .zero }
         guard let bytesPerSecond, bytesPerSecond > 0 else { return nil }
@@ -156,7 +153,7 @@ extension UploadProgress {
     /// - Parameters:
     ///   - fraction: The fraction of the body sent, from 0 to 1.
     ///   - filenames: The names of the form's files, each a part of 1 MB. Defaults to one photo.
-    ///   - bytesPerSecond: The speed. Defaults to 500 kB a second; `nil` if it is not known yet.
+    ///   - bytesPerSecond: The speed. Defaults to 500 kB a second; `nil` if the speed is not known yet.
     ///   - attempt: The number of the attempt, from 1.
     public static func preview(
         _ fraction: Double = 0.4, filenames: [String] = ["photo.jpg"], bytesPerSecond: Double? = 500_000,

@@ -1,13 +1,13 @@
 import HTTPTypes
 import PostcardFoundation
 
-/// A proxy or web server in front of the actual server. It may respond with its own page.
+/// A proxy or web server in front of the actual server that may respond with its own page.
 struct KnownProxy: Sendable, Hashable {
-    /// The name of the proxy for messages.
+    /// The name of the proxy, for messages.
     let name: String
-    /// How the `Server` field of the proxy's responses begins (RFC 9110 §10.2.4), in lower case.
+    /// The beginning of the `Server` field in the proxy's responses (RFC 9110 §10.2.4), in lower case.
     let product: String
-    /// Texts that identify the proxy's own pages, in lower case: each of these pages has at least one of them.
+    /// Texts in lower case that identify the proxy's own pages. Each of these pages has at least one of the texts.
     let marks: [String]
     /// The name of the proxy's setting that limits the size of a request; `nil` if there is no such setting.
     let sizeLimit: String?
@@ -22,7 +22,7 @@ struct KnownProxy: Sendable, Hashable {
         KnownProxy(
             name: "Apache", product: "apache", marks: ["<address>apache", "-//ietf//dtd html 2.0//en"],
             sizeLimit: "LimitRequestBody"),
-        // HAProxy sends no `Server` field; these texts are from its default pages.
+        // HAProxy sends no `Server` field. Its texts are from its default pages.
         KnownProxy(
             name: "HAProxy", product: "haproxy",
             marks: [
@@ -51,9 +51,8 @@ struct KnownProxy: Sendable, Hashable {
 }
 
 extension KnownProxy {
-    /// Finds the proxy that made the page in a response. A `Server` field alone says little, because proxies replace
-    /// the server's field with their own. So the field counts only if the response has no text of the server: if it is
-    /// empty, or a page whose title is the status.
+    /// Finds the proxy that made the page in a response. Proxies put their own `Server` field on the server's responses
+    /// too. So the field counts only if the page is empty or its title is the status.
     ///
     /// - Returns: `nil` if the response is not known to be a proxy's.
     init?(respondingWith response: UploadResponse) {
@@ -69,10 +68,10 @@ extension KnownProxy {
         self = found
     }
 
-    /// The maximum size of a page to examine, larger than every default page.
+    /// The maximum size of a page to examine, which is larger than every default page.
     private static let maximumPageBytes = 16 << 10
 
-    /// Explains the proxy's response when it refuses a request with a status.
+    /// Explains a refusal by the proxy with a status.
     func explanation(of status: HTTPResponse.Status) -> String {
         let origin = "The response seems to be one of \(name), which may be a proxy in front of the server."
         guard status == .contentTooLarge, let sizeLimit else { return origin }

@@ -7,11 +7,10 @@ package import Foundation
 import PostcardFoundation
 #endif
 
-/// A sentence of a module's string catalog, `Resources/Localizable.xcstrings`: its key, and the values of its
-/// placeholders.
+/// A sentence of a module's string catalog, `Resources/Localizable.xcstrings`: its key and its placeholders' values.
 ///
-/// The catalog is for the users of an app: its sentences name no addresses and give no advice to developers. Logs get
-/// the English `message` of an error.
+/// The catalog is for the users of an app. Its sentences name no addresses and give no advice to developers. For logs,
+/// errors have an English `message`.
 package struct LocalizedText: Sendable, Equatable {
     package let key: String
     package let arguments: [String]
@@ -25,13 +24,13 @@ package struct LocalizedText: Sendable, Equatable {
     /// The sentence in the user's language; `nil` if the bundle's catalog does not have it.
     package func localized(in bundle: Bundle) -> String? {
         let format = bundle.localizedString(forKey: key, value: nil, table: nil)
-        // Foundation returns a key that is not found unchanged.
+        // Foundation returns the key itself if it is not found.
         return format == key ? nil : filling(format)
     }
     #endif
 
-    /// Fills the placeholders `%1$@` to `%9$@` of a format. A placeholder without an argument is left out, and `%%` is
-    /// a percent sign. Arguments, which may come from a server, are not searched for placeholders.
+    /// Fills the placeholders `%1$@` to `%9$@` of a format. A placeholder without an argument is removed, and `%%` is a
+    /// percent sign. Placeholders in arguments are not filled, because arguments may come from a server.
     package func filling(_ format: String) -> String {
         var text = ""
         var rest = Substring(format)
@@ -53,7 +52,7 @@ package struct LocalizedText: Sendable, Equatable {
 }
 
 extension LocalizedText {
-    /// The sentence in the user's language; `nil` if this module's catalog does not have it, and on Linux.
+    /// The sentence in the user's language; `nil` if this module's catalog does not have it, and always on Linux.
     var localized: String? {
         #if canImport(Darwin)
         localized(in: .module)
@@ -64,7 +63,7 @@ extension LocalizedText {
 }
 
 extension UploadError {
-    /// What happened, in a sentence for the app's user.
+    /// What happened, in a sentence for users of the app.
     var localizedMessage: LocalizedText {
         if code == .form, let formError { return formError.localizedMessage }
         guard code == .refused, let response else { return LocalizedText(key: "UploadError.\(code)") }
@@ -75,9 +74,9 @@ extension UploadError {
         return LocalizedText(key: "UploadError.refused", arguments: [status])
     }
 
-    /// What to do, in a sentence for the app's user.
+    /// What to do, in a sentence for users of the app.
     var localizedAdvice: LocalizedText {
-        // Whether the upload may have arrived matters more than why it failed.
+        // The possible arrival of the upload matters more than the reason for its failure.
         if delivery == .responseLost { return LocalizedText(key: "UploadError.advice.response-lost") }
         if code == .form, let formError { return formError.localizedAdvice }
         guard code == .refused, let status = response?.status.code else {
@@ -92,15 +91,15 @@ extension UploadError {
 }
 
 extension FormError {
-    /// What happened, in a sentence for the app's user. Only errors about files concern users; all other errors concern
-    /// the developer.
+    /// What happened, in a sentence for users of the app. Only errors about files have their own sentences, because
+    /// other errors concern the developer.
     var localizedMessage: LocalizedText {
         guard isAboutFile, let path else { return LocalizedText(key: "FormError.other") }
         let name = path.split(separator: "/").last.map(String.init) ?? path
         return LocalizedText(key: "FormError.\(code)", arguments: [name])
     }
 
-    /// What to do, in a sentence for the app's user.
+    /// What to do, in a sentence for users of the app.
     var localizedAdvice: LocalizedText {
         LocalizedText(key: isAboutFile && path != nil ? "FormError.\(code).advice" : "FormError.other.advice")
     }

@@ -1,7 +1,7 @@
 import HTTPTypes
 import PostcardFoundation
 
-/// A problem reported by an object store, as Amazon S3 writes it: XML with a `Code` and a `Message`.
+/// A problem that an object store reports in the format of Amazon S3: XML with a `Code` and a `Message`.
 ///
 /// ```swift
 /// if let problem = error.objectStoreProblem { print(problem.code, problem.message) }
@@ -10,14 +10,13 @@ public struct ObjectStoreProblem: Sendable, Hashable {
     /// The kind of problem, such as `EntityTooLarge`.
     public let code: String
 
-    /// What is wrong, in the words of the store; empty if the store does not say.
+    /// The store's description of the problem; empty if there is none.
     public let message: String
 
-    /// The identifier by which the operator of the store finds the request in its logs; `nil` if the store does not
-    /// say.
+    /// The identifier of the request in the store's logs, for the store's operator; `nil` if it is not known.
     public let requestID: String?
 
-    /// The maximum size of the file, in bytes, if the file was too large and the store reports the maximum.
+    /// The maximum size of a file, in bytes, if the file was too large and the store reports the maximum.
     public let maximumBytes: Int64?
 
     /// Reads the body of a response.
@@ -34,7 +33,7 @@ public struct ObjectStoreProblem: Sendable, Hashable {
         maximumBytes = elements["MaxSizeAllowed"].flatMap { Int64($0) }
     }
 
-    /// Whether the signature of the form has expired, so that a newly signed form may be accepted.
+    /// Whether the form's signature has expired. A newly signed form may then be accepted.
     public var isExpiration: Bool {
         code == "ExpiredToken" || code == "AccessDenied" && message.lowercased().contains("expired")
     }
@@ -44,12 +43,12 @@ public struct ObjectStoreProblem: Sendable, Hashable {
 }
 
 extension UInt8 {
-    /// Whether the byte is blank, or belongs to the byte order mark.
+    /// Whether the byte is white space, or belongs to the byte order mark.
     fileprivate var isXMLBlank: Bool { self <= 0x20 || [0xEF, 0xBB, 0xBF].contains(self) }
 }
 
 extension UploadResponse {
-    /// The problem that the body describes, if it is the error of an object store.
+    /// The problem in the body, if the body is an error of an object store.
     public var objectStoreProblem: ObjectStoreProblem? {
         guard !(200..<300).contains(status.code) else { return nil }
         return ObjectStoreProblem(body)
@@ -120,7 +119,7 @@ extension ObjectStoreProblem {
         let text = message.lowercased()
         if isExpiration { return "The form has expired. Get a new one from the server that signed it." }
         if text.isEmpty {
-            // Ceph gives no further details for any of these cases.
+            // Ceph gives no details for any of these causes.
             return "The store does not say why. The signature may be another one's or have expired, or the key that "
                 + "signed the form is not known or may not write to this bucket."
         }
@@ -136,16 +135,16 @@ extension ObjectStoreProblem {
     }
 }
 
-/// The elements with nothing but text in an XML document, such as the errors of object stores.
+/// The elements of an XML document that contain only text, such as those in the errors of object stores.
 ///
-/// Those documents are flat, and some stores write them slightly wrong. On Linux, Foundation's parser is a separate
-/// library that needs libxml2. No app should need both for six elements. So this type only looks for
-/// `<Name>text</Name>`, and ignores attributes and everything else. The texts are shown to people, and used only to
-/// choose advice and to decide whether a form is replaced by a new one.
+/// These documents are flat, and some stores write them slightly wrong. On Linux, Foundation's parser is a separate
+/// library that needs libxml2, which is too much for six elements. So this type only looks for `<Name>text</Name>`, and
+/// ignores attributes and everything else. The texts are shown to people, and decide only about advice and about
+/// replacing a form by a new one.
 struct XMLElements: Sendable {
     private let texts: [String: String]
 
-    /// The maximum number of bytes to read; the rest of a longer document is ignored.
+    /// The maximum number of bytes to read. The rest of a longer document is ignored.
     private static let maximumBytes = 64 << 10
 
     init(_ bytes: some Collection<UInt8>) {
@@ -160,13 +159,13 @@ struct XMLElements: Sendable {
             guard !name.hasPrefix("/"), !name.hasPrefix("?"), let next = rest.firstIndex(of: "<"),
                 rest[next...].hasPrefix("</\(name)>")
             else { continue }
-            // If several elements have the same name, the first counts: it belongs to the error itself.
+            // The first of several elements with the same name counts, because it belongs to the error itself.
             if texts[String(name)] == nil { texts[String(name)] = Self.unescaped(rest[..<next]) }
         }
         self.texts = texts
     }
 
-    /// The text of the first element with a name.
+    /// The text of the first element with the name.
     subscript(name: String) -> String? { texts[name] }
 
     private static func unescaped(_ text: Substring) -> String {
@@ -175,8 +174,7 @@ struct XMLElements: Sendable {
         while let start = rest.firstIndex(of: "&") {
             result += rest[..<start]
             rest = rest[start...]
-            // The longest entity name is shorter than this. Without the limit, a text of only ampersands would take
-            // quadratic time.
+            // The longest entity name is shorter than 8. Without a limit, many ampersands would take quadratic time.
             let name = rest.dropFirst().prefix(8).prefix { $0 != ";" }
             guard name.endIndex < rest.endIndex, rest[name.endIndex] == ";",
                 let character = Unicode.Scalar(xmlReference: name)

@@ -7,7 +7,7 @@ import PostcardFoundation
 /// if let problem = error.problem { print(problem.title ?? "", problem["limit"]?.text ?? "") }
 /// ```
 ///
-/// A member whose value is not of the type that the RFC requires is ignored (RFC 9457 §3.1).
+/// Members with values of other types than the RFC requires are ignored (RFC 9457 §3.1).
 public struct ProblemDetails: Sendable, Hashable {
     /// A URI for the kind of problem; `about:blank` if the status already says what the problem is.
     public let type: String
@@ -18,7 +18,7 @@ public struct ProblemDetails: Sendable, Hashable {
     /// The HTTP status, as set by the server that found the problem.
     public let status: Int?
 
-    /// What is wrong this time, and what to do.
+    /// The description of this occurrence of the problem, and what to do.
     public let detail: String?
 
     /// A URI for this occurrence of the problem.
@@ -27,10 +27,10 @@ public struct ProblemDetails: Sendable, Hashable {
     /// All other members of the JSON object.
     public let extensions: [String: JSONValue]
 
-    /// The value of another member of the JSON object, such as the `code` of Postcard's own receiver.
+    /// The value of another member of the JSON object, such as the `code` of Postcard's own server.
     public subscript(name: String) -> JSONValue? { extensions[name] }
 
-    /// The maximum size of the JSON; a larger text is not meant for people.
+    /// The maximum size of the JSON in bytes.
     static let maximumBytes = 1 << 20
 
     /// Reads the JSON of a problem.
@@ -50,7 +50,7 @@ public struct ProblemDetails: Sendable, Hashable {
 }
 
 extension UploadResponse {
-    /// The problem that the body describes, if its type is `application/problem+json`.
+    /// The problem in the body, if its type is `application/problem+json`.
     public var problem: ProblemDetails? {
         let type = headerFields[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard type?.filter({ !$0.isWhitespace }) == "application/problem+json" else { return nil }
@@ -70,10 +70,10 @@ public enum JSONValue: Sendable, Hashable, Decodable {
     case string(String)
     /// An array of values, in order.
     case array([JSONValue])
-    /// An object: values by their names.
+    /// An object, which has values by their names.
     case object([String: JSONValue])
 
-    /// The maximum number of nested values. More could overflow the stack of a thread.
+    /// The maximum number of nested values. More of them could overflow a thread's stack.
     static let maximumDepth = 64
 
     public init(from decoder: any Decoder) throws {
@@ -99,7 +99,7 @@ public enum JSONValue: Sendable, Hashable, Decodable {
         }
     }
 
-    /// Converts JSON that was read. If an object has several members with one name, the last counts.
+    /// Converts parsed JSON. If an object has several members with one name, the last counts.
     init(_ json: JSON) {
         switch json {
         case .null: self = .null
@@ -123,7 +123,7 @@ public enum JSONValue: Sendable, Hashable, Decodable {
         if case .number(let number) = self { number } else { nil }
     }
 
-    /// The value of an object's member; `nil` if this value is not an object, or has no such member.
+    /// The value of an object's member; `nil` if this value is not an object or has no member with the name.
     public subscript(name: String) -> JSONValue? {
         if case .object(let members) = self { members[name] } else { nil }
     }

@@ -4,7 +4,7 @@ import PostcardFoundation
 
 extension UploadError {
     /// What to try, in a sentence or two: what a refusal's status means for a form, or how to fix the connection. `nil`
-    /// if there is nothing to add to ``message``.
+    /// if ``message`` says everything.
     public var advice: String? {
         switch code {
         case .refused:
@@ -31,7 +31,7 @@ extension UploadError {
         }
     }
 
-    /// The given words about retries, or the number of attempts if there were several.
+    /// The given words about retries after one attempt, or else the number of failed attempts.
     private func unlessRetried(_ words: String) -> String {
         attempts > 1 ? ": \(attempts) attempts have failed" : words
     }

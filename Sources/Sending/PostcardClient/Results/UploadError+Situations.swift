@@ -3,7 +3,7 @@ package import PostcardForm
 public import PostcardFoundation
 import PostcardWire
 
-/// Factories for the errors of each situation. The public factories are for transports.
+/// Factories for the errors of an upload. The public factories are for transports.
 extension UploadError {
     /// No connection could be made.
     public static func connectionFailed(
@@ -21,14 +21,13 @@ extension UploadError {
             underlyingError: underlyingError)
     }
 
-    /// An interim response was the last one, perhaps because a proxy took it for the final response: the request was
-    /// interrupted.
+    /// The last response to a request was an interim response, perhaps because a proxy took it for the final one.
     static func endedByInterimResponse(_ response: UploadResponse, by url: URL) -> UploadError {
         .connectionLost(
             to: url, "the last response was \(response.statusText), which a proxy may have taken for the final one")
     }
 
-    /// The server's certificate or its encryption was not accepted.
+    /// The server's certificate or its encryption was rejected.
     public static func tls(with url: URL, _ reason: String, underlyingError: (any Error)? = nil) -> UploadError {
         tls(.passesElsewhere, with: url, reason, underlyingError: underlyingError)
     }
@@ -41,12 +40,12 @@ extension UploadError {
             .tls, "No secure connection to \(url.address): \(reason)", outlook, underlyingError: underlyingError)
     }
 
-    /// An interceptor failed.
+    /// An interceptor threw an error.
     ///
     /// - Parameters:
     ///   - url: The URL of the upload.
-    ///   - failure: The failure of the latest attempt. Defaults to `nil`: nothing was sent yet.
-    ///   - cause: The error of the interceptor.
+    ///   - failure: The failure of the latest attempt. Defaults to `nil`, which means that nothing was sent yet.
+    ///   - cause: The interceptor's error.
     package static func interceptorFailed(
         for url: URL, after failure: UploadError? = nil, underlyingError cause: any Error
     ) -> UploadError {
@@ -61,8 +60,8 @@ extension UploadError {
     ///
     /// - Parameters:
     ///   - url: The URL of the request.
-    ///   - phase: What the request was waiting for.
-    ///   - time: How long no bytes had moved, if that is known.
+    ///   - phase: The phase in which the request timed out.
+    ///   - time: How long no bytes had moved; `nil` if that is not known.
     ///   - underlyingError: The error of the layer below.
     public static func timedOut(
         _ url: URL, _ phase: Phase, after time: Duration?, underlyingError: (any Error)? = nil
@@ -79,7 +78,7 @@ extension UploadError {
         return UploadError(code, message, phase: phase, underlyingError: underlyingError)
     }
 
-    /// The response took longer than its timeout, although its bytes may still be arriving.
+    /// The response took longer than its timeout, even if its bytes were still arriving.
     static func responseTimedOut(_ url: URL, _ phase: Phase, after time: Duration) -> UploadError {
         let message =
             phase == .receiving
@@ -92,8 +91,8 @@ extension UploadError {
     ///
     /// - Parameters:
     ///   - url: The URL of the request.
-    ///   - phase: What the upload was waiting for.
-    ///   - time: How long the upload was allowed to take.
+    ///   - phase: The phase in which the time ran out.
+    ///   - time: The time that the upload was allowed to take.
     static func deadlinePassed(_ url: URL, _ phase: Phase, after time: Duration) -> UploadError {
         let waiting =
             switch phase {
@@ -109,7 +108,7 @@ extension UploadError {
         return error
     }
 
-    /// The upload as a whole took too long, or would take too long with another attempt.
+    /// The upload as a whole took too long, or another attempt would exceed its time.
     static func deadlinePassed(_ url: URL, after time: Duration, lastError: UploadError?) -> UploadError {
         let reason = lastError.map { ". The last attempt failed: \($0.message)" } ?? ""
         var error = UploadError(
@@ -139,18 +138,18 @@ extension UploadError {
         UploadError(.brokenRule, problem.message, underlyingError: problem)
     }
 
-    /// The object store would refuse the form.
+    /// An object store would refuse the form.
     ///
     /// - Parameters:
-    ///   - reason: Which condition of the policy the form breaks, in a sentence.
-    ///   - advice: What to do, in a sentence.
+    ///   - reason: The condition of the policy that the form breaks, in a sentence.
+    ///   - fix: What to do, in a sentence.
     static func brokenPolicy(_ url: URL, _ reason: String, advice: String) -> UploadError {
         UploadError(.brokenPolicy, "\(url.address) would refuse the form, so nothing was sent. \(reason) \(advice)")
     }
 
     /// The presigned form has expired.
     ///
-    /// - Parameter begin: When the upload would begin, if that is later than now. Defaults to `nil`.
+    /// - Parameter begin: When the upload would begin, if that is not now. Defaults to `nil`.
     package static func formExpired(_ url: URL, at time: Date, before begin: Date? = nil) -> UploadError {
         let end = time.formatted(.iso8601)
         let reason =
@@ -161,7 +160,7 @@ extension UploadError {
             "Nothing was sent to \(url.address): by the clock of this device, the presigned form \(reason).")
     }
 
-    /// The server refused a request. If the request had the form, see ``refusedForm(_:by:)``.
+    /// The server refused a request without the form. For a request with the form, use ``refusedForm(_:by:)``.
     package static func refused(_ response: UploadResponse, by url: URL) -> UploadError {
         var error = UploadError(
             .refused, "\(url.address) responded with \(response.statusText)", response: response)
@@ -170,14 +169,14 @@ extension UploadError {
         return proxy.map { error.adding($0.explanation(of: response.status)) } ?? error
     }
 
-    /// The server refused the form, or responded that it is unknown whether the form was accepted.
+    /// The server refused the form, or does not know whether the form was accepted.
     package static func refusedForm(_ response: UploadResponse, by url: URL) -> UploadError {
         var error = refused(response, by: url)
         error.delivery = response.delivery
         return error
     }
 
-    /// The body of a queued upload cannot be read: nothing was sent.
+    /// The body of a queued upload cannot be read, so nothing was sent.
     package static func unreadableBody(_ reason: String, underlyingError: any Error) -> UploadError {
         UploadError(.form, reason, underlyingError: underlyingError)
     }
@@ -197,7 +196,7 @@ extension UploadError {
 
     /// The server reports an offset that is not possible.
     ///
-    /// - Parameter contradiction: Why the offset is not possible, as the end of a sentence.
+    /// - Parameter contradiction: The reason why the offset is not possible, as the end of a sentence.
     static func impossibleOffset(
         _ offset: Int64, _ response: UploadResponse, by url: URL, _ contradiction: String
     ) -> UploadError {
@@ -207,7 +206,7 @@ extension UploadError {
                 + "over.", response: response)
     }
 
-    /// The server names another upload resource in its final response than in an interim one.
+    /// The server's final response names another upload resource than an interim response.
     static func changedLocation(_ response: UploadResponse, by url: URL) -> UploadError {
         UploadError(
             .refused,
@@ -215,7 +214,7 @@ extension UploadError {
                 + "response. Check whether a proxy changes the Location field of only one of them.", response: response)
     }
 
-    /// The server announces limits within which the form cannot be sent.
+    /// The server's limits are too small for the form.
     static func unacceptableLimits(_ response: UploadResponse, by url: URL, of length: Int64) -> UploadError {
         let limits = response.headerFields[.uploadLimit] ?? ""
         return UploadError(
@@ -223,14 +222,14 @@ extension UploadError {
             response: response)
     }
 
-    /// The server offers resumable uploads, but refuses to create an upload in any supported version of the draft.
+    /// The server offers resumable uploads, but creates no upload in any supported version of the draft.
     static func refusedVersions(_ response: UploadResponse, by url: URL, _ numbers: [Int64]) -> UploadError {
         let list = numbers.map { "\($0)" }.joined(separator: ", ")
         return refused(response, by: url).adding(
             "The server offers resumable uploads, but refuses interop versions \(list) of the draft.")
     }
 
-    /// A response about an upload names another version of the draft than the request.
+    /// A response names another version of the draft than its request.
     static func changedVersion(_ response: UploadResponse, by url: URL) -> UploadError {
         let version = response.headerFields[.uploadDraftInteropVersion] ?? ""
         return UploadError(
@@ -239,7 +238,8 @@ extension UploadError {
                 + "form again to start over.", response: response)
     }
 
-    /// The server does not report an upload's offset, probably because it has not ended an earlier request.
+    /// The server does not report an upload's offset, probably because an earlier request is still running on the
+    /// server.
     static func locked(_ response: UploadResponse, by url: URL) -> UploadError {
         UploadError(
             .refused,
@@ -247,7 +247,7 @@ extension UploadError {
                 + "upload", .passes, response: response)
     }
 
-    /// The upload resource is gone. The server may have stored its form, so the client does not send the form again.
+    /// The upload resource is gone. The server may have stored its form, so the form is not sent again.
     static func goneUnclear(_ refusal: UploadError) -> UploadError {
         let message = refusal.adding("The server no longer has the upload, and may have stored the form.").message
         return UploadError(

@@ -3,7 +3,7 @@ public import PostcardForm
 import PostcardFoundation
 import PostcardWire
 
-/// Why an upload failed.
+/// An error that an upload failed with.
 ///
 /// ```swift
 /// do {
@@ -15,67 +15,67 @@ import PostcardWire
 public struct UploadError: PostcardError {
     /// The kind of failure; stable across versions.
     public struct Code: PostcardErrorCode {
-        /// The code as a word, such as `connection-lost`, for logs and for programs that read them.
+        /// The code as a word for logs and programs, such as `connection-lost`.
         public let rawValue: String
 
-        /// Makes a code from its raw value, which need not be a known code.
+        /// Makes a code from any raw value, even an unknown one.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
-        /// No form can be sent to the URL.
+        /// The URL cannot receive a form.
         public static let invalidURL = Code(rawValue: "invalid-url")
         /// The form cannot be read; ``UploadError/formError`` says why.
         public static let form = Code(rawValue: "form")
-        /// The form breaks one of the client's ``UploadClient/rules``: nothing was sent.
+        /// The form breaks a rule of the client (``UploadClient/rules``), and nothing was sent.
         /// ``UploadError/underlyingError`` is the `FormProblem`.
         public static let brokenRule = Code(rawValue: "broken-rule")
-        /// The form breaks a condition of the policy that was signed for it, or cannot be sent to an object store at
-        /// all: nothing was sent. The message says which condition the form breaks, and what to do.
+        /// The form breaks a condition of its signed policy or cannot be sent to an object store at all, and nothing
+        /// was sent. The message names the condition, and says what to do.
         public static let brokenPolicy = Code(rawValue: "broken-policy")
-        /// The presigned form has expired, by this device's clock: nothing was sent.
+        /// The presigned form has expired by this device's clock, so nothing was sent.
         public static let formExpired = Code(rawValue: "form-expired")
-        /// No connection could be made: nothing was sent.
+        /// No connection could be made, so nothing was sent.
         public static let connectionFailed = Code(rawValue: "connection-failed")
         /// The connection broke before the whole response was received. The form may have arrived.
         public static let connectionLost = Code(rawValue: "connection-lost")
-        /// No byte moved for ``UploadTimeouts/idle``, or the response took longer than ``UploadTimeouts/response``;
-        /// ``UploadError/phase`` says what the upload was waiting for.
+        /// No byte moved for ``UploadTimeouts/idle``, or the response took longer than ``UploadTimeouts/response``.
+        /// ``UploadError/phase`` is the phase in which the upload timed out.
         public static let timedOut = Code(rawValue: "timed-out")
-        /// Connecting took longer than ``UploadTimeouts/connect``: nothing was sent.
+        /// Connecting took longer than ``UploadTimeouts/connect``, so nothing was sent.
         public static let connectTimedOut = Code(rawValue: "connect-timed-out")
         /// The upload took longer than ``UploadTimeouts/total``.
         public static let deadlinePassed = Code(rawValue: "deadline-passed")
-        /// No secure connection could be made: nothing was sent. Either the handshake broke, or the server's
+        /// No secure connection could be made, so nothing was sent. Either the handshake broke, or the server's
         /// certificate is not trusted, as on a network whose users must sign in first. A queue tries again, unless the
         /// server requires a client certificate, App Transport Security forbids the connection, or the app rejected the
         /// server.
         public static let tls = Code(rawValue: "tls")
-        /// The server responded with a status that is neither accepted nor a redirect that is followed;
+        /// The server responded with a status that is neither accepted nor a followed redirect.
         /// ``UploadError/response`` is the response.
         public static let refused = Code(rawValue: "refused")
-        /// The server responded with success before the whole form was sent, so it cannot have the whole form;
+        /// The server responded with success before the whole form was sent, so it cannot have the whole form.
         /// ``UploadError/response`` is the response. See ``ResponseOptions/acceptsEarly``.
         public static let earlyResponse = Code(rawValue: "early-response")
         /// The response body is larger than ``ResponseOptions/maximumBytes``.
         public static let responseTooLarge = Code(rawValue: "response-too-large")
-        /// The server accepted the form, but ``ResponseOptions/verification`` found that the server received other
-        /// bytes than were sent. ``UploadError/response`` is the response.
+        /// The server accepted the form, but ``ResponseOptions/verification`` found that it received other bytes than
+        /// were sent. ``UploadError/response`` is the response.
         public static let altered = Code(rawValue: "altered")
-        /// An interceptor failed for an upload of a queue, and the message contains its error. The queue tries again. A
-        /// client throws the interceptor's error itself.
+        /// An interceptor failed in a queue's upload, and the message contains its error. The queue tries again. A
+        /// client throws the interceptor's error itself instead.
         public static let interceptorFailed = Code(rawValue: "interceptor-failed")
-        /// The response is not the expected JSON; ``UploadError/response`` is the response.
+        /// The response is not the expected JSON. ``UploadError/response`` is the response.
         public static let decoding = Code(rawValue: "decoding")
     }
 
-    /// What the upload was waiting for when it timed out.
+    /// The phases of an upload that can time out.
     public enum Phase: String, Sendable, Hashable {
         /// The upload was waiting for a connection.
         case connecting
-        /// The upload was waiting until the connection accepts more bytes of the body.
+        /// The upload was waiting for the connection to accept more bytes of the body.
         case sending
-        /// The upload was waiting for the response, after the whole body was sent.
+        /// The whole body was sent, and the upload was waiting for the response.
         case waiting
         /// The upload was waiting for the rest of the response.
         case receiving
@@ -87,35 +87,35 @@ public struct UploadError: PostcardError {
     /// What happened, where, and what to do, in a sentence or two.
     public internal(set) var message: String
 
-    /// The message without the text of the response, for readers who have seen the response.
+    /// The message without the text of the response, for readers who see the response too.
     package private(set) var messageBesidesResponse: String
 
     /// The server's response; `nil` if there was none.
     public let response: UploadResponse?
 
-    /// What the upload was waiting for, if it timed out.
+    /// The phase in which the upload timed out; `nil` if it did not time out.
     public let phase: Phase?
 
     /// The error of the layer below, if there is one. If the server refused the form as too large and the form could
-    /// not be made smaller, it is the error of making it smaller.
+    /// not be made smaller, it is the error of making the form smaller.
     public internal(set) var underlyingError: (any Error)?
 
     /// The number of attempts made, including this one.
     public internal(set) var attempts = 1
 
-    /// Whether the form may have arrived, and so whether it is safe to send the form again.
+    /// Whether the form may have arrived. It decides whether it is safe to send the form again.
     public internal(set) var delivery: Delivery
 
-    /// Whether the request was redirected to another origin than that of the caller's URL.
+    /// Whether a redirect led to another origin than that of the caller's URL.
     var hasLeftOrigin = false
 
-    /// Whether an interceptor has decided that the form is not sent again.
+    /// Whether an interceptor has forbidden sending the form again.
     var isFinal = false
 
-    /// Whether another attempt may succeed, if the code alone does not say.
+    /// The chance that another attempt succeeds; `nil` if the code alone determines it.
     package private(set) var outlook: Outlook?
 
-    /// What the server said about resuming the upload before the request failed.
+    /// The server's announcement about resuming the upload, from before the request failed.
     var announcement: ResumptionAnnouncement?
 
     init(
@@ -148,7 +148,7 @@ public struct UploadError: PostcardError {
         self.outlook = outlook
     }
 
-    /// What is wrong with the form, for the code ``Code/form``.
+    /// The problem with the form, for the code ``Code/form``; `nil` for other codes.
     public var formError: FormError? { code == .form ? underlyingError as? FormError : nil }
 
     /// The server's description of the problem, if the response has the format of RFC 9457.
@@ -175,21 +175,22 @@ public struct UploadError: PostcardError {
 }
 
 extension UploadError {
-    /// What happened, for the user of the app: in English or Korean on Apple platforms, without addresses and technical
-    /// details; the same as ``message`` elsewhere. This is what `localizedDescription` returns.
+    /// What happened, for users of the app. On Apple platforms the text is in English or Korean, without addresses and
+    /// technical details. Elsewhere it is ``message``. `localizedDescription` returns this text.
     public var errorDescription: String? { localizedMessage.localized ?? message }
 
-    /// What to do, for the user of the app: in English or Korean on Apple platforms; the same as ``advice`` elsewhere.
+    /// What to do, for users of the app. On Apple platforms the text is in English or Korean. Elsewhere it is
+    /// ``advice``.
     public var recoverySuggestion: String? { localizedAdvice.localized ?? advice }
 }
 
 extension UploadError {
-    /// Whether the form may have arrived.
+    /// Whether the form may have arrived at a server.
     public enum Delivery: String, Sendable, Hashable {
         /// No server has the whole form: it is safe to send the form again.
         case neverArrived = "never-arrived"
-        /// A server has refused the form. It is safe to send the form again, but useless unless the reason for the
-        /// refusal passes.
+        /// A server has refused the form. Sending the form again is safe, but useless unless the reason for the refusal
+        /// passes.
         case refused
         /// The whole form was sent, in this attempt or an earlier one, and it is not known whether the server accepted
         /// it. Either there was no response, or the response says that the server or a proxy does not know: 500, 502,
@@ -204,18 +205,18 @@ extension UploadError {
 extension UploadError {
     /// Whether another attempt may succeed.
     package enum Outlook: Sendable, Hashable {
-        /// Another attempt may succeed at any time: for example, after a TLS handshake that broke.
+        /// Another attempt may succeed at any time, such as after a broken TLS handshake.
         case passes
-        /// Another attempt may succeed on another network: for example, if a certificate is not trusted because the
-        /// network responds in the server's place.
+        /// Another attempt may succeed on another network, such as after a network responded in the server's place with
+        /// a certificate that is not trusted.
         case passesElsewhere
-        /// Another attempt fails in the same way: for example, if a server requires a client certificate.
+        /// Another attempt fails in the same way, such as with a server that requires a client certificate.
         case lasts
     }
 }
 
 extension UploadResponse {
-    /// What this response, a refusal, says about the form that was sent.
+    /// The delivery of the form according to this response, which is a refusal.
     var delivery: UploadError.Delivery {
         // A server cannot accept a body that was not sent to its end.
         [500, 502, 504, 520, 522, 524, 527].contains(status.code) && !isEarly ? .responseLost : .refused
@@ -223,8 +224,8 @@ extension UploadResponse {
 }
 
 extension UploadError.Code {
-    /// What a failure with this code says about the form by itself. If that depends on whether the whole form was sent,
-    /// this is the worst case; code that knows more corrects it.
+    /// The delivery of the form according to the code alone: the worst case, if the whole form may have been sent. Code
+    /// that knows more corrects this value.
     var usualDelivery: UploadError.Delivery {
         switch self {
         case .refused: .refused
@@ -236,8 +237,7 @@ extension UploadError.Code {
 }
 
 extension UploadError {
-    /// The limits that a refusal reports and that the form exceeds. A limit that the form does not exceed cannot be the
-    /// reason.
+    /// The limits in a refusal that the form exceeds. Only such limits can be the reason for the refusal.
     ///
     /// The limits are read from the `limit` and the `limits` of a problem with status 413, as Postcard's server writes
     /// them, and from the `max-size` of `Upload-Limit` (draft-ietf-httpbis-resumable-upload) with any status.
@@ -255,8 +255,7 @@ extension UploadError {
         return reported.exceeded(by: layout)
     }
 
-    /// Whether the form was refused as too large in a response that names no limit. Such responses usually come from
-    /// proxies.
+    /// Whether the form was refused as too large without a limit. Such responses usually come from proxies.
     package var namesNoLimit: Bool {
         guard let response, response.status == .contentTooLarge else { return false }
         return problem?["limit"] == nil && problem?["limits"] == nil
@@ -265,8 +264,8 @@ extension UploadError {
 }
 
 extension FormSizeLimits {
-    /// Reads one limit in the format of Postcard's server. The result is `nil` if the limit is not about sizes that a
-    /// client can change.
+    /// Reads a limit in the format of Postcard's server. Returns `nil` unless it is a size limit that a client can
+    /// meet.
     fileprivate init?(_ limit: JSONValue) {
         guard let name = limit["name"]?.text,
             let value = limit["value"]?.number.flatMap({ Int64(exactly: $0.rounded(.down)) })
@@ -275,7 +274,7 @@ extension FormSizeLimits {
         case "maximumBodyBytes": self.init(maximumBodyBytes: value)
         case "maximumFileBytes": self.init(maximumFileBytes: value)
         case "maximumBytesOfAllFiles": self.init(maximumBytesOfAllFiles: value)
-        // This limit is a rule for the files of one field.
+        // Such a limit is a rule for the files of one field.
         case let name where name.hasPrefix("files.") && name.dropFirst(6).hasSuffix(".maximumBytes"):
             self.init(maximumBytesByName: [String(name.dropFirst(6).dropLast(13)): value])
         default: return nil

@@ -8,8 +8,8 @@ public struct UploadResponse: Sendable {
     /// The status, such as 201.
     public let status: HTTPResponse.Status
 
-    /// The header fields. A value with more than 30 combining marks in a row has U+034F after every 30 of them (UAX #15
-    /// §13), so that comparing it does not take long.
+    /// The header fields. In values, U+034F follows every 30 combining marks in a row (UAX #15 §13), so that comparing
+    /// is fast.
     public let headerFields: HTTPFields
 
     /// The whole body.
@@ -21,19 +21,19 @@ public struct UploadResponse: Sendable {
     /// The number of the form's bytes handed to the connection when the response was complete.
     public package(set) var bytesSent: Int64 = 0
 
-    /// Whether the response was received before the whole form was handed to the connection. If so, the server cannot
-    /// have the whole form.
+    /// Whether the response arrived before the whole form was handed to the connection. If so, the server lacks some of
+    /// the form.
     public package(set) var isEarly = false
 
     /// The JSON decoder of the client that received the response; `nil` if no client has received it.
     var decoder: JSONDecoder?
 
-    /// What the server said about resuming the upload before this response.
+    /// The server's announcement about resuming the upload, from before this response.
     var announcement: ResumptionAnnouncement?
 
     /// Whether the server has confirmed that it received the bytes that were sent. Either its `Repr-Digest` is that of
-    /// the form (see ``ResponseOptions/sendsDigests``), or a ``ResponseOptions/verification`` found no difference. An
-    /// app can then delete its original.
+    /// the form (see ``ResponseOptions/sendsDigests``), or a ``ResponseOptions/verification`` found no difference. If
+    /// so, an app can delete its original.
     public package(set) var isVerified = false
 
     /// Makes a response. Transports use this initializer.
@@ -43,14 +43,14 @@ public struct UploadResponse: Sendable {
         self.body = body
     }
 
-    /// The body as text in UTF-8; invalid bytes become U+FFFD, and U+034F follows every 30 combining marks in a row.
+    /// The body as UTF-8 text. Invalid bytes become U+FFFD, and U+034F follows every 30 combining marks in a row.
     public var text: String {
         String(streamSafe: body)
     }
 }
 
 extension HTTPFields {
-    /// These header fields with values that are safe to compare.
+    /// These header fields with values that are fast to compare.
     var streamSafe: HTTPFields {
         guard contains(where: { CombiningMarks.firstExcess(in: $0.value.utf8) != nil }) else { return self }
         var fields = self
@@ -60,9 +60,9 @@ extension HTTPFields {
 }
 
 extension UploadResponse {
-    /// Why the server refused the form, in its own words: the detail or title of an RFC 9457 problem, the message of
-    /// other JSON, the code and message of an object store, the title of a web page, or the first lines of text. `nil`
-    /// if the server gives no reason.
+    /// The server's reason for the refusal: the detail or title of an RFC 9457 problem, the message of other JSON, the
+    /// code and message of an object store, the title of a web page, or the first lines of text. `nil` if there is
+    /// none.
     public var reason: String? {
         let type = headerFields[.contentType]?.lowercased() ?? ""
         let problem = objectStoreProblem
@@ -79,10 +79,10 @@ extension UploadResponse {
         return (found ?? firstLines).map(Self.printable).flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Whether the response gives no reason except its status, as the default pages of web servers do.
+    /// Whether the status is the only reason in the response, as in the default pages of web servers.
     var reasonIsStatus: Bool { reason.map { $0.hasPrefix("\(status.code)") } ?? true }
 
-    /// What the title of the page says in addition to the status; `nil` if that is nothing.
+    /// The title of the page without the status; `nil` if nothing is left.
     var titleBesidesStatus: String? {
         guard var title = titleOfPage.map(Self.printable) else { return nil }
         if title.hasPrefix("\(status.code) ") { title.removeFirst("\(status.code) ".count) }
@@ -90,22 +90,22 @@ extension UploadResponse {
     }
 
     /// Whether the server refused the form because its bytes changed in transit. Only `postcard serve` reports this
-    /// problem.
+    /// reason.
     var isDigestMismatch: Bool { status == .badRequest && problem?["code"]?.text == "digest-mismatch" }
 
-    /// The status as text, with its standard phrase, because transports give different phrases or none.
+    /// The status with its standard phrase, because transports give different phrases or none.
     var statusText: String {
         let phrase = Self.usualStatuses.first { $0.code == status.code }?.reasonPhrase ?? status.reasonPhrase
         return phrase.isEmpty ? "\(status.code)" : "\(status.code) \(phrase)"
     }
 
-    /// The beginning of the body, safe to print.
+    /// The beginning of the body, which is safe to print.
     var beginning: String {
         body.isEmpty ? "an empty body" : Self.printable(String(streamSafe: body.prefix(300)))
     }
 
     private var reasonInJSON: String? {
-        // The members of the JSON in which servers say what is wrong. Members that are not strings are ignored.
+        // Servers say what is wrong in one of these members of the JSON. Members that are not strings are ignored.
         let json = try? JSON(body)
         let members: [StaticString] = ["detail", "title", "message", "error"]
         return members.lazy.compactMap { json?[$0]?.text }.first
@@ -119,7 +119,7 @@ extension UploadResponse {
         return String(text[begin.upperBound..<end.lowerBound])
     }
 
-    /// The beginning of the body, in which a reason is searched for.
+    /// The beginning of the body, which is searched for a reason.
     private var examinedText: String { String(streamSafe: body.prefix(64 << 10)) }
 
     private var firstLines: String? {
@@ -127,8 +127,7 @@ extension UploadResponse {
         return lines.isEmpty ? nil : lines.joined(separator: " ")
     }
 
-    /// At most 300 characters of a text, without control characters, because the text may be printed on terminals and
-    /// in logs.
+    /// At most 300 characters of a text without control characters, for terminals and logs.
     private static func printable(_ text: String) -> String {
         let line = DisplayText.replacingSteering(in: text, with: " ").split(separator: " ").joined(separator: " ")
         return line.count > 300 ? "\(line.prefix(300))…" : line
@@ -151,15 +150,15 @@ extension UploadResponse {
     /// let record = try await client.upload(form, to: url).decode(Record.self)
     /// ```
     ///
-    /// JSON in which a text has more than 30 combining marks in a row is refused, because comparing such texts takes
-    /// quadratic time (UAX #15 §13).
+    /// JSON with more than 30 combining marks in a row is refused, because comparing it takes quadratic time (UAX #15
+    /// §13).
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder, with the formats of dates and keys. Defaults to the client's, see
+    ///   - decoder: The decoder, with the formats of dates and keys. Defaults to the client's
     ///     ``ResponseOptions/decoder``.
-    /// - Throws: ``UploadError`` with the code ``UploadError/Code/decoding``, whose message shows where the JSON
-    ///   differs from what was expected, and the beginning of the body.
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/decoding``. Its message shows the beginning of the
+    ///   body, and where the JSON differs from what was expected.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, decoder: JSONDecoder? = nil
     ) throws(UploadError) -> Value {
@@ -174,23 +173,23 @@ extension UploadResponse {
     }
 }
 
-/// What a server said in interim responses 104 (Upload Resumption Supported) to one request: the URL of the upload
-/// resource, and its limits (draft-ietf-httpbis-resumable-upload, "Status Code 104").
+/// The URL and the limits of an upload resource that a server announced in interim responses 104 (Upload Resumption
+/// Supported) to one request (draft-ietf-httpbis-resumable-upload, "Status Code 104").
 ///
-/// The announcement also counts if no final response follows: the connection may have broken, or a proxy may have taken
-/// the interim response for the final one.
+/// The announcement counts even without a final response: the connection may have broken, or a proxy may have taken the
+/// interim response for the final one.
 struct ResumptionAnnouncement: Sendable {
-    /// The URL that responded. The URL of the upload resource may be relative to it.
+    /// The URL that responded. The URL of the upload resource may be relative to this URL.
     let url: URL
-    /// The URL of the upload resource, as the server wrote it; `nil` if only limits or progress were reported.
+    /// The URL of the upload resource, as the server wrote it; `nil` if the responses had only limits or progress.
     private(set) var location: String?
     private(set) var limits: UploadLimits?
 
     /// Reads the announcement in an interim response.
     ///
-    /// - Parameter request: The header fields of the request. If they name a version of the draft, a response that
-    ///   names another one or none is ignored, as the draft requires (appendix "Draft Version Identification").
-    /// - Returns: `nil` for any other interim response, and for a response that is ignored.
+    /// - Parameter request: The header fields of the request. If they name a version of the draft, a response that does
+    ///   not name the same version is ignored, as the draft requires (appendix "Draft Version Identification").
+    /// - Returns: `nil` for an ignored response, and for any other interim response.
     init?(
         _ status: HTTPResponse.Status, _ headerFields: HTTPFields, by url: URL, to request: HTTPFields
     ) {
@@ -202,7 +201,7 @@ struct ResumptionAnnouncement: Sendable {
         limits = headerFields.uploadLimits(in: version)
     }
 
-    /// Adds the announcement of a later response to the same request.
+    /// Adds the announcement in a later response to the same request.
     mutating func add(_ later: ResumptionAnnouncement) {
         location = later.location ?? location
         guard let others = later.limits else { return }

@@ -9,18 +9,17 @@ import Synchronization
 /// client.interceptors = [BearerTokenInterceptor(token: saved) { expired in try await account.newToken() }]
 /// ```
 ///
-/// All uploads waiting for a token share a single refresh. If the new token is refused too, the upload fails with that
-/// refusal.
+/// All uploads waiting for a token share a single refresh. If the new token is refused too, the upload fails.
 public final class BearerTokenInterceptor: UploadInterceptor {
     private let tokens: TokenRefresh
 
     /// Makes an interceptor. All clients that use the token must share it.
     ///
     /// - Parameters:
-    ///   - token: The first token. Defaults to `nil`: the first upload gets one.
+    ///   - token: The first token. Defaults to `nil`: the first upload gets a token.
     ///   - refresh: Gets a new token. The argument is the token that the server refused, or `nil` if there was no
-    ///     token. If the closure throws an error, the uploads waiting for the token fail with it; uploads of a queue
-    ///     are tried again. The closure is cancelled when no upload waits for the token any longer.
+    ///     token. If the closure throws an error, the uploads waiting for the token fail with that error; a queue tries
+    ///     its uploads again. The closure is cancelled when no upload waits for the token any longer.
     public init(token: String? = nil, refresh: @escaping @Sendable (_ refused: String?) async throws -> String) {
         tokens = TokenRefresh(token, refresh)
     }
@@ -30,7 +29,7 @@ public final class BearerTokenInterceptor: UploadInterceptor {
     }
 
     public func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
-        // After two refusals in a row, another token does not help.
+        // After two refusals in a row, a new token does not help.
         guard error.response?.status.code == 401, attempt.earlierErrors.last?.response?.status.code != 401 else {
             return .passOn
         }
@@ -44,7 +43,7 @@ public final class BearerTokenInterceptor: UploadInterceptor {
     }
 }
 
-/// The current token, and at most one task that gets a new token for all waiting uploads.
+/// The current token, and the task that gets a new token for all waiting uploads, if there is one.
 final class TokenRefresh: Sendable {
     private let refresh: @Sendable (String?) async throws -> String
     private let state: Mutex<State>
@@ -57,7 +56,7 @@ final class TokenRefresh: Sendable {
         /// The identifiers of waits that were cancelled before they began.
         var gone: Set<UUID> = []
 
-        /// The token, or `nil` if it was refused or is being replaced.
+        /// The token; `nil` if it was refused or is being replaced.
         func token(unless isRefused: (String) -> Bool) -> String? {
             guard refreshing == nil, let token, !isRefused(token) else { return nil }
             return token
@@ -76,7 +75,7 @@ final class TokenRefresh: Sendable {
         state = Mutex(State(token: token))
     }
 
-    /// Returns the token. Waits for a new token if there is none, or if the token is being replaced.
+    /// Returns the token. If the token is missing or being replaced, waits for a new one.
     func token() async throws -> String {
         try await token { _ in false }
     }
@@ -117,7 +116,7 @@ final class TokenRefresh: Sendable {
         if let result { continuation.resume(with: result) }
     }
 
-    /// Cancels a wait for the token. After the last wait it also cancels the task.
+    /// Cancels a wait for the token. After the last wait, cancels the task too.
     private func leave(_ id: UUID) {
         let (continuation, task) = state.withLock { state -> (Continuation?, Task<Void, Never>?) in
             guard let continuation = state.refreshing?.waiting.removeValue(forKey: id) else {

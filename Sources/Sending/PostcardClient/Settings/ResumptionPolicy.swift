@@ -3,80 +3,80 @@ import PostcardFoundation
 package import PostcardWire
 import Synchronization
 
-/// How an interrupted upload resumes.
+/// The settings for resuming interrupted uploads.
 ///
 /// ```swift
 /// var client = UploadClient()
 /// client.resumption = ResumptionPolicy()
 /// ```
 ///
-/// A server that supports "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload) keeps the bytes it has of
-/// a form when the connection breaks, reports how many it has, and accepts the rest. An OPTIONS request finds out
-/// whether a server supports this, at most once an hour for each address. If the response does not offer it, the form
-/// is sent in one request that invites the server to resume it. Other servers ignore the invitation. A form with a
-/// stream that can be read only once or has no known length is an ordinary upload.
+/// A server that supports "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload) keeps the bytes of a form
+/// that it received before the connection broke. It reports the number of these bytes, and accepts the following bytes.
+/// The client finds out with an OPTIONS request whether a server supports this, at most once an hour for each address.
+/// If the response does not offer resumption, the form is sent in one request that invites the server to resume it.
+/// Other servers ignore the invitation. A form whose length is unknown, or with a stream that can be read only once, is
+/// an ordinary upload.
 ///
-/// A resumed upload is another attempt, with the same `Idempotency-Key`, and its progress continues. If a file of the
-/// form has changed in the meantime, the upload fails before another byte is sent. Interceptors adapt the request that
-/// the caller made; the header fields that they add are sent with every request of the upload.
+/// A resumed upload is another attempt with the same `Idempotency-Key`, and its progress continues. If a file of the
+/// form has changed in the meantime, the upload fails before another byte is sent. Interceptors adapt only the caller's
+/// request; the header fields that they add are sent with every request of the upload.
 public struct ResumptionPolicy: Sendable {
     /// When and how often an interrupted upload resumes. Once the server is known to support resumption, this policy
-    /// replaces the client's own. It counts only attempts in a row that made no progress.
+    /// replaces the client's retry policy. It counts only attempts in a row that made no progress.
     public var retryPolicy: RetryPolicy
 
-    /// The smallest body, in bytes, that is sent as a resumable upload, which takes two further requests. Defaults to 1
-    /// MiB. Smaller bodies are ordinary uploads, unless an earlier upload has shown that the address accepts only
-    /// smaller requests.
+    /// The smallest body in bytes that is sent as a resumable upload, which needs two more requests. Defaults to 1 MiB.
+    /// Smaller bodies are ordinary uploads, unless an earlier upload showed that the address accepts only smaller
+    /// requests.
     public var minimumBytes: Int64
 
-    /// Whether the client asks the server to delete the bytes of an upload when the upload's task is cancelled. The
-    /// request takes at most five seconds. Defaults to `false`: no request is sent, and the server keeps the bytes
-    /// until they expire.
+    /// Whether the client asks the server to delete the bytes of an upload whose task is cancelled. The request takes
+    /// at most five seconds. Defaults to `false`: the server keeps the bytes until they expire.
     public var deletesCancelledUploads: Bool
 
     /// The maximum number of responses in a row that reject the bytes sent, before the upload fails. Defaults to 5.
     ///
-    /// Such a response means that the server has lost the bytes it had (404, 410), has another offset than it reported
-    /// (409), got other bytes than were sent (400 with the code `digest-mismatch`), or has lowered its limit (413). The
-    /// upload then asks for the offset and resumes at once. An offset that the server reports meanwhile is not
-    /// progress: only a request that the server accepts, or that is interrupted, resets the count.
+    /// A server rejects the bytes if it has lost earlier bytes (404, 410), has another offset than it reported (409),
+    /// received other bytes than were sent (400 with the code `digest-mismatch`), or has lowered its limit (413). The
+    /// upload then asks for the offset and resumes at once. Only an accepted or interrupted request resets the count.
     public var maximumRejections = 5
 
-    /// The sizes of appends, in bytes, after appends have failed for no reason that the server gave. The cause may be a
-    /// proxy that has its own limit, or a proxy that passes on a request only when all of it has arrived. The first
-    /// append is as large as the upper bound. Each further append is half as large as the last one that failed, down to
-    /// the lower bound. Defaults to 8,000,000 down to 125,000.
+    /// The sizes of appends, in bytes, after appends have failed for an unknown reason. The reason may be a proxy with
+    /// its own limit, or a proxy that forwards only complete requests. The first append has the upper bound as its
+    /// size. Each further append is half as large as the last failed one, down to the lower bound. Defaults to
+    /// 8,000,000 down to 125,000.
     package var cautiousAppendBytes: ClosedRange<Int64> = 125_000...8_000_000
 
-    /// The supported versions of the draft, most preferred first. If a server refuses one version, the next version is
-    /// tried. A server that has no versions, as in the future standard, answers requests in any version.
+    /// The supported versions of the draft, most preferred first. If a server refuses a version, the next one is tried.
+    /// A server without versions, as in the future standard, answers requests in any version.
     package var versions: [ResumptionVersion] = [.interop9, .interop8, .interop6]
 
-    /// The versions in which a whole form invites a server without OPTIONS to name an upload resource, most preferred
-    /// first. The last invitation names no version: a 104 without a version counts only if the request has none either.
+    /// The versions in which a form invites a server without OPTIONS to name an upload resource, most preferred first.
+    /// The last invitation names no version, because a 104 without a version counts only after a request without a
+    /// version.
     var invitations: [ResumptionVersion] { versions.contains(.newest) ? versions : versions + [.newest] }
 
-    /// The next version in which to invite a server that did not react to an invitation; `nil` after the last version.
+    /// The version of the invitation after one that the server did not react to; `nil` after the last version.
     func invitation(after version: ResumptionVersion) -> ResumptionVersion? {
         invitations.drop { $0 != version }.dropFirst().first
     }
 
-    /// Whether a response says nothing about what the server supports, because the server or a proxy is busy, or
-    /// because the client must authenticate.
+    /// Whether a response does not show what the server supports, because the server or a proxy is busy, or because the
+    /// client must authenticate.
     func saysNothing(_ response: UploadResponse) -> Bool {
         retryPolicy.statuses.union([401, 403]).contains(response.status.code)
     }
 
-    /// What servers have offered. All copies of the policy share it.
+    /// The offers of servers, shared by all copies of the policy.
     let offers = ResumptionOffers()
 
     /// Makes a policy.
     ///
     /// - Parameters:
-    ///   - retryPolicy: When and how often an interrupted upload resumes. Defaults to up to ten attempts in a row
-    ///     without progress.
-    ///   - minimumBytes: The smallest body that is resumed, in bytes. Defaults to 1 MiB.
-    ///   - deletesCancelledUploads: Whether the server is asked to delete a cancelled upload. Defaults to `false`.
+    ///   - retryPolicy: When and how often an interrupted upload resumes. Defaults to ten attempts in a row without
+    ///     progress.
+    ///   - minimumBytes: The smallest body in bytes that is resumed. Defaults to 1 MiB.
+    ///   - deletesCancelledUploads: Whether the server is asked to delete cancelled uploads. Defaults to `false`.
     public init(
         retryPolicy: RetryPolicy = RetryPolicy(maximumAttempts: 10), minimumBytes: Int64 = 1 << 20,
         deletesCancelledUploads: Bool = false
@@ -87,12 +87,12 @@ public struct ResumptionPolicy: Sendable {
     }
 }
 
-/// How a server supports resumable uploads.
+/// A server's offer to resume uploads.
 struct ResumptionOffer: Sendable, Hashable {
     private(set) var version: ResumptionVersion
     private(set) var limits: UploadLimits
-    /// Whether OPTIONS has offered resumable uploads. A server without OPTIONS gets no creation without content: a
-    /// server that does not know the draft would take the empty body for a form.
+    /// Whether OPTIONS has offered resumable uploads. A server without OPTIONS gets no creation without content: if it
+    /// does not know the draft, it would take the empty body for a form.
     let isListed: Bool
 
     init(version: ResumptionVersion, limits: UploadLimits) {
@@ -112,8 +112,8 @@ struct ResumptionOffer: Sendable, Hashable {
 
     /// Whether an upload of this many bytes can be resumed.
     ///
-    /// If a server accepts only a few bytes at a time, an upload would need too many requests, so the form is sent in a
-    /// single request. The same is true of a form that is no larger than the smallest append.
+    /// A form is sent in a single request if the server accepts only a few bytes at a time, because resuming would need
+    /// too many requests. The same is true of a form no larger than the smallest append.
     func accepts(_ length: Int64) -> Bool {
         let smallestAppend = limits.minimumAppendBytes ?? 0
         let largestAppend = limits.maximumAppendBytes ?? .max
@@ -124,12 +124,12 @@ struct ResumptionOffer: Sendable, Hashable {
     /// Whether an upload of this many bytes is larger than the server accepts.
     func isExceeded(by length: Int64) -> Bool { length > limits.maximumBytes ?? .max }
 
-    /// The smallest number of bytes that are worth a request: a hundredth of the form, but no more than 64 KiB.
+    /// The smallest number of bytes worth a request: a hundredth of the form, but at most 64 KiB.
     static func worthwhileBytes(of length: Int64) -> Int64 {
         min(max(length / 100, 1), 64 << 10)
     }
 
-    /// Adopts the limits in a later response. Limits that the response does not name stay the same.
+    /// Adopts the limits in a later response. Limits that the response does not name stay unchanged.
     mutating func adopt(_ others: UploadLimits) {
         limits.adopt(others)
     }
@@ -142,11 +142,11 @@ struct ResumptionOffer: Sendable, Hashable {
     }
 }
 
-/// What a server has said about resumable uploads.
+/// The support for resumable uploads that a server has reported.
 enum ResumptionSupport: Sendable, Hashable {
     case unknown
     /// The response to OPTIONS does not offer resumable uploads. The server may still name an upload resource in a 104,
-    /// if the form's request invites it to ("Optimistic Upload Creation").
+    /// if the form's request invites the server to resume the upload ("Optimistic Upload Creation").
     ///
     /// - Parameter inviting: The version in which forms invite the server; `nil` if no version has worked.
     case unlisted(inviting: ResumptionVersion?)
@@ -156,22 +156,22 @@ enum ResumptionSupport: Sendable, Hashable {
     var isUnlisted: Bool { if case .unlisted = self { true } else { false } }
 }
 
-/// What other uploads have learned about a server and the proxies in front of it.
+/// The facts that other uploads have learned about a server and the proxies in front of it.
 struct KnownServer: Sendable, Hashable {
     var support = ResumptionSupport.unknown
-    /// The version in which the origin last offered or accepted a resumable upload; `nil` if it has done neither.
+    /// The version in which the origin last offered or accepted a resumable upload; `nil` if there is none.
     var version: ResumptionVersion?
-    /// The size in bytes at which appends have succeeded after larger appends had failed; `nil` if none had failed.
+    /// The append size in bytes that succeeded after larger appends had failed; `nil` if none had failed.
     var appendBytes: Int64?
 }
 
-/// What servers have offered, and how large appends to them may be. With this memory, servers are not asked before
-/// every form, and not every form has to find the size limit again.
+/// The offers and append sizes of servers. They save the client a question before every form, and a new search for the
+/// size limit.
 final class ResumptionOffers: Sendable {
-    /// How long an entry is valid, and so how soon a change of the server is noticed.
+    /// How long an entry is valid. It limits the time until a change of the server is noticed.
     private static let lifetime = Duration.seconds(3600)
 
-    /// The maximum number of entries, which limits the memory. A server whose entry was removed is asked again.
+    /// The maximum number of entries, which limits the memory. A server without an entry is asked again.
     private static let maximumCount = 1000
 
     private let state = Mutex(State())
@@ -179,9 +179,9 @@ final class ResumptionOffers: Sendable {
     private struct State {
         /// The support for resumable uploads, by address.
         var support = Entries<ResumptionSupport>()
-        /// The versions of the draft, by origin, because one server program handles all addresses of an origin.
+        /// The draft versions, by origin, because one server program handles all addresses of an origin.
         var versions = Entries<ResumptionVersion>()
-        /// The sizes of appends, by origin, because a proxy is the same for all addresses of an origin.
+        /// The append sizes, by origin, because a proxy is the same for all addresses of an origin.
         var appendBytes = Entries<Int64>()
     }
 
@@ -194,14 +194,14 @@ final class ResumptionOffers: Sendable {
         }
 
         mutating func note(_ value: Value, of key: String, at now: ContinuousClock.Instant) {
-            // Using an entry does not renew it.
+            // Using an entry does not renew its lifetime.
             if self.value(key, at: now) == value { return }
             if values.count >= ResumptionOffers.maximumCount { values.removeAll() }
             values[key] = (value, now)
         }
     }
 
-    /// What is known about the server at an address, from earlier uploads.
+    /// The facts that earlier uploads have learned about the server at an address.
     func known(for url: URL, at now: ContinuousClock.Instant = .now) -> KnownServer {
         state.withLock { state in
             KnownServer(

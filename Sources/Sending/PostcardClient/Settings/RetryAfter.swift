@@ -5,9 +5,8 @@ extension UploadResponse {
     /// The maximum number of seconds in a `Retry-After`, small enough that calculations do not overflow.
     private static let longestRetryAfter: Int64 = 999_999_999
 
-    /// The delay in the server's `Retry-After` (RFC 9110 §10.2.3): a number of seconds, or a date. Because clocks
-    /// differ, a date is compared with the response's own `Date` if there is one. A number that is too large counts as
-    /// many years.
+    /// The delay in the server's `Retry-After` (RFC 9110 §10.2.3): a number of seconds, or a date, which is compared
+    /// with the response's own `Date` if there is one, because clocks differ. A huge number counts as many years.
     ///
     /// - Parameter now: The time by this machine's clock.
     package func retryAfter(now: Date = Date()) -> Duration? {
@@ -31,8 +30,8 @@ extension Date {
         let words = text.split { " ,:-".contains($0) }
         guard words.count >= 7 else { return nil }
         let isAsctime = Int(words[1]) == nil
-        // The format of asctime: Sun Nov  6 08:49:37 1994. The other formats: Sun, 06 Nov 1994 08:49:37 GMT, Sunday,
-        // 06-Nov-94 …
+        // The format of asctime is `Sun Nov  6 08:49:37 1994`. The others are `Sun, 06 Nov 1994 08:49:37 GMT` and
+        // `Sunday, 06-Nov-94 …`.
         let (day, month, year, time) =
             isAsctime ? (words[2], words[1], words[6], words[3...5]) : (words[1], words[2], words[3], words[4...6])
         let numbers = time.compactMap { Int($0) }
@@ -44,7 +43,7 @@ extension Date {
         calendar.timeZone = .gmt
         var fullYear = writtenYear
         if year.count == 2 {
-            // A year that would be more than 50 years ahead belongs to the century before (RFC 9110 §5.6.7).
+            // A year more than 50 years ahead belongs to the previous century (RFC 9110 §5.6.7).
             let currentYear = calendar.component(.year, from: now)
             fullYear += currentYear / 100 * 100
             if fullYear > currentYear + 50 { fullYear -= 100 }

@@ -8,7 +8,7 @@ import PostcardFoundation
 /// let client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 4))
 /// ```
 ///
-/// Settings that are seldom changed are properties:
+/// Further settings are properties:
 ///
 /// ```swift
 /// var policy = RetryPolicy(maximumAttempts: 20, deadline: .seconds(3600))
@@ -16,57 +16,53 @@ import PostcardFoundation
 /// ```
 ///
 /// Only failures that may pass are tried again: a connection that failed, broke or timed out, and the statuses in
-/// ``statuses``. A queue also waits for a network on which the server's certificate is trusted. A server that responds
-/// with 409 (Conflict) to a form that may have arrived may still be processing it
-/// (draft-ietf-httpapi-idempotency-key-header), and the form is also sent again. All attempts have the same
-/// `Idempotency-Key`, by which a server can recognize one upload. If the server does not honor the key, a retry after a
+/// ``statuses``. A 409 (Conflict) to a form that may have arrived can mean that the server is still processing the form
+/// (draft-ietf-httpapi-idempotency-key-header), so the form is also sent again. All attempts have the same
+/// `Idempotency-Key`, by which a server can recognize the upload. If the server does not honor the key, a retry after a
 /// lost response may store the form twice, unless ``repeatsUnclear`` is `false`.
 ///
-/// Except for the network that a queue waits for, uploads in this process and in a queue follow the same rules.
+/// Uploads in this process and in a queue follow the same rules. A queue also waits for a network on which the server's
+/// certificate is trusted.
 public struct RetryPolicy: Sendable, Hashable {
-    /// The maximum number of attempts, including the first. 1 means that nothing is tried again.
+    /// The maximum number of attempts, including the first. With 1, nothing is tried again.
     public var maximumAttempts: Int
 
-    /// The statuses that are tried again, because the server was busy, slow or unavailable, or because the network
-    /// responded in its place (RFC 9110 §15.5.9 and §15.6, RFC 6585 §4 and §6, RFC 8470 §5.2). Defaults to 408, 425,
-    /// 429, and 500 to 599 except 501 and 505, which mean that the server does not support the request.
+    /// The statuses that are tried again, because the server was busy, slow or unavailable, or the network responded in
+    /// its place (RFC 9110 §15.5.9 and §15.6, RFC 6585 §4 and §6, RFC 8470 §5.2). Defaults to 408, 425, 429, and 500 to
+    /// 599 except 501 and 505, which mean that the server does not support the request.
     public var statuses = Set(500..<600).subtracting([501, 505]).union([408, 425, 429])
 
-    /// Whether to try again after a connection failed, broke or timed out, or its TLS handshake broke. A queue also
-    /// tries again after a server's certificate was not trusted, and after an interceptor failed. Defaults to `true`.
+    /// Whether to try again after a connection failed, broke or timed out, or after a broken TLS handshake. A queue
+    /// also tries again if a certificate was not trusted or an interceptor failed. Defaults to `true`.
     public var retriesConnectionFailures = true
 
-    /// The maximum delay before the second attempt. The delay doubles with each further attempt. Defaults to 0.5
-    /// seconds.
+    /// The maximum delay before the second attempt, doubled with each further attempt. Defaults to 0.5 seconds.
     public var firstDelay: Duration = .milliseconds(500)
 
-    /// The maximum delay that the doubling can reach. Defaults to 30 seconds.
+    /// The maximum delay after repeated doubling. Defaults to 30 seconds.
     public var maximumDelay: Duration = .seconds(30)
 
-    /// The random fraction of the delay, from 0 to 1, so that many clients do not retry at the same time. Defaults to
-    /// 0.5.
+    /// The random fraction of a delay, from 0 to 1, against many clients retrying at the same time. Defaults to 0.5.
     public var jitter = 0.5
 
-    /// The maximum delay that a server's `Retry-After` can set; a longer delay is shortened to it. Defaults to 120
-    /// seconds.
+    /// The maximum delay that a server's `Retry-After` can set. Longer delays are shortened. Defaults to 120 seconds.
     public var maximumRetryAfter: Duration = .seconds(120)
 
-    /// The time after the start of the upload in which another attempt may start. Defaults to `nil`, no limit. A
-    /// running attempt is not cancelled: ``UploadTimeouts/total`` does that. A queue counts from the first attempt
-    /// since the upload was enqueued or retried by hand, across processes.
+    /// How long after the start of the upload another attempt may start. Defaults to `nil`, no limit. It does not end a
+    /// running attempt, as ``UploadTimeouts/total`` does. A queue counts from the first attempt after the upload was
+    /// enqueued or retried by hand, across processes.
     public var deadline: Duration?
 
     /// The maximum number of retries that interceptors may request for one upload, in addition to the attempts of the
-    /// policy. Defaults to 5. The value in a ``ResumptionPolicy``'s retry policy is ignored: the client's retry policy
-    /// counts.
+    /// policy. Defaults to 5. In the retry policy of a ``ResumptionPolicy`` this value has no effect.
     public var maximumInterceptorRetries = 5
 
-    /// The maximum number of 409 (Conflict) responses in a row, without a `Retry-After`, to a form that may have
-    /// arrived. Then the upload fails, because the conflict is likely to be permanent. Defaults to 10.
+    /// The maximum number of 409 (Conflict) responses in a row to a form that may have arrived. More fail the upload,
+    /// because the conflict is likely to be permanent. Responses with a `Retry-After` are not limited. Defaults to 10.
     public var maximumConflicts = 10
 
-    /// Whether a form is sent again if a server may already have it: the whole form was sent, and the response was
-    /// lost. Defaults to `true`, because the server can recognize the form by its `Idempotency-Key`.
+    /// Whether a form is sent again after its response was lost, when a server may already have the whole form.
+    /// Defaults to `true`, because the server can recognize the form by its `Idempotency-Key`.
     ///
     /// Few servers support that field. With `false` the upload fails instead, so that the app can ask its user. In a
     /// queue it fails with the code `unclear`, which ``PostcardClient/UploadError`` does not have. Then
@@ -78,7 +74,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// without a response may have arrived.
     public var repeatsUnclear = true
 
-    /// Makes a policy with the default delays: 0.25 to 0.5 seconds, then 0.5 to 1, and so on up to half a minute.
+    /// Makes a policy with the default delays: 0.25 to 0.5 seconds, 0.5 to 1 second, and so on up to half a minute.
     ///
     /// - Parameters:
     ///   - maximumAttempts: The maximum number of attempts, including the first.
@@ -91,8 +87,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// A policy that never tries again.
     public static let never = RetryPolicy(maximumAttempts: 1)
 
-    /// A policy with up to 1,000 attempts, at most 30 minutes apart, for uploads that may wait for days. It is the
-    /// default of a queue.
+    /// A queue's default policy: up to 1,000 attempts, at most 30 minutes apart, for uploads that may wait for days.
     public static let persistent: RetryPolicy = {
         var policy = RetryPolicy(maximumAttempts: 1000)
         policy.maximumDelay = .seconds(1800)
@@ -129,7 +124,6 @@ public struct RetryPolicy: Sendable, Hashable {
     /// - Parameters:
     ///   - attempt: The number of the failed attempt, from 1.
     ///   - retryAfter: The delay that the server requested.
-    ///   - generator: The random number generator.
     func delay(
         after attempt: Int, retryAfter: Duration?, using generator: inout some RandomNumberGenerator
     ) -> Duration {

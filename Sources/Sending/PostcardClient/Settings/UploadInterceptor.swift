@@ -1,4 +1,4 @@
-/// Adapts every upload of an app: adds a credential or a signature, or decides what to do after a failure.
+/// Adapts every upload of an app. It can add a credential or a signature, and decide what to do after a failure.
 ///
 /// ```swift
 /// struct APIKey: UploadInterceptor {
@@ -13,36 +13,36 @@
 /// client.interceptors = [APIKey(key: key)]
 /// ```
 ///
-/// A resumable upload (``ResumptionPolicy``) makes several requests: interceptors adapt the request that the caller
-/// made, and its header fields are sent with all of them. A signature of the method or the path is not valid for the
-/// other requests.
+/// A resumable upload (``ResumptionPolicy``) makes several requests. Interceptors adapt only the caller's request, and
+/// its header fields are sent with all the requests. So a signature of the method or path is valid only for that
+/// request.
 ///
-/// An interceptor may take as long as it needs. When the upload is cancelled or times out, the interceptor's task is
-/// cancelled, and it must react to that.
+/// An interceptor has no time limit of its own. When the upload is cancelled or times out, the interceptor's task is
+/// cancelled, and the interceptor must end soon.
 ///
-/// ``BearerTokenInterceptor`` is an interceptor for tokens that expire. If a server redirects to another origin,
-/// interceptors are not called for that request, so that no credentials are sent there.
+/// ``BearerTokenInterceptor`` is an interceptor for tokens that expire. After a redirect to another origin,
+/// interceptors are not called, so that the other origin gets no credentials.
 public protocol UploadInterceptor: Sendable {
-    /// Changes a request before it is sent. This method is called for every attempt, in the order of the client's
-    /// interceptors, with the request that the caller made.
+    /// Changes a request before it is sent. This method is called for every attempt with the caller's request, in the
+    /// order of the client's interceptors.
     ///
     /// - Parameters:
     ///   - request: The request. To change the URL, make another request.
     ///   - attempt: The number of the attempt, from 1.
-    /// - Throws: Any error fails the upload with that error, unchanged. A queue tries such an upload again, see
-    ///   ``UploadError/Code/interceptorFailed``.
+    /// - Throws: Any error, which the upload fails with. A queue tries the upload again (see
+    ///   ``UploadError/Code/interceptorFailed``).
     func adapt(_ request: inout UploadRequest, attempt: Int) async throws
 
-    /// Decides what to do after a failed attempt. The first interceptor that returns another decision than
-    /// ``UploadDecision/passOn`` decides. If there is none, the client's retry policy decides.
+    /// Decides what to do after a failed attempt. The first decision other than ``UploadDecision/passOn`` counts. If
+    /// there is none, the client's retry policy decides.
     ///
     /// This method is not called if the server has accepted the form, because an accepted form is never sent again.
     ///
     /// - Parameters:
     ///   - error: The error that the attempt failed with.
     ///   - attempt: The failed attempt, and the errors of earlier attempts.
-    /// - Throws: Any error fails the upload with that error, unchanged. A queue tries such an upload again, see
-    ///   ``UploadError/Code/interceptorFailed``.
+    /// - Throws: Any error, which the upload fails with. A queue tries the upload again (see
+    ///   ``UploadError/Code/interceptorFailed``).
     func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision
 }
 
@@ -54,16 +54,16 @@ extension UploadInterceptor {
     public func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision { .passOn }
 }
 
-/// An error that an interceptor has thrown. What happened to the form is in ``failure``.
+/// An error that an interceptor has thrown. The ``failure`` before it says what happened to the form.
 package struct InterceptorError: Error {
     package let cause: any Error
     /// The failure of the latest attempt; `nil` if nothing was sent before.
     package let failure: UploadError?
 }
 
-/// A failed attempt, as an interceptor gets it.
+/// A failed attempt that an interceptor decides about.
 public struct UploadAttempt: Sendable {
-    /// The request, as the interceptors adapted it.
+    /// The request after the interceptors have adapted it.
     public let request: UploadRequest
 
     /// The number of the attempt, from 1.
@@ -73,13 +73,13 @@ public struct UploadAttempt: Sendable {
     public let earlierErrors: [UploadError]
 }
 
-/// What to do after a failure.
+/// The decision of an interceptor after a failure.
 public enum UploadDecision: Sendable, Hashable {
     /// The next interceptor decides, or the retry policy after the last interceptor.
     case passOn
-    /// The form is sent again after a delay. ``UploadInterceptor/adapt(_:attempt:)`` is then called for the new
-    /// attempt. The number of such retries is limited by ``RetryPolicy/maximumInterceptorRetries``, and a form with a
-    /// stream that can be read only once is not sent again.
+    /// The form is sent again after a delay, and ``UploadInterceptor/adapt(_:attempt:)`` is called for the new attempt.
+    /// ``RetryPolicy/maximumInterceptorRetries`` limits the number of such retries. A form with a stream that can be
+    /// read only once is not sent again.
     case retry(after: Duration)
     /// The upload fails with the error of the attempt.
     case giveUp

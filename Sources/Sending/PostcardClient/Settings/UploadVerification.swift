@@ -3,15 +3,15 @@ import PostcardForm
 import PostcardFoundation
 import PostcardWire
 
-/// Compares the content that a server says it received with the content that was sent.
+/// Compares the content that a server reports as received with the content that was sent.
 ///
 /// ```swift
 /// var client = UploadClient()
 /// client.responses.verification = .record
 /// ```
 ///
-/// Each part is hashed with SHA-256 while it is sent. If the server has received something else, the upload fails with
-/// ``UploadError/Code/altered``, whose message names the files. The upload is not tried again, because the server has
+/// Each part is hashed with SHA-256 while it is sent. If the server received something else, the upload fails with
+/// ``UploadError/Code/altered``, and the message names the files. The upload is not tried again, because the server has
 /// stored a form.
 ///
 /// If a response is accepted before the whole form was sent, the form is read to its end without being sent. A form
@@ -19,7 +19,7 @@ import PostcardWire
 public struct UploadVerification: Sendable {
     private let differing: @Sendable ([SentPart], UploadResponse) throws -> [SentPart]
 
-    /// Makes a verification for servers that describe what they received in their own format.
+    /// Makes a verification for servers that describe the received form in their own format.
     ///
     /// ```swift
     /// client.responses.verification = UploadVerification { parts, response in
@@ -28,27 +28,26 @@ public struct UploadVerification: Sendable {
     /// }
     /// ```
     ///
-    /// - Parameter differing: Returns the parts that the server did not receive as they were sent. If the closure
-    ///   throws an error, the upload fails with the code ``UploadError/Code/decoding``, and the error is its
-    ///   ``UploadError/underlyingError``.
+    /// - Parameter differing: Returns the parts that the server received differently. If the closure throws an error,
+    ///   the upload fails with the code ``UploadError/Code/decoding`` and that ``UploadError/underlyingError``.
     public init(
         findingDifferences differing: @escaping @Sendable ([SentPart], UploadResponse) throws -> [SentPart]
     ) {
         self.differing = differing
     }
 
-    /// The parts that a server did not receive as they were sent. This error is the ``UploadError/underlyingError`` of
-    /// an error with the code ``UploadError/Code/altered``.
+    /// An error with the parts that a server received differently. It is the ``UploadError/underlyingError`` of an
+    /// error with the code ``UploadError/Code/altered``.
     public struct Mismatch: Error, Sendable {
-        /// The parts that the server did not receive as they were sent, in the form's order.
+        /// The parts that the server received differently, in the form's order.
         public let parts: [SentPart]
     }
 
     /// Compares a response with the form that was sent.
     ///
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``; with ``UploadError/Code/earlyResponse`` if
-    ///   the whole form was not read; with ``UploadError/Code/decoding`` if the response cannot be compared; the server
-    ///   then has the form nevertheless.
+    ///   the whole form was not read; with ``UploadError/Code/decoding`` if the response cannot be compared, although
+    ///   the server has the form.
     func verify(_ response: UploadResponse, to request: UploadRequest) throws {
         guard let digests = request.body?.digests else { return }
         guard let parts = digests.sentParts else {
@@ -67,29 +66,28 @@ public struct UploadVerification: Sendable {
 }
 
 extension UploadVerification {
-    /// A verification for `postcard serve`, which responds with a record of what it received: the size and the SHA-256
-    /// of every file, and the texts, in the order in which they were sent.
-    ///
-    /// A response without such a record fails the upload with the code ``UploadError/Code/decoding``.
+    /// A verification for `postcard serve`, which responds with a record of the received form: the size and the SHA-256
+    /// of every file, and the texts, in the order in which they were sent. A response without such a record fails the
+    /// upload with the code ``UploadError/Code/decoding``.
     public static let record = UploadVerification { parts, response in
         guard let record = Record(response.body) else { throw NoRecord() }
         return record.differences(from: parts)
     }
 
-    /// The reason why a response of another server than `postcard serve` cannot be compared.
+    /// The reason why a response without the record of `postcard serve` cannot be compared.
     private struct NoRecord: LocalizedError {
         var errorDescription: String? {
             "it has no digests of the fields and files, as the response of postcard serve has"
         }
     }
 
-    /// A part of the receiver's record: the bytes that it received.
+    /// The record of a form that the server received.
     private struct Record {
-        /// The contents of the text fields, as the receiver stored them.
+        /// The contents of the text fields as the server stored them.
         let fields: [[UInt8]]
         let files: [(size: Int64, sha256: [UInt8])]
 
-        /// Reads the record in a response's body. The result is `nil` if there is none.
+        /// Reads the record in a response's body. Returns `nil` if the body has no record.
         init?(_ body: Data) {
             let json = try? JSON(body)
             guard let fields = json?["fields"]?.elements, let files = json?["files"]?.elements else { return nil }
@@ -104,8 +102,8 @@ extension UploadVerification {
             guard self.fields.count == fields.count, self.files.count == files.count else { return nil }
         }
 
-        /// The parts that the record does not contain as they were sent. Names are not compared, because a receiver
-        /// changes them when it reads them: it removes the path of a file, and undoes escapes.
+        /// The parts that differ from the record. Names are not compared, because a server changes them: it removes the
+        /// path of a filename, and undoes escapes.
         func differences(from parts: [SentPart]) -> [SentPart] {
             var fields = fields[...]
             var files = files[...]
@@ -122,7 +120,7 @@ extension UploadVerification {
 }
 
 extension UploadError {
-    /// The server has the form, but its response does not say what it received.
+    /// The server has the form, but its response does not describe the received form.
     static func notComparable(_ response: UploadResponse, by url: URL, _ error: any Error) -> UploadError {
         let reason = (error as? any LocalizedError)?.errorDescription ?? reason(of: error)
         return UploadError(

@@ -2,10 +2,10 @@ import Crypto
 import PostcardForm
 import Synchronization
 
-/// Hashes the content of each part while it is read to be sent.
+/// Hashes the content of each part while it is read.
 ///
-/// A reader that begins at the start of the body, as in a retry, starts the digests over. A reader that begins at an
-/// offset continues where the latest reader stopped. Only the latest reader counts.
+/// A reader that begins at the start of the body, as in a retry, restarts the digests. A reader that begins at an
+/// offset continues from the latest reader's last byte. Only the latest reader counts.
 final class ContentDigests: Sendable {
     private let parts: [PartLayout]
     private let state = Mutex(State())
@@ -33,8 +33,6 @@ final class ContentDigests: Sendable {
     }
 
     /// Makes digests for the parts of a form.
-    ///
-    /// - Parameter parts: The parts of the form.
     init(of parts: [PartLayout]) {
         self.parts = parts
     }
@@ -51,10 +49,9 @@ final class ContentDigests: Sendable {
         }
     }
 
-    /// Records that a reader was made.
+    /// Records that a reader was made, and returns the number of the reader.
     ///
     /// - Parameter offset: The offset in the form of the reader's first byte.
-    /// - Returns: The number of the reader.
     func beginReader(at offset: Int64) -> Int {
         state.withLock { state in
             let reader = state.reader + 1
@@ -64,10 +61,9 @@ final class ContentDigests: Sendable {
         }
     }
 
-    /// Hashes bytes that were read.
+    /// Hashes bytes that a reader has read.
     ///
     /// - Parameters:
-    ///   - bytes: The bytes.
     ///   - partIndex: The index of the part that the bytes belong to, from 0.
     ///   - offset: The offset of the bytes in the part's content.
     ///   - reader: The number of the reader.
@@ -88,8 +84,7 @@ final class ContentDigests: Sendable {
 }
 
 extension ContentDigests.State {
-    /// Hashes the bytes that were not hashed before. A reader may begin before the offset at which the latest reader
-    /// stopped.
+    /// Hashes the bytes that were not hashed before. A reader may begin before the latest reader's last byte.
     fileprivate mutating func hash(_ bytes: UnsafeRawBufferPointer, ofPart partIndex: Int, at offset: Int64) {
         guard partIndex >= finished.count else { return }
         finishParts(before: partIndex)
@@ -112,7 +107,7 @@ extension ContentDigests.State {
     }
 }
 
-/// The content of a part as it was sent.
+/// The content of a part that was sent.
 public struct SentPart: Sendable, Hashable {
     /// The index of the part in the form, from 0.
     public let index: Int
@@ -134,7 +129,7 @@ public struct SentPart: Sendable, Hashable {
 }
 
 extension SentPart: CustomStringConvertible {
-    /// A description such as `the file "cat.jpg" (field "petImage", part 2)`. Parts are counted from 1 for people.
+    /// A description such as `the file "cat.jpg" (field "petImage", part 2)`. The numbers of parts begin at 1.
     public var description: String {
         let field = "field \(name.debugDescription), part \(index + 1)"
         return filename.map { "the file \($0.debugDescription) (\(field))" } ?? "the \(field)"

@@ -1,18 +1,17 @@
 import Synchronization
 
-/// A limit on how many bytes per second are sent.
+/// A maximum number of bytes sent per second.
 ///
 /// ```swift
 /// var client = UploadClient()
 /// client.network.rateLimit = RateLimit(bytesPerSecond: 250_000)
 /// ```
 ///
-/// All uploads with the same limit share it: the uploads of a client, of its copies, and of other clients with this
-/// `RateLimit`. To limit a single upload, send it with a copy of the client that has its own limit.
+/// The uploads of a client, of its copies, and of other clients with the same `RateLimit` share the limit. To limit a
+/// single upload, send it with a copy of the client that has its own limit.
 ///
-/// The limit counts the bytes of request bodies, which are read no faster than they may be sent. They are sent in
-/// bursts, each with the bytes of a twentieth of a second. So an upload that waits for its turn does not reach the idle
-/// timeout, unless about a thousand uploads share a limit.
+/// The limit counts the bytes of request bodies, which are sent in bursts of a twentieth of a second. So a waiting
+/// upload does not reach the idle timeout, unless about a thousand uploads share a limit.
 public final class RateLimit: Sendable {
     /// The maximum number of bytes sent per second.
     public let bytesPerSecond: Int
@@ -51,22 +50,22 @@ public final class RateLimit: Sendable {
         return burst
     }
 
-    /// Returns bytes that were allowed but not sent, so that other uploads can use them.
+    /// Returns allowed bytes that were not sent, so that other uploads can use them.
     func giveBack(_ count: Int) {
         bucket.withLock { $0.giveBack(count) }
     }
 }
 
-/// Allows bytes to be sent in bursts. Each burst has the bytes of a twentieth of a second.
+/// Allows bytes to be sent in bursts of a twentieth of a second.
 ///
-/// The bucket stores only one time: when all bursts allowed so far are over. The next burst must wait for that time;
-/// bursts are allowed in the order of the requests. Times are counted from the creation of the bucket.
+/// The bucket stores only the time when all bursts allowed so far are over, counted from the creation of the bucket.
+/// The next burst waits for that time. Bursts are allowed in the order of the requests.
 struct TokenBucket: Sendable {
     /// The number of bytes of a burst. A twentieth of a second is short enough that a slow rate looks steady on the
-    /// network, and long enough that waiting for it costs nothing.
+    /// network, and long enough that waiting costs little.
     let burst: Int
 
-    /// The time that a burst takes at this rate.
+    /// The duration of a burst at this rate.
     private let period: Duration
     private let bytesPerSecond: Int
     private var paidUntil = Duration.zero
@@ -79,10 +78,10 @@ struct TokenBucket: Sendable {
 
     /// Reserves a burst.
     ///
-    /// - Parameter now: The current moment.
-    /// - Returns: When the burst may be sent; possibly in the past.
+    /// - Parameter now: The current time of the bucket.
+    /// - Returns: When the burst may be sent, which may be in the past.
     mutating func take(at now: Duration) -> Duration {
-        // After a late timer at most one burst is made up for: idle time is not saved.
+        // Idle time is not saved. After a late timer, at most one burst is sent early.
         let start = max(paidUntil, now - period)
         paidUntil = start + period
         return start

@@ -5,24 +5,22 @@ import Synchronization
 
 /// The body of a request: the bytes of a form, read no faster than the client's rate limit allows.
 ///
-/// A transport makes a reader of the body, sends the bytes, and reports how many were sent. Everything else that
-/// depends on the bytes, such as progress for each part and digests, is computed above the transport.
-///
-/// The copies of a request share the body, because its bytes and settings never change.
+/// A transport makes a reader of the body, sends the bytes, and reports how many it has sent. Progress for each part
+/// and digests are computed outside the transport. Copies of a request share the body, because the body never changes.
 public final class UploadBody: Sendable {
-    /// The layout of the form, or of the slice of it that is sent.
+    /// The layout of the form, or of the slice of the form that is sent.
     let layout: FormLayout
     let rateLimit: RateLimit?
     let digests: ContentDigests?
 
-    /// What readers have found out about a body of unknown length; `nil` if the length is known.
+    /// The findings of readers about a body of unknown length; `nil` if the length is known.
     private let findings: BodyFindings?
 
     /// Makes a body.
     ///
     /// - Parameters:
     ///   - layout: The layout of the form.
-    ///   - rateLimit: How fast the bytes of the body may be read. Defaults to `nil`, no limit.
+    ///   - rateLimit: The maximum speed of reading the body. Defaults to `nil`, no limit.
     public convenience init(_ layout: FormLayout, rateLimit: RateLimit? = nil) {
         self.init(layout, rateLimit: rateLimit, digests: nil)
     }
@@ -43,17 +41,15 @@ public final class UploadBody: Sendable {
     /// The parts of the form, in order.
     public var parts: [PartLayout] { layout.parts }
 
-    /// Whether the body can be read more than once: `false` if the form has a stream that can be read only once.
+    /// Whether the body can be read more than once, because the form has no stream that can be read only once.
     public var isReplayable: Bool { layout.isReplayable }
 
-    /// Whether reading the next bytes only copies them from files or memory: reading never waits, and computes no
-    /// digests.
+    /// Whether the next bytes are only copied from files or memory, without waiting and without computing digests.
     package var isOnlyCopied: Bool { rateLimit == nil && digests == nil && !layout.hasStreams }
 
-    /// Makes a reader, which begins at the first byte.
+    /// Makes a reader that begins at the first byte.
     ///
-    /// - Throws: `FormError` if a file cannot be read or has changed, or if a stream that can be read only once was
-    ///   read before.
+    /// - Throws: `FormError` if a file cannot be read or has changed, or if a stream cannot be read again.
     public func reader() throws(FormError) -> UploadBodyReader {
         try UploadBodyReader(self, findings)
     }
@@ -61,19 +57,18 @@ public final class UploadBody: Sendable {
     /// A range of the body's bytes as a separate body.
     ///
     /// - Parameters:
-    ///   - range: The range of the bytes, counted from the start of the form. The length of the form must be known.
+    ///   - range: The range of the bytes in the form, whose length must be known.
     ///   - contentType: The value of `Content-Type`. Defaults to that of the form.
     func slice(_ range: Range<Int64>, contentType: String? = nil) -> UploadBody {
-        // A slice without bytes does not wait for the rate limit, and does not start the digests over.
+        // A slice without bytes does not wait for the rate limit, and does not restart the digests.
         UploadBody(
             layout.slice(range, contentType: contentType), rateLimit: range.isEmpty ? nil : rateLimit,
             digests: range.isEmpty ? nil : digests)
     }
 
-    /// Reads bytes without a rate limit and without sending them, so that the digests include bytes that an earlier
-    /// process has sent.
+    /// Reads bytes without sending them and without a rate limit, to digest bytes that an earlier process has sent.
     ///
-    /// - Parameter count: How many bytes to read, from the start. Defaults to `nil`, all of them.
+    /// - Parameter count: The number of bytes to read from the start. Defaults to `nil`, all bytes.
     @concurrent func digest(first count: Int64? = nil) async throws {
         guard digests != nil else { return }
         let body = count.map { slice(0..<$0) } ?? self
@@ -89,7 +84,7 @@ public final class UploadBody: Sendable {
         return BodyDigest(hash.finalize())
     }
 
-    /// Reads all bytes, and passes each piece to a closure.
+    /// Reads all bytes, and passes each chunk to a closure.
     package func readAll(_ use: (UnsafeRawBufferPointer) -> Void) async throws {
         let reader = try reader()
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
@@ -102,15 +97,14 @@ public final class UploadBody: Sendable {
         }
     }
 
-    /// The number of bytes of the body, if it is known by now: the length of a stream is known once the stream was read
-    /// to its end.
+    /// The number of bytes of the body, if it is known so far: the length of a stream is known once it was read.
     var knownLength: Int64? { contentLength ?? findings?.length }
 
-    /// The ranges of the parts' contents in the whole form, for the parts whose ranges are known by now.
+    /// The ranges of the parts' contents in the whole form, for the parts whose ranges are known so far.
     var contentRanges: [Range<Int64>] { layout.contentRanges ?? findings?.contentRanges ?? [] }
 }
 
-/// What the latest reader has found out about a body of unknown length: where its parts are, and its length.
+/// The length and the ranges of the parts that the latest reader has found in a body of unknown length.
 final class BodyFindings: Sendable {
     private let state = Mutex((contentRanges: [Range<Int64>](), length: Int64?.none))
 
@@ -140,13 +134,13 @@ public final class UploadBodyReader {
     /// The number of bytes that the rate limit allows to be read now.
     private var allowance = 0
 
-    /// The error that the wait for the rate limit has thrown; every later read throws it again.
+    /// The error thrown by the wait for the rate limit. Every later read throws the same error.
     private var failure: (any Error)?
 
-    /// The number of this reader in ``ContentDigests``.
+    /// The reader's number in ``ContentDigests``.
     private let number: Int
 
-    /// The index of the part whose content is hashed next.
+    /// The index of the part that is hashed next.
     private var partIndex = 0
 
     init(_ body: UploadBody, _ findings: BodyFindings?) throws(FormError) {
@@ -164,12 +158,12 @@ public final class UploadBodyReader {
     /// The offset in the body of the next byte to read.
     public var position: Int64 { reader.position }
 
-    /// Whether the last byte has been read. The end of a stream is known only after waiting for it; until then, this is
-    /// `false`.
+    /// Whether the last byte has been read. For a stream, the value is `false` until waiting for more bytes has found
+    /// the end.
     public var isAtEnd: Bool { reader.isAtEnd }
 
-    /// Whether the reader must wait for the next bytes, because a stream has none ready or the rate limit allows none
-    /// yet. ``read(into:)`` then returns 0.
+    /// Whether the reader must wait for the next bytes, because a stream has none ready or the rate limit allows none.
+    /// ``read(into:)`` then returns 0.
     public var needsPreparation: Bool {
         reader.needsPreparation || (body.rateLimit != nil && allowance == 0 && !reader.isAtEnd)
     }
@@ -177,8 +171,7 @@ public final class UploadBodyReader {
     /// Waits until there are bytes to read.
     ///
     /// - Returns: `false` at the end of the body.
-    /// - Throws: `FormError`; a stream's own error unchanged; `CancellationError`. Every later call throws the same
-    ///   error.
+    /// - Throws: `FormError`; a stream's own error unchanged; `CancellationError`. Later calls throw the same error.
     public func prepare() async throws -> Bool {
         if let failure { throw failure }
         guard try await reader.prepare() else { return false }
@@ -196,7 +189,7 @@ public final class UploadBodyReader {
     ///
     /// - Parameter buffer: The buffer that receives the bytes.
     /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
-    /// - Throws: `FormError` if a file is gone, cannot be read, or has changed; every later call throws the same error.
+    /// - Throws: `FormError` if a file is gone, cannot be read, or has changed. Later calls throw the same error.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         let count: Int
         if body.rateLimit == nil {
@@ -226,8 +219,7 @@ public final class UploadBodyReader {
                     UnsafeRawBufferPointer(rebasing: bytes[begin..<end]), ofPart: partIndex,
                     at: content.lowerBound - range.lowerBound, from: number)
             }
-            // The next bytes may still belong to this part: the content of a stream ends only where the next part
-            // begins.
+            // The next bytes may still belong to this part: a stream's content ends only where the next part begins.
             guard range.upperBound < position else { break }
             partIndex += 1
         }

@@ -1,30 +1,30 @@
 import Synchronization
 
-/// The monotonic clock of a client's uploads, with the timer of their timeouts.
+/// The clock of a client's uploads, and the timer for their timeouts.
 package struct UploadTime: Sendable {
     package let clock: any UploadClock
     let timer: SharedTimer
 
     static let system = UploadTime(SystemClock())
 
-    /// Makes a time that uses a clock.
+    /// Makes the time of uploads from a clock.
     package init(_ clock: any UploadClock) {
         self.clock = clock
         timer = SharedTimer(clock)
     }
 
-    /// The time of the transport, if it has its own; otherwise the system's time.
+    /// Uses the clock of a transport, or the system's clock if the transport has none.
     init(of transport: any UploadTransport) {
         self = (transport as? any TimedTransport)?.time ?? .system
     }
 }
 
-/// A transport with its own time, for tests.
+/// A transport with its own clock, for tests.
 package protocol TimedTransport: UploadTransport {
     var time: UploadTime { get }
 }
 
-/// The clock that uploads use for delays and timeouts. A test clock advances only while no upload has anything to do.
+/// The clock for delays and timeouts of uploads. A test clock advances only while no upload has any work to do.
 package protocol UploadClock: Sendable {
     var instant: ContinuousClock.Instant { get }
 
@@ -34,17 +34,17 @@ package protocol UploadClock: Sendable {
     func sleep(until end: ContinuousClock.Instant) async throws
 
     /// Suspends the timer of timeouts until a given time, and then calls a closure, which must return at once. A test
-    /// clock counts the call as one thing to do.
+    /// clock counts the call as work.
     ///
     /// - Throws: `CancellationError`.
     func wait(until end: ContinuousClock.Instant, then call: @Sendable () -> Void) async throws
 
-    /// Changes the number of things that uploads have to do, such as an upload to end, progress to report, or a timer
-    /// to set. A test clock advances only when there are none.
+    /// Changes the number of pieces of work that uploads have left, such as progress to report or a timer to set. A
+    /// test clock advances only when no work is left.
     func note(_ change: Int)
 
-    /// Calls a closure that cancels a task. The timer uses this method, because cancelling a task runs the cancellation
-    /// handlers of transports, and the timer must not run these itself.
+    /// Calls a closure that cancels a task. Cancelling a task runs the cancellation handlers of transports, which the
+    /// timer must not run itself.
     func cancel(_ cancel: @escaping @Sendable () -> Void)
 }
 
@@ -67,8 +67,7 @@ struct SystemClock: UploadClock {
 }
 
 extension ContinuousClock {
-    /// The longest time to sleep: longer than any program runs. The Swift runtime traps if a sleep is too long for it
-    /// to count.
+    /// The longest time to sleep, longer than any program runs. The Swift runtime traps if a sleep is too long.
     private static let longest = Duration.seconds(Int64(1) << 32)
 
     /// Sleeps until a given time, which may be as far away as the longest `Duration`.
@@ -79,10 +78,9 @@ extension ContinuousClock {
     }
 }
 
-/// One timer for all requests on a clock: a timer for each request would cost more than sending a small form.
+/// One timer for all requests on a clock, because a timer per request would cost more than sending a small form.
 ///
-/// Callbacks must return at once. The calls of one callback never overlap. Callbacks do not call closures of the
-/// program.
+/// Callbacks must return at once and must not call closures of the program. The calls of one callback never overlap.
 final class SharedTimer: Sendable {
     private let clock: any UploadClock
 
@@ -90,7 +88,7 @@ final class SharedTimer: Sendable {
         self.clock = clock
     }
 
-    /// Does what is due at a given time, and returns when it must be called next; `nil` means never.
+    /// Does the work that is due at a given time, and returns the time of the next call, or `nil` for none.
     typealias Callback = @Sendable (_ now: ContinuousClock.Instant) -> ContinuousClock.Instant?
 
     private let state = Mutex(State())
@@ -98,21 +96,19 @@ final class SharedTimer: Sendable {
     private struct State {
         var lastNumber = 0
         var entries: [Int: Entry] = [:]
-        /// The task that sleeps until the earliest time in the entries, or until an earlier time whose entry was
-        /// removed. It may sleep for longer while callbacks run; entries that are due earlier are found when the
-        /// callbacks have returned.
+        /// The task that sleeps until the earliest time in the entries, or until an earlier time of a removed entry.
+        /// While callbacks run, it may sleep for longer; the timer looks for earlier entries when the callbacks have
+        /// returned.
         var sleep: (number: Int, time: ContinuousClock.Instant, task: Task<Void, Never>)?
     }
 
     private struct Entry {
-        /// When the callback is due; `nil` while it runs.
+        /// The time when the callback is due; `nil` while it runs.
         var time: ContinuousClock.Instant?
         let callback: Callback
     }
 
-    /// Schedules a callback.
-    ///
-    /// - Returns: The number to pass to ``remove(_:)``.
+    /// Schedules a callback. Returns the number to pass to ``remove(_:)``.
     func add(at time: ContinuousClock.Instant, _ callback: @escaping Callback) -> Int {
         state.withLock { state in
             state.lastNumber += 1
@@ -123,7 +119,7 @@ final class SharedTimer: Sendable {
         }
     }
 
-    /// Removes a callback. Does not wait for a call in progress.
+    /// Removes a callback, without waiting for a call in progress.
     func remove(_ number: Int) {
         state.withLock { $0.entries[number] = nil }
     }
@@ -142,15 +138,13 @@ final class SharedTimer: Sendable {
             do {
                 try await clock.wait(until: time) { self.fire(number) }
             } catch {
-                // This task was replaced by one that wakes earlier.
+                // This task was replaced by one that ends earlier.
             }
         }
         state.sleep = (number, time, task)
     }
 
-    /// Calls the callbacks that are due.
-    ///
-    /// - Parameter sleep: The number of the sleep that has ended.
+    /// Calls the callbacks that are due after a sleep has ended.
     private func fire(_ sleep: Int) {
         let now = clock.instant
         let due = state.withLock { state -> [Int: Callback] in

@@ -5,27 +5,24 @@ import PostcardWire
 
 /// Sends one request to a server and returns the response.
 ///
-/// A transport does little: it sends the body once and reports the bytes that it has sent. ``UploadClient`` handles
-/// retries, progress for each part, statuses and timeouts for all transports.
+/// A transport sends the body once and reports the bytes sent. ``UploadClient`` handles retries, progress for each
+/// part, statuses and timeouts for all transports.
 ///
 /// A transport must meet these requirements:
-/// - The body is read while it is sent, and never held in memory as a whole.
-/// - A body that cannot be read to its end is never ended as if it were complete; the connection is closed.
-/// - A response that arrives while the body is still being sent is returned like any other, once all bytes sent so far
-///   have been reported. If a transport does not report sent bytes, the body counts as sent once there is a response.
-/// - `.sent(bytes: 0)` is reported when the connection is made. An upload that times out before that counts as never
-///   sent.
-/// - Redirects are not followed; a 3xx is a response like any other.
-/// - If the task is cancelled, the connection is closed and ``send(_:reporting:)`` returns soon.
+/// - It reads the body while sending it, and never has the whole body in memory.
+/// - If reading the body fails, it closes the connection, so that the body does not look complete.
+/// - It returns an early response, which arrives while the body is still being sent, once all bytes sent so far are
+///   reported. If it reports no bytes, the body counts as sent once there is a response.
+/// - It reports `.sent(bytes: 0)` when the connection is made. An upload that times out earlier was never sent.
+/// - It does not follow redirects: a 3xx is a response like any other.
+/// - If the task is cancelled, it closes the connection, and ``send(_:reporting:)`` returns soon.
 public protocol UploadTransport: Sendable {
-    /// The header fields that ``UploadClient`` adds to each upload that has none of the same name. Defaults to none.
-    ///
-    /// They are treated like the upload's own fields: if they contain credentials, a redirect to another origin does
-    /// not get these.
+    /// The header fields that ``UploadClient`` adds to each upload, unless the upload has fields of the same name.
+    /// Defaults to none. Like the upload's own fields, they are not sent to another origin if they contain credentials.
     var defaultHeaderFields: HTTPFields { get }
 
-    /// Returns whether a body of known length is sent with its `Content-Length`, and not in chunks. Object stores
-    /// refuse bodies in chunks. Defaults to `true`.
+    /// Returns whether a body of known length is sent with its `Content-Length` and not in chunks, which object stores
+    /// refuse. Defaults to `true`.
     ///
     /// - Parameter bytes: The length of the body.
     func sendsContentLength(of bytes: Int64) -> Bool
@@ -34,11 +31,11 @@ public protocol UploadTransport: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - report: Called with each event. The closure returns at once. Events of one kind must be reported one after
-    ///     the other; bytes sent and bytes received may be reported at the same time.
+    ///   - report: Called with each event, and returns at once. Events of one kind must be reported one after the
+    ///     other. Bytes sent and bytes received may be reported at the same time.
     /// - Returns: The response with its whole body.
-    /// - Throws: ``UploadError`` for failures of the connection; the errors of the body's reader unchanged, which are
-    ///   `FormError` and the errors of the form's own streams; `CancellationError`.
+    /// - Throws: ``UploadError`` for failures of the connection; `CancellationError`; the errors of the body's reader
+    ///   unchanged, which are `FormError` and the errors of the form's own streams.
     func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse
@@ -52,14 +49,14 @@ extension UploadTransport {
 
 /// A request that a transport sends.
 public struct UploadRequest: Sendable {
-    /// The URL: `http` or `https`, with a host, and without a user name and password.
+    /// The URL, `http` or `https`, with a host and without a user name and password.
     public let url: URL
 
     /// The method.
     public let method: HTTPRequest.Method
 
-    /// The header fields. The `Content-Type` is that of the body and cannot be changed. The transport sets `Host`,
-    /// `Content-Length` and `Transfer-Encoding`. A request without a body has no `Expect`.
+    /// The header fields. The `Content-Type` is always that of the body. The transport sets `Host`, `Content-Length`
+    /// and `Transfer-Encoding`. A request without a body has no `Expect`.
     public var headerFields: HTTPFields {
         get { fields }
         set { fields = Self.fitting(newValue, body) }
@@ -67,8 +64,7 @@ public struct UploadRequest: Sendable {
 
     private var fields: HTTPFields
 
-    /// The networks that the request may use. Transports on platforms that do not distinguish networks ignore this
-    /// property.
+    /// The networks that the request may use. Transports ignore this on platforms that do not distinguish networks.
     public var networks = AllowedNetworks.all
 
     /// The size of the whole form in bytes, for a request of a resumable upload; `nil` for any other request.
@@ -77,7 +73,7 @@ public struct UploadRequest: Sendable {
     /// The body; `nil` for a request without a body, such as the GET after a 303 (See Other).
     public let body: UploadBody?
 
-    /// The maximum size of the response body, in bytes. A larger body is an error with the code
+    /// The maximum size of the response body, in bytes. More bytes are an error with the code
     /// ``UploadError/Code/responseTooLarge``.
     public let maximumResponseBytes: Int
 
@@ -87,8 +83,7 @@ public struct UploadRequest: Sendable {
     ///   - url: The URL. A user name and password in the URL become a Basic `Authorization` (RFC 7617), unless the
     ///     header fields have an `Authorization`.
     ///   - method: The method.
-    ///   - headerFields: The header fields. A `Content-Type` among them is replaced by that of the body, so that the
-    ///     boundary is always right.
+    ///   - headerFields: The header fields. The body's `Content-Type`, with its boundary, replaces theirs.
     ///   - body: The body; `nil` for a request without a body and without a `Content-Type`.
     ///   - maximumResponseBytes: The maximum size of the response body, in bytes.
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/invalidURL``.
@@ -139,25 +134,24 @@ extension URL {
     }
 }
 
-/// The kinds of network that an upload may use.
+/// The networks that an upload may use.
 ///
 /// ```swift
 /// client.network.allowed = .unmetered
 /// ```
 ///
-/// Only Apple platforms distinguish networks. On other platforms every upload may use any network.
+/// Only Apple platforms distinguish networks. On other platforms this setting has no effect.
 public struct AllowedNetworks: Sendable, Hashable {
     /// Whether the upload may use a cellular network. Defaults to `true`.
     public var cellular: Bool
 
-    /// Whether the upload may use a network that the system considers expensive, such as cellular or a personal
-    /// hotspot. Defaults to `true`.
+    /// Whether the upload may use a network that the system considers expensive, such as cellular. Defaults to `true`.
     public var expensive: Bool
 
     /// Whether the upload may use a network in Low Data Mode. Defaults to `true`.
     public var constrained: Bool
 
-    /// Makes a set of networks. By default every network is allowed.
+    /// Makes a set of networks. Defaults to every network.
     public init(cellular: Bool = true, expensive: Bool = true, constrained: Bool = true) {
         self.cellular = cellular
         self.expensive = expensive
@@ -175,11 +169,11 @@ public struct AllowedNetworks: Sendable, Hashable {
 public enum TransportEvent: Sendable, Hashable {
     /// There is no network; the request waits until there is one.
     case waitingForNetwork
-    /// Reports the total number of body bytes handed to the connection so far. 0 means that the connection was made.
+    /// Bytes of the body were handed to the connection, this many in total. 0 means that the connection was made.
     case sent(bytes: Int64)
-    /// An interim response (RFC 9110 §15.2) was received, such as 104 (Upload Resumption Supported), which says where
-    /// an interrupted upload resumes. A transport whose HTTP library hides interim responses reports none.
+    /// An interim response (RFC 9110 §15.2) was received, such as a 104 (Upload Resumption Supported) with the URL of
+    /// an upload resource. A transport whose HTTP library hides interim responses reports none.
     case informed(status: HTTPResponse.Status, headerFields: HTTPFields)
-    /// Reports the total number of bytes of the response body received so far. 0 means that the head was received.
+    /// Bytes of the response body were received, this many in total. 0 means that the head was received.
     case received(bytes: Int)
 }

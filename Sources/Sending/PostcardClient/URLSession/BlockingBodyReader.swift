@@ -2,26 +2,25 @@ import Dispatch
 import PostcardForm
 import Synchronization
 
-/// Reads a request's body on a thread that may block, and keeps the error if reading fails.
+/// Reads a request's body on a thread that may block, and stores the error if reading fails.
 ///
-/// URLSession reads a body from an `InputStream`, synchronously. If the form has streams of its own, which are
-/// asynchronous, the reading thread waits for a task.
+/// URLSession reads a body from an `InputStream`, synchronously. A form's own streams are asynchronous, so the reading
+/// thread waits for a task that reads them.
 ///
-/// URLSession may keep a stream long after its request has ended. The form's files are closed earlier: after the read
+/// URLSession may retain a stream long after its request has ended. The form's files are closed earlier: after the read
 /// in progress, or at once if there is none.
 final class BlockingBodyReader: Sendable {
     private let state: Mutex<State>
 
     private struct State {
-        /// The reader; `nil` while a thread reads, and after the end.
+        /// The reader; `nil` while a thread reads, and after the end of the body.
         var reader: Held?
         var activity = Activity.reading
     }
 
     /// The reader, in a box that is Sendable although the reader is not. Only the thread that calls ``read(into:)``
     /// uses the reader, and takes it out of the state for that time. While the thread waits for a task, only the task
-    /// uses the reader. Once ``cancel()`` ends the wait, the state is `ended` and the thread does not use the reader
-    /// again.
+    /// uses the reader. If ``cancel()`` ends the wait, the thread does not use the reader again.
     private struct Held: @unchecked Sendable {
         let reader: UploadBodyReader
     }
@@ -30,9 +29,9 @@ final class BlockingBodyReader: Sendable {
         case reading
         /// A task waits for the next bytes, and signals the semaphore when they are ready.
         case preparing(Task<Void, Never>?, DispatchSemaphore)
-        /// The task has ended. The value says whether there are more bytes.
+        /// The task has ended. The value is `true` if there are more bytes.
         case prepared(Bool)
-        /// There is nothing more to read: the body has ended, or reading failed or was cancelled.
+        /// No bytes are left to read, because the body has ended, reading has failed, or reading was cancelled.
         case ended((any Error)?)
 
         var isEnded: Bool {
@@ -42,17 +41,17 @@ final class BlockingBodyReader: Sendable {
 
     /// Makes a reader for a request's body.
     ///
-    /// - Throws: `FormError` if the body cannot be read, for example because it has a stream that was read before.
+    /// - Throws: `FormError` if the body cannot be read, such as a body with a stream that was read before.
     init(_ body: UploadBody) throws(FormError) {
         state = Mutex(State(reader: Held(reader: try body.reader())))
     }
 
-    /// Why the body could not be read to its end.
+    /// The error of reading the body; `nil` if there is none.
     var failure: (any Error)? {
         state.withLock { if case .ended(let error) = $0.activity { error } else { nil } }
     }
 
-    /// Fills a buffer with bytes of the body. Waits for a stream if needed.
+    /// Fills a buffer with bytes of the body, waiting for a stream if needed.
     ///
     /// - Returns: The number of bytes; 0 at the end of the body; `nil` if reading failed or was cancelled.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
@@ -68,14 +67,14 @@ final class BlockingBodyReader: Sendable {
         }
     }
 
-    /// Takes the reader out of the state for a read; returns `nil` if the body has ended.
+    /// Takes the reader out of the state for a read. Returns `nil` if the body has ended.
     private func takeReader() throws -> Held? {
         try state.withLock { state in
             if case .ended(let error) = state.activity {
                 if let error { throw error }
                 return nil
             }
-            // If a second thread read now, it would get the bytes meant for the first.
+            // A second thread would get the bytes meant for the first.
             guard let held = state.reader else { throw CancellationError() }
             state.reader = nil
             return held
@@ -102,10 +101,10 @@ final class BlockingBodyReader: Sendable {
 
     private typealias Waiting = (task: Task<Void, Never>?, semaphore: DispatchSemaphore)
 
-    /// Waits for bytes if needed, and returns whether there are any before the end.
+    /// Waits for bytes if needed. Returns `false` at the end of the body.
     private func isReadable(_ reader: UploadBodyReader) throws -> Bool {
         guard reader.needsPreparation else { return true }
-        // Only the task uses the reader until this thread has stopped waiting for the task.
+        // Only the task uses the reader while this thread waits for the task.
         nonisolated(unsafe) let reader = reader
         return try waitForStream { try await reader.prepare() }
     }

@@ -1,17 +1,17 @@
 #if canImport(FoundationNetworking)
 import Foundation
 
-/// A request's body as an input stream. URLSession on Linux reads it on the queue of its connection.
+/// A request's body as an input stream, which URLSession on Linux reads on the queue of its connection.
 ///
-/// The stream reads nothing ahead and copies nothing: URLSession's own buffer is filled from the form's files. Apple's
-/// URLSession calls private methods that a subclass does not have, so ``BoundBodyStream`` is used there.
+/// The stream fills URLSession's buffer directly from the form's files. Apple's URLSession calls private methods that a
+/// subclass does not have, so ``BoundBodyStream`` is used on Apple platforms.
 final class BodyInputStream: InputStream {
     private let reader: BlockingBodyReader?
     private var status = Stream.Status.notOpen
 
     /// Makes a stream that reads a request's body.
     ///
-    /// - Parameter reader: The reader of the body; `nil` for a stream that fails when it is read.
+    /// - Parameter reader: The reader of the body; `nil` for a stream that fails at the first read.
     init(_ reader: BlockingBodyReader?) {
         self.reader = reader
         super.init(data: Data())
@@ -19,7 +19,7 @@ final class BodyInputStream: InputStream {
 
     override var streamStatus: Stream.Status { status }
 
-    // The transport keeps the error. URLSession only has to know that there is an error.
+    // The transport has the error. URLSession needs to know only that there is one.
     override var streamError: (any Error)? { nil }
 
     override var hasBytesAvailable: Bool { status == .open }
@@ -51,18 +51,15 @@ final class BodyInputStream: InputStream {
 #else
 import Foundation
 
-/// A request's body as one end of a pair of bound streams. A thread fills the other end.
+/// A request's body as one end of a pair of bound streams, whose other end a thread fills.
 enum BoundBodyStream {
     /// The size of the buffer between the thread and the connection, in bytes.
     private static let bufferSize = 256 << 10
 
-    /// Makes a pair of bound streams, and starts to fill it from the reader.
+    /// Makes a pair of bound streams, and starts to fill one end from the reader. Returns the other end for URLSession.
     ///
-    /// - Parameters:
-    ///   - reader: The reader of the body.
-    ///   - failed: Called if the body cannot be read to its end, with a closure that closes the stream. Call that
-    ///     closure only after the connection was closed: otherwise the body would look complete.
-    /// - Returns: The stream for URLSession.
+    /// - Parameter failed: Called if reading the body fails, with a closure that closes the stream. Call that closure
+    ///   only after the connection was closed: otherwise the body would look complete.
     static func make(
         _ reader: BlockingBodyReader, failed: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) -> InputStream? {
@@ -70,8 +67,7 @@ enum BoundBodyStream {
         var output: OutputStream?
         Stream.getBoundStreams(withBufferSize: bufferSize, inputStream: &input, outputStream: &output)
         guard let input, let output else { return nil }
-        // From here on, only the thread uses this end of the pair, and after the thread only the closure that closes
-        // it.
+        // Only the thread uses this end of the pair, and after the thread only the closure that closes the stream.
         nonisolated(unsafe) let writing = output
         let thread = Thread {
             writing.open()
@@ -86,8 +82,8 @@ enum BoundBodyStream {
         return input
     }
 
-    /// Writes the body, and returns whether it was read to its end. If the connection has closed the other end, the
-    /// result does not matter.
+    /// Writes the body. Returns whether all of it was read, which does not matter if the connection has closed the
+    /// other end.
     private static func fill(_ output: OutputStream, from reader: BlockingBodyReader) -> Bool {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize / 2, alignment: 16)
         defer { buffer.deallocate() }

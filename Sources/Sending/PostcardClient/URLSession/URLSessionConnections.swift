@@ -10,19 +10,18 @@ import FoundationNetworking
 package import Foundation
 #endif
 
-/// Owns a session, and invalidates it when it is no longer used. Until a session is invalidated, it keeps its delegate
-/// and its threads alive.
+/// Owns a session, and invalidates the session when no one uses it any longer. Until then, the session keeps its
+/// delegate and its threads alive.
 final class URLSessionConnections: Sendable {
     private let session: URLSession
     private let uploads = URLSessionUploads()
-    /// The URL protocols that the configuration adds to the system's own. A session does not count the bytes that these
-    /// protocols send.
+    /// The URL protocols that the configuration adds. A session does not count the bytes that they send.
     private let addedProtocols: [URLProtocol.Type]
 
-    /// The queue on which methods of sessions are called. On Linux these methods wait for a queue that all sessions
-    /// share, and so for the streams of other forms. Swift's own threads must not wait there: there are few, and the
-    /// streams need them. All sessions use one queue: if each session blocked a thread, about 250 sessions would use up
-    /// Dispatch's threads, and none would be left to run the shared queue.
+    /// The queue for calling methods of sessions. On Linux these methods wait for a queue that all sessions share, and
+    /// so for the streams of other forms. Swift's own few threads must not wait for that queue, because the streams
+    /// need them. With a queue per session, about 250 sessions would use up Dispatch's threads and leave none for the
+    /// shared queue.
     private static let calls = DispatchQueue(label: "Postcard URLSession")
 
     init(_ configuration: URLSessionConfiguration) {
@@ -47,7 +46,7 @@ final class URLSessionConnections: Sendable {
                 task.resume()
             } else {
                 uploads.remove(task)
-                // A session waits for a task that was never started, and would never end.
+                // A session would wait forever for a task that was never started.
                 task.cancel()
                 upload.complete(nil, nil, bytesSent: 0)
             }
@@ -67,7 +66,7 @@ final class URLSessionConnections: Sendable {
     }
 }
 
-/// The delegate of a session, which passes the events of each task to its upload.
+/// The delegate of a session. It passes the events of each task to the task's upload.
 final class URLSessionUploads: NSObject, URLSessionDataDelegate {
     private let uploads = Mutex<[Int: URLSessionUpload]>([:])
 
@@ -110,7 +109,7 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
         upload(of: task)?.sent(totalBytesSent)
     }
 
-    // The transport does not follow redirects: it returns the redirect as the response.
+    // The transport does not follow redirects, and returns the redirect as the response.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
@@ -119,8 +118,9 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
     }
 
     #if canImport(FoundationNetworking)
-    // URLSession on Linux never ends a task whose authentication challenge gets no credentials. It asks for them after
-    // the response was read to its end, so that response is the result, and the challenge is cancelled.
+    // Without credentials for an authentication challenge, URLSession on Linux never ends the task. URLSession asks for
+    // credentials after the response was read to its end. So that response is the result, and the challenge is
+    // cancelled.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -154,11 +154,11 @@ extension URLRequest {
         httpShouldHandleCookies = false
         for field in request.headerFields { addValue(field.value, forHTTPHeaderField: field.name.rawName) }
         #if canImport(FoundationNetworking)
-        // libcurl would ask for a 100 (Continue) before a body in chunks and wait for it for a second. A blank value
-        // removes the field. An empty value would be sent, and some servers refuse it.
+        // Without this field, libcurl asks for a 100 (Continue) before a body in chunks, and waits a second for it. A
+        // blank value removes the field. An empty value would be sent, and some servers refuse it.
         if value(forHTTPHeaderField: "Expect") == nil { setValue(" ", forHTTPHeaderField: "Expect") }
-        // If a reused connection breaks, libcurl starts the request over, but has no body to send. So the requests
-        // before an upload must not leave a connection to reuse.
+        // If a reused connection breaks, libcurl starts the request over without its body. So the requests before an
+        // upload must close their connections.
         if request.body.map({ $0.layout.isSlice && $0.contentLength == 0 }) ?? true {
             setValue("close", forHTTPHeaderField: "Connection")
         }

@@ -8,7 +8,7 @@ package import FoundationNetworking
 package import Foundation
 #endif
 
-/// A request that a session sends.
+/// A request that URLSession sends.
 final class URLSessionUpload: Sendable {
     let request: UploadRequest
     /// The body, if it is sent from memory.
@@ -22,7 +22,7 @@ final class URLSessionUpload: Sendable {
         var reader: BlockingBodyReader?
         var task: URLSessionTask?
         var continuation: CheckedContinuation<UploadResponse, any Error>?
-        /// The reason why the upload was cancelled, if the reason is not an error of URLSession.
+        /// The error that the upload was cancelled with, if it is not an error of URLSession.
         var cause: (any Error)?
         var received = Data()
         /// The head of the response.
@@ -30,7 +30,7 @@ final class URLSessionUpload: Sendable {
         var bytesSent: Int64 = 0
         /// Whether the session counts the bytes of the body that it sends.
         var countsBytes = true
-        /// Closes the stream of a body that could not be read to its end.
+        /// Closes the stream of a body whose reading has failed.
         var closeBody: (@Sendable () -> Void)?
     }
 
@@ -51,10 +51,9 @@ final class URLSessionUpload: Sendable {
         connections.start(self)
     }
 
-    /// Accepts the task that performs the upload.
+    /// Accepts the task that performs the upload. Returns `false` if the upload was cancelled.
     ///
     /// - Parameter countsBytes: Whether the session counts the bytes of the body that the task sends.
-    /// - Returns: `false` if the upload was cancelled.
     func accept(_ task: URLSessionTask, countingBytes countsBytes: Bool) -> Bool {
         state.withLock { state in
             guard state.cause == nil else { return false }
@@ -64,7 +63,7 @@ final class URLSessionUpload: Sendable {
         }
     }
 
-    /// Cancels the upload and closes its connection. If there are several causes, the first is thrown.
+    /// Cancels the upload with an error, and closes its connection. The error of the first call is thrown.
     func cancel(_ cause: any Error) {
         let (task, reader) = state.withLock { state in
             if state.cause == nil { state.cause = cause }
@@ -76,9 +75,9 @@ final class URLSessionUpload: Sendable {
 
     /// The body for URLSession to read, from its beginning.
     ///
-    /// A second stream fails: URLSession asks for it when it repeats a request whose response was lost on a reused
-    /// connection. The server may have stored the form by then, so the retry policy must decide whether the form is
-    /// sent again.
+    /// URLSession asks for a second stream when it repeats a request whose response was lost on a reused connection.
+    /// That stream fails: the server may have stored the form, so the retry policy must decide whether the form is sent
+    /// again.
     func makeBodyStream() -> InputStream? {
         do {
             let reader = try takeReader()
@@ -93,8 +92,8 @@ final class URLSessionUpload: Sendable {
         } catch {
             cancel(error)
             #if canImport(FoundationNetworking)
-            // Without a stream libcurl would send an empty body. But a body in memory cannot be replaced by a stream:
-            // libcurl would then send fewer bytes than the head promises, and wait until the connection is closed.
+            // Without a stream libcurl would send an empty body. For a body in memory, a stream would make libcurl send
+            // fewer bytes than the head announces, and wait until the connection is closed.
             return content == nil ? BodyInputStream(nil) : nil
             #else
             return nil
@@ -125,7 +124,7 @@ final class URLSessionUpload: Sendable {
     func sent(_ bytesSent: Int64) {
         let bytes = state.withLock { state -> Int64 in
             state.bytesSent = max(state.bytesSent, bytesSent)
-            // Until URLSession has asked for the body, no bytes of it can have been sent.
+            // Before URLSession has asked for the body, no bytes of the body can have been sent.
             if let content { return min(state.bytesSent, Int64(content.count)) }
             return state.reader == nil ? 0 : state.bytesSent
         }
@@ -133,7 +132,7 @@ final class URLSessionUpload: Sendable {
     }
 
     func receive(_ response: URLResponse) {
-        // URLSession on Linux passes interim responses in the same way as final ones.
+        // URLSession on Linux passes interim responses like final ones.
         if let response = response as? HTTPURLResponse, response.isInterim { return inform(response) }
         state.withLock { $0.response = response as? HTTPURLResponse }
         report(.received(bytes: 0))
@@ -146,9 +145,8 @@ final class URLSessionUpload: Sendable {
             .informed(status: HTTPResponse.Status(code: response.statusCode), headerFields: HTTPFields(response)))
     }
 
-    /// Ends the upload if a whole successful response was received before the body was sent. URLSession on Linux would
-    /// send the rest of the body to a server that does not need it. On other systems, URLSession ends the upload
-    /// itself.
+    /// Ends the upload if a whole successful response arrived before the body was sent. URLSession on Linux would send
+    /// the rest of the body. On other systems, URLSession ends the upload itself.
     private func endAfterEarlyResponse() {
         #if canImport(FoundationNetworking)
         let state = state.withLock { $0 }
@@ -158,7 +156,7 @@ final class URLSessionUpload: Sendable {
         #endif
     }
 
-    /// Whether a whole successful response was received, and some of the body was not sent.
+    /// Whether a whole successful response arrived before all of the body was sent.
     private func isEarlySuccess(_ state: State) -> Bool {
         guard state.countsBytes, let body = request.body, let response = state.response,
             (200..<300).contains(response.statusCode),
@@ -181,16 +179,16 @@ final class URLSessionUpload: Sendable {
         }
     }
 
-    /// Ends the upload with the response, or with the reason why there is none.
+    /// Ends the upload with the response, or with an error if there is no response.
     ///
     /// - Parameters:
     ///   - lastResponse: The latest response, which may be an interim one.
     ///   - error: The error that the request ended with; `nil` if there is none.
-    ///   - bytesSent: The number of bytes of the body that the session has sent, by its own count.
+    ///   - bytesSent: The number of bytes of the body sent, as the session counts them.
     func complete(_ lastResponse: HTTPURLResponse?, _ error: (any Error)?, bytesSent: Int64) {
         let response = lastResponse.flatMap { $0.isInterim ? nil : $0 }
-        // The bytes are reported before the end, to recognize an early response, and a connection that was lost before
-        // anything was sent. If the session does not count the bytes, neither can be recognized.
+        // Reporting the bytes before the end shows whether the response was early, and whether a lost connection had
+        // sent anything. If the session does not count bytes, neither is known.
         if request.body != nil, state.withLock({ $0.countsBytes }) {
             #if canImport(FoundationNetworking)
             sent(bytesSent)
@@ -210,8 +208,7 @@ final class URLSessionUpload: Sendable {
         } else if let reason = response?.framingProblem {
             continuation?.resume(throwing: UploadError.connectionLost(to: request.url, reason))
         } else if let response, error != nil, response.statusCode >= 400 {
-            // A response that refuses the form counts even if its body is incomplete because the server closed the
-            // connection.
+            // A refusal counts even if the server closed the connection before the end of its body.
             continuation?.resume(returning: UploadResponse(response, body: state.received))
         } else if let response, error != nil, isEarlySuccess(state) {
             // A complete successful response counts too.
@@ -226,8 +223,8 @@ final class URLSessionUpload: Sendable {
     }
 
     #if !canImport(FoundationNetworking)
-    /// Cancels an upload whose body cannot be read to its end. The stream is closed only after the upload has ended:
-    /// before, URLSession would take the end of the stream for the end of the body.
+    /// Cancels an upload after reading its body has failed. The stream is closed only after the upload has ended,
+    /// because URLSession would take the end of the stream for the end of the body.
     private func endAfterFailure(of reader: BlockingBodyReader, closing close: @escaping @Sendable () -> Void) {
         let isOver = state.withLock { state in
             if state.continuation != nil { state.closeBody = close }
@@ -238,7 +235,7 @@ final class URLSessionUpload: Sendable {
     }
     #endif
 
-    /// The error of reading the body; `nil` if reading was cancelled or did not fail.
+    /// The error of reading the body; `nil` if reading has not failed or was cancelled.
     private func readFailure(of reader: BlockingBodyReader) -> (any Error)? {
         reader.failure.flatMap { $0 is CancellationError ? nil : $0 }
     }
@@ -252,13 +249,13 @@ extension UploadResponse {
 }
 
 extension HTTPURLResponse {
-    /// Whether this response is followed by another one (RFC 9110 §15.2). After a 101 the connection uses another
-    /// protocol.
+    /// Whether this response is an interim one, which another response follows (RFC 9110 §15.2). After a 101 the
+    /// connection uses another protocol.
     fileprivate var isInterim: Bool { (100..<200).contains(statusCode) && statusCode != 101 }
 
-    /// Why it is uncertain where the response ends; `nil` if its length is certain (RFC 9112, section 6.3).
+    /// The reason why the end of the response is uncertain; `nil` if its length is certain (RFC 9112, section 6.3).
     ///
-    /// If a response has two different lengths, URLSession on Linux uses one of them. The bytes that it does not read
+    /// If a response has two different lengths, URLSession on Linux uses one of them. The bytes that it leaves unread
     /// could be taken for another response.
     fileprivate var framingProblem: String? {
         let fields = HTTPFields(self).streamSafe
@@ -266,7 +263,7 @@ extension HTTPURLResponse {
         if !length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) || Int64(length) == nil {
             return "the response is not valid HTTP: its Content-Length is \(length.debugDescription)"
         }
-        // URLSession on Apple's systems may add a Transfer-Encoding of "Identity".
+        // URLSession on Apple's systems may add the Transfer-Encoding "Identity".
         guard let coding = fields[.transferEncoding], coding.lowercased() != "identity" else { return nil }
         return "the response is not valid HTTP: it has both a Content-Length and a Transfer-Encoding"
     }

@@ -13,11 +13,11 @@ extension UploadError {
             self = .connectionFailed(to: url, "there is no such host", underlyingError: error)
         case .cannotConnectToHost:
             self = .connectionFailed(to: url, "nothing is listening there", underlyingError: error)
-        // If some of the body was sent, a missing network means that the connection was lost.
+        // If some of the body was sent, a missing network means a lost connection.
         case .some(let code) where bytesSent == 0 && Self.missingNetwork.contains(code):
             self = .connectionFailed(to: url, reason, underlyingError: error)
-        // The system reports this code also if the server closes the connection without notice (-9816). If some of the
-        // body was sent, that means that the connection was lost.
+        // The system also reports this code if the server closes the connection without notice (-9816). If some of the
+        // body was sent, the connection was lost.
         case .secureConnectionFailed where bytesSent == 0:
             self = .tls(.passes, with: url, reason, underlyingError: error)
         case .serverCertificateHasBadDate, .serverCertificateUntrusted, .serverCertificateHasUnknownRoot,
@@ -35,8 +35,7 @@ extension UploadError {
         }
     }
 
-    /// The domain and the code of the system's error, such as `NSURLErrorDomain -1005`, for logs; `nil` if there is no
-    /// such error.
+    /// The domain and the code of the system's error, such as `NSURLErrorDomain -1005`; `nil` if there is none.
     package var systemCode: String? {
         underlyingError.map { error in
             let error = error as NSError
@@ -51,8 +50,7 @@ extension UploadError {
     /// Whether a description by libcurl is about the encryption, and not about a lost connection.
     ///
     /// URLSession on Linux reports every failure between connecting and sending as unknown. Only libcurl's description
-    /// shows whether a certificate is not trusted or a connection broke. Another attempt only helps after a broken
-    /// connection.
+    /// tells a broken connection, after which another attempt may succeed, from a certificate that is not trusted.
     static func isAboutEncryption(_ description: String) -> Bool {
         let text = description.lowercased()
         return !lossWords.contains { text.contains($0) } && encryptionWords.contains { text.contains($0) }
@@ -64,13 +62,13 @@ extension UploadError {
         return certificateWords.contains { text.contains($0) }
     }
 
-    /// Texts with which libcurl describes lost connections. They may be part of a sentence about encryption.
+    /// Texts in libcurl's descriptions of lost connections, which may be part of a sentence about encryption.
     private static let lossWords = [
         "ssl_error_syscall", "unexpected eof", "connection reset", "broken pipe", "not properly terminated",
         "non-properly terminated", "timed out", "not connected", "empty reply",
     ]
 
-    /// Texts with which libcurl describes failures of the encryption, with OpenSSL or GnuTLS.
+    /// Texts in libcurl's descriptions of encryption failures, with OpenSSL or GnuTLS.
     private static let encryptionWords = certificateWords + ["ssl", "tls", "handshake", "cipher"]
 
     private static let certificateWords = ["certificate", "alternative name", "ca cert", "crl", "ocsp"]

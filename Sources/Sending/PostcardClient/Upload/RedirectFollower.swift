@@ -8,7 +8,7 @@ struct RedirectFollower: Sendable {
     /// The request to send now.
     private(set) var request: UploadRequest
 
-    /// Whether a server has responded with 303: it has the form, and says where the result is.
+    /// Whether a server has responded with 303, so that it has the form and names the URL of the result.
     private(set) var isAccepted = false
 
     /// Whether a redirect has led to another origin than that of the caller's URL.
@@ -22,7 +22,7 @@ struct RedirectFollower: Sendable {
         self.policy = policy
     }
 
-    /// Replaces the current request with the request that a response redirects to.
+    /// Replaces the current request with the one that a response redirects to.
     ///
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/refused`` if the response is not a redirect, or a
     ///   redirect that is not followed.

@@ -4,7 +4,7 @@ import PostcardFoundation
 import PostcardWire
 import Synchronization
 
-/// Sends the requests of one attempt: applies timeouts, reports progress, and follows redirects.
+/// Sends the requests of one attempt, with timeouts, progress reports and redirects.
 struct RequestSender: Sendable {
     let client: UploadClient
     let limits: RequestTimeouts.Limits
@@ -18,8 +18,8 @@ struct RequestSender: Sendable {
     /// - Parameters:
     ///   - request: The request.
     ///   - acceptedStatuses: The statuses of success; all other statuses are redirects or refusals.
-    ///   - isSecret: Whether the path of the URL must not be logged, because knowing it gives access to the upload.
-    /// - Returns: The response, and the URL that it came from.
+    ///   - isSecret: Whether the path of the URL gives access to the upload, and must not be logged.
+    /// - Returns: The response, and the URL that responded.
     func response(
         to request: UploadRequest, accepting acceptedStatuses: Set<Int>, isSecret: Bool = false
     ) async throws -> (response: UploadResponse, url: URL) {
@@ -32,7 +32,7 @@ struct RequestSender: Sendable {
                 var response = try await send(request)
                 response.decoder = client.responses.decoder
                 log.responded(response)
-                // A 303 does not cause the form to be sent again, so it counts like a success.
+                // A 303 does not send the form again, so it counts as a success.
                 let isSuccess = acceptedStatuses.contains(response.status.code) || response.status.code == 303
                 if isSuccess, response.isEarly, !acceptsEarly, !response.completesUpload(of: request) {
                     throw UploadError.earlyResponse(response, by: request.url, of: request.body?.contentLength)
@@ -42,7 +42,7 @@ struct RequestSender: Sendable {
                 if acceptedStatuses.contains(response.status.code) { return (response, request.url) }
                 try redirects.follow(response)
             } catch var error as UploadError {
-                // After a 303 the server has the form, even if the request to the new URL fails.
+                // After a 303 the server has the form, even if the next request fails.
                 if redirects.isAccepted { error.delivery = .accepted }
                 error.hasLeftOrigin = redirects.hasLeftOrigin
                 throw error
@@ -54,8 +54,8 @@ struct RequestSender: Sendable {
 // MARK: - One request
 
 extension UploadResponse {
-    /// Whether the server says that this is the response to the whole upload, although it does not have the whole form
-    /// yet (draft-ietf-httpbis-resumable-upload, "Completeness").
+    /// Whether the response is to the whole upload although the server does not have the whole form yet
+    /// (draft-ietf-httpbis-resumable-upload, "Completeness").
     fileprivate func completesUpload(of request: UploadRequest) -> Bool {
         guard let version = ResumptionVersion(of: request.headerFields),
             request.headerFields.uploadCompleteness(in: version) != nil
@@ -92,7 +92,7 @@ extension RequestSender {
             try Task.checkCancellation()
             if let error = error as? FormError { throw UploadError.form(error) }
             guard var error = error as? UploadError else { throw error }
-            // A server cannot accept a body that was not sent to its end.
+            // A server cannot accept a body whose end was not sent.
             if error.delivery == .responseLost, monitor.isCutShort { error.delivery = .neverArrived }
             error.announcement = monitor.announcement
             throw error
@@ -103,22 +103,21 @@ extension RequestSender {
         return response
     }
 
-    /// Sends a request with the transport, and cancels the request when it times out.
+    /// Sends a request with the transport, and cancels it when it times out.
     private func transmit(
         _ request: UploadRequest, watchedBy monitor: RequestMonitor
     ) async throws -> UploadResponse {
-        // Without this check, the separate task would begin to send although this task was cancelled before.
+        // Without this check, the separate task would start although this task was already cancelled.
         try Task.checkCancellation()
         var request = request
         request.networks = client.network.allowed
-        // The timer can cancel this separate task. The task does not outlive this call.
+        // The timer can cancel this separate task, which ends before this call returns.
         let task = Self.start { [transport = client.transport, request] in
             let response = try await transport.send(request) { monitor.note($0) }
             guard response.status == .expectationFailed, request.headerFields[.expect] != nil,
                 request.body?.isReplayable ?? true
             else { return response }
-            // The server does not support the expectation (RFC 9110 §10.1.1 and §15.5.18), so the request is sent
-            // without it.
+            // The server does not support the expectation, so the request omits it (RFC 9110 §10.1.1 and §15.5.18).
             var plainRequest = request
             plainRequest.headerFields[.expect] = nil
             return try await transport.send(plainRequest) { monitor.note($0) }
@@ -129,7 +128,7 @@ extension RequestSender {
             case .checkAgain(let time):
                 return time
             case .expired:
-                // The clock cancels the task, because that runs the cancellation handlers of transports and streams.
+                // The clock cancels the task, because this runs the cancellation handlers of transports and streams.
                 time.clock.cancel { task.cancel() }
                 return nil
             }
@@ -151,9 +150,9 @@ extension RequestSender {
         }
     }
 
-    /// Starts a task. It starts on the current thread, because a switch of threads takes a twentieth of the time of a
-    /// small form. If the caller is on an actor, the task starts on another thread, so that reading a file does not
-    /// block the actor.
+    /// Starts a task on the current thread, because a switch of threads takes a twentieth of the time of a small form.
+    /// If the caller is on an actor, the task starts on another thread, so that reading a file does not block the
+    /// actor.
     private static func start<Value: Sendable>(
         isolation: isolated (any Actor)? = #isolation, _ work: @escaping @concurrent @Sendable () async throws -> Value
     ) -> Task<Value, any Error> {
@@ -164,7 +163,7 @@ extension RequestSender {
     }
 }
 
-/// What a transport has reported about one request.
+/// The events that a transport has reported about one request.
 private final class RequestMonitor: Sendable {
     private let request: UploadRequest
     private let progress: ProgressReporter?
@@ -173,12 +172,11 @@ private final class RequestMonitor: Sendable {
 
     private struct State {
         var timeouts: RequestTimeouts
-        /// The error that the request was cancelled with, if it has timed out or was stopped.
+        /// The error that the request was cancelled with; `nil` if it has not timed out and was not stopped.
         var expired: UploadError?
-        /// What interim responses have said about resuming the upload.
+        /// The server's announcement about resuming the upload, from interim responses.
         var announcement: ResumptionAnnouncement?
-        /// Whether the request has ended. Events that a transport reports after that, such as for a chunk in flight,
-        /// are ignored.
+        /// Whether the request has ended. Later events of the transport, such as for a chunk in flight, are ignored.
         var isOver = false
         /// A closure that cancels the request.
         var stop: (@Sendable () -> Void)?
@@ -199,8 +197,7 @@ private final class RequestMonitor: Sendable {
 
     var bytesSent: Int64 { state.withLock { $0.timeouts.bytesSent ?? 0 } }
 
-    /// Whether some of the body was never sent. If the transport does not report sent bytes, this is unknown and
-    /// `false`.
+    /// Whether some of the body was not sent; `false` if the transport does not report sent bytes.
     var isCutShort: Bool {
         guard let body = request.body, body.contentLength != 0 else { return false }
         return state.withLock { $0.timeouts.bytesSent != nil && !$0.timeouts.hasSentAll }
@@ -212,7 +209,7 @@ private final class RequestMonitor: Sendable {
 
     func note(_ event: TransportEvent) {
         if case .informed(let status, let fields) = event { note(status, fields.streamSafe) }
-        // A request without a body is completely sent once the connection is made.
+        // A request without a body was sent as a whole once the connection is made.
         let body = request.body
         let length: Int64? = if let body { body.knownLength } else { 0 }
         state.withLock { state in
@@ -227,7 +224,7 @@ private final class RequestMonitor: Sendable {
         }
     }
 
-    /// Records an interim response. If the form is larger than the limit in the response, the request is stopped
+    /// Records an interim response. If the form exceeds the limit in the response, the request is stopped
     /// (draft-ietf-httpbis-resumable-upload, "Upload Creation").
     private func note(_ status: HTTPResponse.Status, _ fields: HTTPFields) {
         guard let said = ResumptionAnnouncement(status, fields, by: request.url, to: request.headerFields)
@@ -273,7 +270,7 @@ private final class RequestMonitor: Sendable {
         }
     }
 
-    /// Ends the request: after this method returns, nothing is reported.
+    /// Ends the request. Nothing is reported after this method has returned.
     func end() {
         state.withLock { state in
             state.isOver = true

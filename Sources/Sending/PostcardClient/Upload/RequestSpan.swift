@@ -5,8 +5,7 @@ import PostcardFoundation
 import PostcardWire
 import Tracing
 
-/// The span of one request, in the trace of the caller. If the process has no tracer, nothing is recorded and no header
-/// fields are added.
+/// The span of one request in the caller's trace. Without a tracer in the process, the span does nothing.
 struct RequestSpan {
     private let span: any Span
 
@@ -18,8 +17,7 @@ struct RequestSpan {
             let (method, url, body) = (request.method.rawValue, request.url, request.body)
             span.updateAttributes { attributes in
                 attributes["http.request.method"] = method
-                // The path and the query are left out, because knowing either may be enough to change the upload on the
-                // server.
+                // The path and the query are left out, because either may give access to the upload on the server.
                 attributes["url.scheme"] = url.scheme?.lowercased()
                 attributes["server.address"] = url.host()
                 attributes["server.port"] = url.portOrDefault
@@ -55,7 +53,7 @@ private struct HTTPFieldInjector: Injector {
     }
 }
 #else
-/// The span of one request, without the package trait `Tracing`: it does nothing.
+/// A span that does nothing, for builds without the package trait `Tracing`.
 struct RequestSpan {
     init(of request: inout UploadRequest) {}
 

@@ -1,7 +1,7 @@
 import PostcardFoundation
 
-/// The timeouts of one request, as a value type. It records the events of the request. Given the current time, it
-/// returns either when to check again, or the error of a timeout.
+/// The timeouts of one request, as a value type. It records the request's events. For a given time, it returns either
+/// the time of the next check, or the error of a timeout.
 struct RequestTimeouts: Sendable {
     typealias Instant = ContinuousClock.Instant
 
@@ -13,7 +13,7 @@ struct RequestTimeouts: Sendable {
         var connect: Duration?
         /// How long a whole response may take, counted from the end of the body.
         var response: Duration?
-        /// How long the upload as a whole may take, and when that time ends.
+        /// How long the upload as a whole may take, and the time at which it must have ended.
         var total: (duration: Duration, deadline: Instant)?
     }
 
@@ -33,11 +33,11 @@ struct RequestTimeouts: Sendable {
     private var phase: UploadError.Phase
     private var isWaitingForNetwork = false
 
-    /// When the timeout of the response started: at the end of the body, or when bytes of the body last moved before
-    /// the response began. `nil` until then.
+    /// The start of the response's timeout: when the body ended, or when bytes of the body last moved before the
+    /// response began. `nil` before the timeout starts.
     private var responseStart: Instant?
 
-    /// The most bytes of the body reported as sent; `nil` before the connection is made.
+    /// The largest number of bytes of the body reported as sent; `nil` before the connection is made.
     private(set) var bytesSent: Int64?
 
     /// Whether the whole body was reported as sent.
@@ -47,9 +47,7 @@ struct RequestTimeouts: Sendable {
     ///
     /// - Parameters:
     ///   - url: The URL of the request, for errors.
-    ///   - hasBody: Whether the request has a body. Without a body, no event says when the connection is made.
-    ///   - limits: The timeouts of the request.
-    ///   - now: The current time.
+    ///   - hasBody: Whether the request has a body. Without one, no event reports that the connection was made.
     init(_ url: URL, hasBody: Bool, limits: Limits, at now: Instant) {
         self.url = url
         self.limits = limits
@@ -59,15 +57,12 @@ struct RequestTimeouts: Sendable {
         responseStart = hasBody ? nil : now
     }
 
-    /// Records an event.
+    /// Records an event of the transport. Returns whether the event is new and should be reported: progress never
+    /// falls, and nothing is reported twice.
     ///
-    /// - Parameters:
-    ///   - event: The event that the transport reports.
-    ///   - bodyLength: The length of the body, if it is known by now.
-    ///   - now: The current time.
-    /// - Returns: Whether the event is new and should be reported: progress never falls, and nothing is reported twice.
+    /// - Parameter bodyLength: The length of the body, if it is known so far.
     mutating func note(_ event: TransportEvent, bodyLength: Int64?, at now: Instant) -> Bool {
-        // An interim response does not reset the timeouts: a server could send them forever without reading anything.
+        // An interim response does not reset the timeouts, because a server could send them forever.
         if case .informed = event { return false }
         lastMove = now
         isWaitingForNetwork = false
@@ -94,8 +89,8 @@ struct RequestTimeouts: Sendable {
     func check(at now: Instant) -> Verdict {
         let expiry = earliestExpiry
         if let expiry, now >= expiry.time { return .expired(error(of: expiry.limit)) }
-        // The state of the request may change at any moment: there is a network, the connection is made, or the body
-        // ends. Then another timeout starts, and may end before the current one.
+        // The state of the request may change at any moment, for example when the connection is made. Then another
+        // timeout starts, and may end before the current one.
         let nextLimit = [limits.idle, limits.connect, limits.response].compactMap(\.self).min()
         return .checkAgain(at: [expiry?.time, nextLimit.map(now.advanced)].compactMap(\.self).min())
     }
@@ -108,8 +103,8 @@ struct RequestTimeouts: Sendable {
         case response(Duration)
     }
 
-    /// The first timeout to be reached if no more bytes move. Every request asks for this timeout before it is sent, so
-    /// the error is made only when the timeout is reached.
+    /// The first timeout to be reached if no more bytes move. Its error is made only when it is reached, because every
+    /// request computes this timeout.
     private var earliestExpiry: (time: Instant, limit: Limit)? {
         var earliest: (time: Instant, limit: Limit)?
         func consider(_ limit: Limit, at time: Instant) {

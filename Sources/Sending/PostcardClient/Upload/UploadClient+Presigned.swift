@@ -14,26 +14,26 @@ extension UploadClient {
     /// ```
     ///
     /// The signed fields are sent first and the file last, as object stores need it. Fields for which the policy allows
-    /// only one value are added, and so is a `Content-Type` that the policy allows. Before anything is sent, the form
-    /// is compared with the policy: its expiration, the size of the file, the value of each field, and fields that no
-    /// condition names. Photos that are fitted to the server's limit are made to fit the policy's limit.
+    /// only one value are added, and so is an allowed `Content-Type`. Before anything is sent, the form is compared
+    /// with the policy: its expiration, the size of the file, the value of each field, and fields that no condition
+    /// names. Photos that are fitted to the server's limit are made to fit the policy's limit.
     ///
     /// The client's retries, timeouts, networks and rules apply. Its interceptors, resumption, verification and digests
-    /// are not used. The signed form is the only credential, and the store must not get data that identifies a user to
-    /// your server. So only those of the transport's header fields are sent that identify no one, such as `User-Agent`.
+    /// do not, because the store must not get credentials or data that identify a user to your server. For the same
+    /// reason, only harmless header fields of the transport are sent, such as `User-Agent`.
     ///
     /// - Parameters:
     ///   - form: A form with one file, whose name is ignored, and text fields that the policy allows, such as
     ///     `x-amz-meta-pet`. A stream must have a known length.
     ///   - presigned: The form that the server signed.
-    ///   - refresh: Gets a new form from the server, within the total timeout. It is called at most once, if the form
-    ///     has expired by this device's clock or the store refuses the form as expired. A new form is sent even if it
+    ///   - refresh: Gets a new form from the server, within the total timeout. It is called at most once: if the form
+    ///     has expired by this device's clock, or if the store refuses it as expired. The new form is sent even if it
     ///     seems to have expired, because then this device's clock is wrong. Defaults to `nil`: an expired form is an
     ///     error.
     ///   - progress: Called with the progress, as by ``upload(_:to:method:headerFields:progress:)``.
     /// - Returns: The object, with its key and ETag if they are known.
     /// - Throws: ``UploadError``, with the code ``UploadError/Code/formExpired`` or ``UploadError/Code/brokenPolicy``
-    ///   if nothing was sent because the store would refuse the form. A refusal has an
+    ///   if nothing was sent because the store would refuse the form; a refusal has an
     ///   ``UploadError/objectStoreProblem``. Errors of `refresh` unchanged.
     @discardableResult
     public func upload(
@@ -66,7 +66,7 @@ extension UploadClient {
         since start: ContinuousClock.Instant, after refusal: UploadError? = nil,
         progress: ((UploadProgress) -> Void)?
     ) async throws -> UploadedObject {
-        // The file may be another file than the caller's, such as a photo that was made to fit.
+        // The sent file may differ from the caller's, such as a photo that was made to fit.
         let filename = Mutex<String?>(nil)
         let response = try await forObjectStores.perform(progress: progress) {
             var job = UploadJob(
@@ -90,8 +90,8 @@ extension UploadClient {
     ///   - url: The address that was signed.
     ///   - method: The method that was signed.
     ///   - headerFields: The header fields that were signed.
-    ///   - delivery: Whether the store may already have the body from earlier attempts.
-    ///   - elapsed: How long ago the first attempt began.
+    ///   - delivery: Whether the store may have the body from earlier attempts.
+    ///   - elapsed: The time since the first attempt began.
     ///   - progress: Called with the progress.
     package func upload(
         toObjectStore layout: FormLayout, _ url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
@@ -107,7 +107,7 @@ extension UploadClient {
         }
     }
 
-    /// A copy of the client without the settings that are only for the app's own server.
+    /// A copy of the client without the settings for the app's own server.
     private var forObjectStores: UploadClient {
         var client = self
         client.interceptors = []
@@ -119,7 +119,7 @@ extension UploadClient {
 }
 
 extension MultipartForm {
-    /// Whether the form can be sent again: it has no stream that can be read only once.
+    /// Whether the form can be sent again, because it has no stream that can be read only once.
     fileprivate var isReplayable: Bool {
         parts.allSatisfy { if case .stream(let stream) = $0.content { stream.isReplayable } else { true } }
     }
@@ -127,11 +127,11 @@ extension MultipartForm {
 
 /// A file that an object store has accepted.
 public struct UploadedObject: Sendable {
-    /// The key of the object: from the store's response, or else from the form; `nil` if neither contains it.
+    /// The key of the object, from the store's response or else from the form; `nil` if neither has it.
     public let key: String?
 
-    /// The identifier of the object's content, without the quotes around it; `nil` if the store does not return one. A
-    /// server compares ETags to find out whether an object is still the uploaded one.
+    /// The identifier of the object's content, without its quotes; `nil` if the store does not return one. With it, a
+    /// server can check whether an object is still the uploaded one.
     public let etag: String?
 
     /// The store's response.

@@ -16,11 +16,10 @@ import PostcardWire
 /// }
 /// let pet = try response.decode(Pet.self)
 /// ```
-///
 /// The closure runs on the actor of the caller, such as the main actor of a view model. The form's bytes are read while
-/// they are sent: memory use does not grow with the size of its files. Cancelling the task that awaits
+/// they are sent, so memory use does not grow with the size of its files. Cancelling the task that awaits
 /// ``upload(_:to:method:headerFields:progress:)`` closes the connection. A client is a value and can send any number of
-/// forms at a time; its copies share the transport's connections.
+/// forms at a time. Its copies share the transport's connections.
 public struct UploadClient: Sendable {
     /// The transport that sends the requests.
     public let transport: any UploadTransport
@@ -33,37 +32,35 @@ public struct UploadClient: Sendable {
     /// Whether and when a failed upload is tried again. Defaults to ``RetryPolicy/never``.
     public var retryPolicy: RetryPolicy
 
-    /// Whether and how an interrupted upload resumes with servers that support it. Defaults to `nil`: an interrupted
-    /// upload that is tried again starts over.
+    /// Whether and how interrupted uploads resume, if the server supports it. Defaults to `nil`: a retry starts over.
     public var resumption: ResumptionPolicy?
 
-    /// Whether an upload follows redirects. Defaults to up to five.
+    /// Whether an upload follows redirects. Defaults to up to five redirects in a row.
     public var redirects = RedirectPolicy.follow(maximum: 5)
 
-    /// Which responses mean that the server has the form, and how they are read.
+    /// The responses that count as success, and how responses are read.
     public var responses = ResponseOptions()
 
-    /// Which networks uploads may use, and how.
+    /// The networks that uploads may use, and how they use them.
     public var network = NetworkOptions()
 
-    /// The interceptors, which adapt every request and are asked first what to do after a failure. They are called in
-    /// this order.
+    /// The interceptors, in the order of their calls. They adapt every request, and decide first after a failure.
     public var interceptors: [any UploadInterceptor] = []
 
-    /// Rules for the fields and files of a form. Defaults to `nil`: everything may be sent. A form that breaks a rule
-    /// fails with ``UploadError/Code/brokenRule`` before anything is sent. Photos that are fitted to the server's limit
-    /// are also made to fit these rules.
+    /// Rules for the fields and files of a form. Defaults to `nil`, no rules. A form that breaks a rule fails with
+    /// ``UploadError/Code/brokenRule`` before anything is sent. Photos that are fitted to the server's limit are also
+    /// made to fit these rules.
     public var rules: FormRules?
 
-    /// What uploads report and log.
+    /// The reports of uploads: progress and the log.
     public var reporting = ReportingOptions()
 
     /// Makes a client.
     ///
     /// - Parameters:
-    ///   - transport: The transport that sends the requests. Defaults to URLSession, which on Linux sends a form of
-    ///     more than 1 MiB without its length. Some servers refuse such a form, or read it as empty: use
-    ///     `AsyncHTTPTransport` with them.
+    ///   - transport: The transport that sends the requests. Defaults to URLSession. On Linux, URLSession sends a form
+    ///     of more than 1 MiB without its length. For servers that refuse such a form or read it as empty, use
+    ///     `AsyncHTTPTransport`.
     ///   - retryPolicy: Whether and when a failed upload is tried again. Defaults to never.
     ///   - timeouts: The timeouts of an upload.
     public init(
@@ -80,18 +77,17 @@ public struct UploadClient: Sendable {
     ///
     /// - Parameters:
     ///   - form: The form. Its files are checked before anything is sent, and must not change until the upload has
-    ///     ended. Parts with a preparation are prepared first. If a part follows the server's limit, and the server
-    ///     refuses the form and reports a smaller limit, the parts are prepared for that limit and the form is sent
-    ///     again, with the same `Idempotency-Key`. This happens up to four times, because some servers report one limit
-    ///     after the other.
+    ///     ended. Parts with a preparation are prepared first. If a part follows the server's limit and the server
+    ///     refuses the form with a smaller limit, the parts are prepared for that limit and the form is sent again with
+    ///     the same `Idempotency-Key`. This happens up to four times, because some servers report one limit after the
+    ///     other.
     ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
-    ///   - headerFields: Further header fields. `Content-Type`, `Content-Length` and `Transfer-Encoding` are ignored:
-    ///     the form determines them.
+    ///   - headerFields: Further header fields. `Content-Type`, `Content-Length` and `Transfer-Encoding` are ignored,
+    ///     because the form determines them.
     ///   - progress: Called with the progress, in order, at most once per ``ReportingOptions/progressInterval``, and
-    ///     never after this method has returned. The closure runs on the actor that calls this method, so it can update
-    ///     a view model there. If the closure is slow or the actor is busy, it misses outdated progress; the upload
-    ///     does not wait for it.
+    ///     never after this method has returned. The closure runs on the caller's actor, so it can update a view model.
+    ///     If the closure is slow or the actor is busy, the closure misses outdated progress and the upload continues.
     /// - Returns: The response, whose status is one of ``ResponseOptions/acceptedStatuses``.
     /// - Throws: ``UploadError``, with the code ``UploadError/Code/refused`` for any other status; `CancellationError`;
     ///   an error of one of the form's own streams or preparations or of an interceptor, unchanged.
@@ -118,7 +114,7 @@ public struct UploadClient: Sendable {
     ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
     ///   - headerFields: Further header fields.
-    /// - Returns: The events. Each iteration over them is a separate upload, which is cancelled when the loop is left.
+    /// - Returns: The events. Each iteration over them is a separate upload. Leaving the loop cancels the upload.
     public func events(
         of form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
         headerFields: HTTPFields = HTTPFields()
@@ -130,19 +126,18 @@ public struct UploadClient: Sendable {
         }
     }
 
-    /// Sends a stored body, and resumes an upload that an earlier process began, if the client resumes uploads.
+    /// Sends a stored body. If the client resumes uploads, resumes the upload that an earlier process began.
     ///
     /// - Parameters:
     ///   - layout: The layout of the body, with the same bytes as in the earlier process.
     ///   - url: The URL that the body is sent to.
     ///   - method: The request's method.
     ///   - headerFields: Further header fields.
-    ///   - resource: The upload resource: the URL at which the server keeps the bytes that an earlier process has sent
-    ///     of the same body; `nil` if there is none.
-    ///   - save: Saves the URL of an upload resource before any of the body is sent to it, and `nil` when the server no
-    ///     longer keeps it. If the closure throws an error, the upload fails.
-    ///   - delivery: Whether servers may already have the body from earlier attempts. Defaults to `neverArrived`.
-    ///   - elapsed: How long ago the first attempt began. Defaults to zero.
+    ///   - resource: The upload resource with the bytes that an earlier process sent; `nil` if there is none.
+    ///   - save: Saves the URL of an upload resource before any of the body is sent to it, and `nil` when the server
+    ///     has deleted it. If the closure throws an error, the upload fails.
+    ///   - delivery: Whether servers may have the body from earlier attempts. Defaults to `neverArrived`.
+    ///   - elapsed: The time since the first attempt began. Defaults to zero.
     ///   - progress: Called with the progress.
     /// - Throws: The same errors as for a form, but ``InterceptorError`` if an interceptor fails.
     @discardableResult
@@ -165,17 +160,17 @@ public struct UploadClient: Sendable {
 }
 
 extension UploadClient {
-    /// How long deleting the server's copy of a cancelled upload may take.
+    /// The maximum time for deleting the server's bytes of a cancelled upload.
     static let deletionTimeout = Duration.seconds(5)
 
     /// Asks a server to delete an upload that an earlier process began (draft-ietf-httpbis-resumable-upload §4.5).
-    /// Returns within five seconds. The request is also sent if the current task is cancelled.
+    /// Takes at most five seconds. The request is also sent if the current task is cancelled.
     ///
     /// - Parameters:
     ///   - resource: The upload resource.
     ///   - url: The URL that the form was sent to.
     ///   - headerFields: The header fields of the form's request.
-    /// - Returns: Whether the server has deleted the upload, or had deleted it before.
+    /// - Returns: Whether the server has deleted the upload, now or earlier.
     @discardableResult
     package func delete(_ resource: URL, of url: URL, headerFields: HTTPFields) async -> Bool {
         let versions = resumption?.versions ?? ResumptionPolicy().versions
@@ -184,7 +179,7 @@ extension UploadClient {
         let sender = RequestSender(
             client: self, limits: limits, attempt: 1, acceptsEarly: false,
             log: UploadLog(reporting.logger, id: UUID().uuidString), progress: nil)
-        // A separate task sends the request, because this task may be cancelled.
+        // The request is sent by a separate task, because this task may be cancelled.
         return await Task {
             // The earlier process may have used any of these versions.
             for version in versions {
@@ -209,32 +204,29 @@ extension UploadClient {
     }
 }
 
-/// An upload that a caller has requested: what to send, and where.
+/// An upload that a caller has requested: the content and the request's properties.
 struct UploadJob: Sendable {
     var content: Content
     let url: URL
     let method: HTTPRequest.Method
     let headerFields: HTTPFields
-    /// The statuses of success; `nil` for those of the client.
+    /// The statuses of success; `nil` to use the client's setting.
     var acceptedStatuses: Set<Int>?
     /// Whether early responses count as success; `nil` to use the client's setting.
     var acceptsEarly: Bool?
-    /// The signed form with which the file is sent to an object store, and the time for checking whether it has
-    /// expired; `nil` for other servers.
+    /// The signed form for an object store, and the time for checking its expiration; `nil` for other servers.
     var presigned: (form: PresignedForm, now: Date?)?
     /// Called with the layout of each body that is made from the form.
     var noteLayout: (@Sendable (FormLayout) -> Void)?
-    /// Whether the form is sent to an object store. Such a request has no credentials of the app and no idempotency
-    /// key.
+    /// Whether the form is sent to an object store, without credentials of the app and without an idempotency key.
     var isForObjectStore = false
-    /// The URL of the upload resource at which the server keeps the bytes that an earlier process has sent.
+    /// The URL of the upload resource with the bytes that an earlier process has sent.
     var resource: URL?
     /// Saves the URL of the upload resource for a later process.
     var saveResource: (@Sendable (URL?) throws -> Void)?
-    /// Whether servers may already have the form from earlier processes.
+    /// Whether servers may have the form from earlier processes.
     var delivery = PossibleDelivery.neverArrived
-    /// Whether an error of an interceptor is thrown as an ``InterceptorError``. A queue needs this, because it handles
-    /// such errors differently.
+    /// Whether an error of an interceptor is thrown as an ``InterceptorError``, which a queue handles differently.
     var distinguishesInterceptors = false
     /// How long the upload had taken before it was passed to this client.
     var elapsed = Duration.zero

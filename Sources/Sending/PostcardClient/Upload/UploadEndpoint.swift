@@ -2,7 +2,7 @@ public import HTTPTypes
 public import PostcardForm
 public import PostcardFoundation
 
-/// An endpoint of an API that accepts forms, as a type: its URL, the form, and the response.
+/// An endpoint of an API as a type, with its URL, its form, and its response.
 ///
 /// ```swift
 /// struct AddPet: UploadEndpoint {
@@ -24,49 +24,48 @@ public import PostcardFoundation
 /// let pet = try await client.upload(AddPet(name: "초코", photos: photos))
 /// ```
 ///
-/// Responses are decoded on no actor. In a project whose types are on the main actor by default, such as a new project
-/// of Xcode 26, declare a response type outside of the endpoint as `nonisolated struct`.
+/// Responses are decoded on no actor. In a project whose types are on the main actor by default, such as new projects
+/// in Xcode 26, declare a response type outside of the endpoint as `nonisolated struct`.
 ///
 /// To send a form to a URL without such a type, call ``UploadClient/upload(_:to:method:headerFields:progress:)``.
 public protocol UploadEndpoint: Sendable {
-    /// The type that the response is decoded as; ``NoResponse`` ignores the response's body.
+    /// The type that the response is decoded as. With ``NoResponse``, the body of the response is ignored.
     associatedtype Response: Decodable & Sendable
 
     /// The URL of the API.
     var baseURL: URL { get }
 
-    /// The path of the endpoint below ``baseURL``, as plain text. Characters are percent-encoded where needed.
+    /// The path of the endpoint below ``baseURL``, as plain text that is percent-encoded where needed.
     var path: String { get }
 
     /// The query of the URL: a value whose properties become `name=value`. Defaults to `nil`, no query.
     var query: (any Encodable & Sendable)? { get }
 
-    /// Encodes the names, lists, dates and Booleans of ``query``. By default they are written as in a form, and `Data`
-    /// in Base64.
+    /// The encoder for the names, lists, dates and Booleans of ``query``. By default they are written as in a form, and
+    /// `Data` in Base64.
     var queryEncoder: FormEncoder { get }
 
     /// The request's method. Defaults to POST.
     var method: HTTPRequest.Method { get }
 
-    /// Further header fields. Defaults to none. Fields that the form determines are ignored.
+    /// Further header fields. Defaults to none. Header fields that the form determines are ignored.
     var headerFields: HTTPFields { get }
 
     /// The statuses of success. Defaults to `nil`: those of the client.
     var acceptedStatuses: Set<Int>? { get }
 
-    /// Whether a success counts that arrives before the whole form was sent, see ``ResponseOptions/acceptsEarly``.
+    /// Whether a success that arrives before the whole form was sent counts (see ``ResponseOptions/acceptsEarly``).
     /// Defaults to `nil`: the client's setting is used.
     var acceptsEarly: Bool? { get }
 
-    /// The decoder for the response, which determines the formats of dates and keys. Defaults to `nil`: the client's
-    /// decoder, see ``ResponseOptions/decoder``.
+    /// The decoder for the response, with the formats of dates and keys. Defaults to `nil`: the client's
+    /// ``ResponseOptions/decoder`` is used.
     var decoder: JSONDecoder? { get }
 
-    /// Makes the form. This method is called once for each upload, so that all attempts send the same bytes with the
-    /// same boundary. It is called on no actor.
+    /// Makes the form, on no actor. It is called once for each upload, so that all attempts send the same bytes.
     func form() throws -> MultipartForm
 
-    /// Decodes the response. It is called on no actor. By default, the response is decoded as JSON with ``decoder``.
+    /// Decodes the response, on no actor. By default, the response is decoded as JSON with ``decoder``.
     func decode(_ response: UploadResponse) throws -> Response
 }
 
@@ -89,7 +88,7 @@ extension UploadEndpoint {
 
     public var decoder: JSONDecoder? { nil }
 
-    /// Decodes the body as JSON, with the endpoint's decoder or else the client's.
+    /// Decodes the body as JSON with the endpoint's decoder, or else with the client's.
     ///
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/decoding``.
     public func decode(_ response: UploadResponse) throws -> Response {
@@ -118,8 +117,7 @@ extension UploadEndpoint {
         return components.url ?? url
     }
 
-    /// Percent-encodes everything except the unreserved characters of RFC 3986. `+` is encoded too, because many
-    /// servers read it as a space.
+    /// Percent-encodes all except the unreserved characters of RFC 3986, even `+`, which many servers read as a space.
     private static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
@@ -152,8 +150,8 @@ extension UploadClient {
     /// - Parameters:
     ///   - endpoint: The endpoint.
     ///   - progress: Called with the progress, as by ``upload(_:to:method:headerFields:progress:)``.
-    /// - Throws: The errors of that method; and, unchanged, the errors of the endpoint's ``UploadEndpoint/form()`` and
-    ///   ``UploadEndpoint/decode(_:)``.
+    /// - Throws: The errors of ``upload(_:to:method:headerFields:progress:)``. The errors of the endpoint's
+    ///   ``UploadEndpoint/form()`` and ``UploadEndpoint/decode(_:)``, unchanged.
     @discardableResult
     public func upload<Endpoint: UploadEndpoint>(
         _ endpoint: Endpoint, progress: ((UploadProgress) -> Void)? = nil
@@ -163,8 +161,8 @@ extension UploadClient {
         }
     }
 
-    /// Sends an endpoint's form, and reports every event of the upload. Decode the response of
-    /// ``UploadEvent/done(_:)`` with ``UploadEndpoint/decode(_:)``.
+    /// Sends an endpoint's form, and reports every event of the upload. The response of ``UploadEvent/done(_:)`` can be
+    /// decoded with ``UploadEndpoint/decode(_:)``.
     public func events<Endpoint: UploadEndpoint>(of endpoint: Endpoint) -> UploadEvents {
         UploadEvents(by: time.clock) { key, events in
             try await perform(under: key, reportingTo: events) { try UploadJob(endpoint) }
@@ -182,7 +180,7 @@ extension UploadJob {
     }
 }
 
-/// A response type for endpoints whose response body is ignored, or is empty as in a 204.
+/// A response type for endpoints with an empty or ignored response body, such as that of a 204.
 public struct NoResponse: Decodable, Sendable, Hashable {
     /// Makes an empty response.
     public init() {}

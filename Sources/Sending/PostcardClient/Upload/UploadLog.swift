@@ -4,8 +4,7 @@ import PostcardForm
 import PostcardFoundation
 import PostcardWire
 
-/// The log of an upload. It never contains the value of a form field, and the value of a header field only if it is not
-/// secret.
+/// The log of an upload, without values of form fields and without secret values of header fields.
 struct UploadLog: Sendable {
     private let logger: Logger?
 
@@ -22,8 +21,7 @@ struct UploadLog: Sendable {
 
     /// Logs that a request is being sent.
     ///
-    /// - Parameter isSecret: Whether the path is secret, because anyone who knows it can change the upload on the
-    ///   server.
+    /// - Parameter isSecret: Whether the path gives access to the upload on the server, and must not be logged.
     func sending(_ request: UploadRequest, attempt: Int, isSecret: Bool = false) {
         guard let logger, logger.logLevel <= .debug else { return }
         let url = isSecret ? "\(request.url.scheme ?? "")://\(request.url.address)/…" : request.url.withoutSecrets
@@ -46,7 +44,7 @@ struct UploadLog: Sendable {
             ])
     }
 
-    /// Logs a failure without its message, which may contain text that the server quotes from the form.
+    /// Logs a failure without its message, in which the server may quote the form.
     func failed(_ error: UploadError) {
         var metadata: Logger.Metadata = [
             "attempt": "\(error.attempts)", "code": "\(error.code)", "delivery": "\(error.delivery.rawValue)",
@@ -79,7 +77,7 @@ extension URL {
 }
 
 extension HTTPField {
-    /// The field for the log. Its value is included only if fields of its name are known to contain no secrets.
+    /// The field for the log. Its value is included only if fields with its name are known to contain no secrets.
     fileprivate var withoutSecrets: String {
         "\(name): \(Self.open.contains(name.canonicalName) ? value : "…")"
     }

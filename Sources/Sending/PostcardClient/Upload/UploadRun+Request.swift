@@ -9,9 +9,9 @@ extension UploadRun {
     /// Makes the request of the form.
     ///
     /// - Parameters:
-    ///   - limits: What its prepared parts must fit.
+    ///   - limits: The size limits for the prepared parts.
     ///   - refusal: The refusal of a larger form, if there was one.
-    ///   - folder: The folder of prepared files, which is made if it is needed.
+    ///   - folder: The folder of prepared files, which is made if a part needs it.
     func preparedRequest(
         within limits: FormSizeLimits, after refusal: UploadError?, in folder: inout PreparationFolder?
     ) async throws -> UploadRequest {
@@ -71,8 +71,7 @@ extension UploadRun {
             maximumResponseBytes: client.responses.maximumBytes)
     }
 
-    /// Adds the digest of its body to a request that appends to an upload. A request with the whole form has a digest
-    /// already.
+    /// Adds the digest of the body to an append of a resumable upload. A request with the whole form has one already.
     func digested(_ request: UploadRequest) async throws -> UploadRequest {
         guard client.responses.sendsDigests, request.method == .patch, let body = request.body,
             body.contentType == PartialUpload.mediaType, let digest = try await Self.digest(of: body)
@@ -82,7 +81,7 @@ extension UploadRun {
         return request
     }
 
-    /// - Returns: `nil` if the bytes can be read only once, or there are none.
+    /// Computes the digest of a body. Returns `nil` if the body is empty or can be read only once.
     private static func digest(of body: UploadBody) async throws -> BodyDigest? {
         guard body.isReplayable, body.contentLength != 0 else { return nil }
         do {
@@ -92,7 +91,7 @@ extension UploadRun {
         }
     }
 
-    /// Sends requests of an attempt.
+    /// A sender for the requests of an attempt.
     func sender(_ attempt: Int, acceptsEarly: Bool) -> RequestSender {
         RequestSender(
             client: client,
@@ -102,7 +101,7 @@ extension UploadRun {
             attempt: attempt, acceptsEarly: acceptsEarly, log: log, progress: progress)
     }
 
-    /// Sends a request without the form, beside the attempts.
+    /// A sender for requests without the form, which do not belong to an attempt.
     func sender(within total: Duration, idle: Duration? = nil, connect: Duration? = nil) -> RequestSender {
         RequestSender(
             client: client,
@@ -113,7 +112,7 @@ extension UploadRun {
 }
 
 extension UploadError {
-    /// The same refusal, with the reason why the form cannot be prepared for the limit that it reports.
+    /// This refusal, with the reason why the form cannot be prepared for the refusal's limit.
     fileprivate func adding(preparationError error: any Error) -> UploadError {
         var refusal = adding("The form cannot be prepared for that limit: \(error)")
         refusal.underlyingError = error
@@ -124,7 +123,7 @@ extension UploadError {
 // MARK: - The files
 
 extension UploadRun {
-    /// Checks that files have not changed, and reads what an earlier process has sent of them.
+    /// Checks that the form's files have not changed, and reads the bytes that an earlier process has sent.
     @concurrent static func check(
         _ request: UploadRequest, readBytes: Int64?
     ) async throws -> DeliveryMachine.Event {
@@ -144,7 +143,7 @@ extension UploadRun {
         return .verified
     }
 
-    /// Reads a form whose response was accepted before the whole form was sent, so that it can be compared.
+    /// Reads the whole form for its digests, after a response that was accepted before the whole form was sent.
     func completeDigests(of request: UploadRequest) async throws {
         guard let body = request.body, body.isReplayable, let digests = body.digests, digests.sentParts == nil else {
             return

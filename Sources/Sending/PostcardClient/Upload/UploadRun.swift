@@ -4,17 +4,17 @@ import PostcardFoundation
 import PostcardWire
 
 extension UploadClient {
-    /// Performs a job, and delivers its progress on the caller's actor.
+    /// Performs an upload job, and delivers the progress on the caller's actor.
     func perform(
         progress: ((UploadProgress) -> Void)?, _ job: @escaping @Sendable () throws -> UploadJob
     ) async throws -> UploadResponse {
         try await delivering(to: progress) { try await perform(reportingTo: $0, job) }
     }
 
-    /// Does the work of an upload on no actor, and calls a closure with its progress on the caller's actor meanwhile.
+    /// Does work on no actor. Meanwhile calls a closure with the progress on the caller's actor.
     ///
     /// - Parameters:
-    ///   - progress: The closure; it is not called after this method has returned.
+    ///   - progress: The closure. It is not called after this method has returned.
     ///   - work: The work, with the queue that receives all events except `done`.
     func delivering<Value: Sendable>(
         to progress: ((UploadProgress) -> Void)?,
@@ -25,14 +25,14 @@ extension UploadClient {
         defer { clock.note(-1) }
         guard let progress else { return try await work(nil) }
         let events = UploadEventQueue(by: clock)
-        // Noted before it begins, so that no time passes meanwhile.
+        // The clock counts the work before it begins, so that a test clock does not advance meanwhile.
         clock.note(1)
         async let value = Self.finishing(events, by: clock, after: work)
         await events.deliver(to: progress)
         return try await value
     }
 
-    /// Does some work, and says that there are no more events when it has ended.
+    /// Does work, and then ends the queue of events.
     @concurrent private static func finishing<Value: Sendable>(
         _ events: UploadEventQueue, by clock: any UploadClock,
         after work: @concurrent @Sendable (UploadEventQueue?) async throws -> Value
@@ -44,12 +44,12 @@ extension UploadClient {
         return try await work(events)
     }
 
-    /// Performs a job.
+    /// Performs an upload job.
     ///
     /// - Parameters:
-    ///   - key: The key of an upload that may have been tried before. By default one is made if it is needed.
+    ///   - key: The idempotency key of an upload that was tried before. Defaults to a new key if one is needed.
     ///   - events: The queue that receives all events except `done`.
-    ///   - job: Makes the job; called once.
+    ///   - job: Makes the job. It is called once.
     func perform(
         under key: IdempotencyKey? = nil, reportingTo events: UploadEventQueue?,
         _ job: @Sendable () throws -> UploadJob
@@ -63,7 +63,7 @@ extension UploadClient {
     }
 }
 
-/// Carries out what ``DeliveryMachine`` decides for one upload.
+/// Carries out the actions of ``DeliveryMachine`` for one upload.
 final class UploadRun: Sendable {
     let client: UploadClient
     let job: UploadJob
@@ -74,10 +74,10 @@ final class UploadRun: Sendable {
     /// The header fields before any interceptor has adapted the request.
     let headerFields: HTTPFields
 
+    /// Makes the run of an upload job.
+    ///
     /// - Parameters:
-    ///   - client: The client.
-    ///   - job: What is uploaded, and where.
-    ///   - key: The key of an upload that may have been tried before. By default one is made if it is needed.
+    ///   - key: The idempotency key of an upload that may have been tried before; `nil` for a new key if one is needed.
     ///   - start: When the upload began.
     ///   - events: The queue that receives the events.
     init(
@@ -89,19 +89,19 @@ final class UploadRun: Sendable {
         self.start = start
         self.events = events
         progress = events.map { ProgressReporter(to: $0, interval: client.reporting.progressInterval) }
-        // Making one costs as much as reading a small file, and few uploads need it.
+        // An identifier is made only if it is used, because making it takes as long as reading a small file.
         lazy var id = UUID().uuidString
         log = UploadLog(client.reporting.logger, id: id)
         var fields = job.headerFields
-        // The user in a URL is meant for this upload alone.
+        // A user name in the URL replaces the transport's default credentials for this upload.
         let ownsAuthorization = job.url.user() == nil
-        // An object store gets no credentials of the app, whatever their name is.
+        // An object store gets no credentials of the app, whatever the names of their header fields are.
         let defaults = client.transport.defaultHeaderFields
         for field in job.isForObjectStore ? defaults.harmless : defaults
         where !job.headerFields.contains(field.name) && (field.name != .authorization || ownsAuthorization) {
             fields.append(field)
         }
-        // The key of an object is one.
+        // An object store needs no idempotency key, because the key of the object identifies the upload.
         let mayRepeat =
             !job.isForObjectStore
             && (client.retryPolicy.isOn || client.resumption != nil || !client.interceptors.isEmpty
@@ -111,9 +111,9 @@ final class UploadRun: Sendable {
         headerFields = fields
     }
 
-    /// The machine that decides what to do, before the first attempt.
+    /// The machine that decides the upload's actions, before the first attempt.
     ///
-    /// - Parameter limits: What the form must fit.
+    /// - Parameter limits: The size limits of the form.
     private func machine(within limits: FormSizeLimits) -> DeliveryMachine {
         DeliveryMachine(
             DeliveryMachine.Rules(
@@ -126,7 +126,7 @@ final class UploadRun: Sendable {
             resumption: client.resumption.map { Resumption($0, resource: job.resource) })
     }
 
-    /// Makes attempts until one succeeds or no other is to be made.
+    /// Makes attempts until one succeeds or the machine allows no more.
     func response() async throws -> UploadResponse {
         var limits = FormSizeLimits(client.rules)
         if let presigned = job.presigned {
@@ -149,12 +149,12 @@ final class UploadRun: Sendable {
         }
     }
 
-    /// The limits that the server reports before anything is sent (draft-ietf-httpbis-resumable-upload §4.1.4). A server
-    /// that does not respond to OPTIONS has none: its refusal then says them.
+    /// The limits that the server reports before anything is sent (draft-ietf-httpbis-resumable-upload §4.1.4). A
+    /// server that does not respond to OPTIONS has none; its refusal of the form then reports the limits.
     private func serverLimits() async throws -> FormSizeLimits {
         let patience = min(client.timeouts.total ?? Self.optionsPatience, Self.optionsPatience)
         let sender = self.sender(within: patience, idle: client.timeouts.idle, connect: client.timeouts.connect)
-        // The key is the form's.
+        // The idempotency key belongs to the request with the form.
         var fields = headerFields
         fields.idempotencyKey = nil
         do {
@@ -169,7 +169,7 @@ final class UploadRun: Sendable {
         }
     }
 
-    /// How long to wait for a response to OPTIONS.
+    /// The maximum time to wait for a response to OPTIONS.
     private static let optionsPatience = Duration.seconds(10)
 
     private func response(
@@ -233,8 +233,7 @@ final class UploadRun: Sendable {
         throw machine.impossible(event)
     }
 
-    /// The event that some work leads to. The machine decides on the work's ``UploadError``; other errors end the
-    /// upload.
+    /// The event after some work. An ``UploadError`` becomes an event for the machine. Other errors end the upload.
     private static func event(
         _ work: () async throws -> DeliveryMachine.Event
     ) async throws -> DeliveryMachine.Event {
@@ -245,7 +244,7 @@ final class UploadRun: Sendable {
         }
     }
 
-    /// Logs the failure of an attempt, once.
+    /// Logs the failure of an attempt once.
     private func logFailure(
         _ error: UploadError?, after event: DeliveryMachine.Event, before action: DeliveryMachine.Action
     ) {
@@ -261,7 +260,9 @@ final class UploadRun: Sendable {
 // MARK: - Interceptors
 
 extension UploadRun {
-    /// - Parameter error: The error of the attempt before.
+    /// Lets the interceptors adapt a request.
+    ///
+    /// - Parameter error: The error of the previous attempt.
     private func adapted(
         _ request: UploadRequest, attempt: Int, after error: UploadError?
     ) async throws -> UploadRequest {
@@ -273,7 +274,7 @@ extension UploadRun {
         }
     }
 
-    /// The decision of the first interceptor that does not pass on.
+    /// The first decision of an interceptor other than `passOn`.
     private func decision(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
         try await withInterceptors(after: error) { interceptors in
             for interceptor in interceptors {
@@ -284,7 +285,7 @@ extension UploadRun {
         }
     }
 
-    /// Calls the interceptors while there is time for the upload, and marks their errors.
+    /// Calls the interceptors within the upload's total timeout, and wraps their errors in ``InterceptorError``.
     private func withInterceptors<Value: Sendable>(
         after failure: UploadError?, _ work: @escaping @Sendable ([any UploadInterceptor]) async throws -> Value
     ) async throws -> Value {
@@ -301,12 +302,12 @@ extension UploadRun {
 // MARK: - The end
 
 extension UploadClient {
-    /// Does some work of an upload, and cancels it when the time for the upload is over.
+    /// Does some work of an upload, and cancels it when the upload's total timeout ends.
     ///
     /// - Parameters:
     ///   - start: When the upload began.
-    ///   - url: The address of the upload, for the error.
-    ///   - error: The error of the attempt before.
+    ///   - url: The URL of the upload, for the error.
+    ///   - error: The error of the previous attempt.
     ///   - work: The work.
     func withinTotalTimeout<Value: Sendable>(
         since start: ContinuousClock.Instant, of url: URL, after error: UploadError?,
@@ -325,10 +326,10 @@ extension UploadClient {
 }
 
 extension UploadRun {
-    /// Does some work, and cancels it when the time for the upload is over.
+    /// Does some work, and cancels it when the upload's total timeout ends.
     ///
     /// - Parameters:
-    ///   - error: The error of the attempt before.
+    ///   - error: The error of the previous attempt.
     ///   - work: The work.
     func withinTotalTimeout<Value: Sendable>(
         after error: UploadError? = nil, _ work: @escaping @Sendable () async throws -> Value
@@ -336,10 +337,10 @@ extension UploadRun {
         try await client.withinTotalTimeout(since: start, of: job.url, after: error, work)
     }
 
-    /// Has the server delete what it has.
+    /// Asks the server to delete its bytes of the upload.
     private func delete(_ deletion: UploadRequest) async {
         let sender = self.sender(within: UploadClient.deletionTimeout)
-        // A separate task, because this one is cancelled.
+        // The request is sent by a separate task, because this task is cancelled.
         await Task {
             _ = try? await sender.response(to: deletion, accepting: Set(200..<300), isSecret: true)
         }.value

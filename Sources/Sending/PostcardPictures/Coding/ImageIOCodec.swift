@@ -7,7 +7,7 @@ import PostcardPictureFormats
 import Synchronization
 import UniformTypeIdentifiers
 
-/// The codec that uses ImageIO. It never decodes more pixels than the new picture has.
+/// The codec that uses ImageIO. It decodes no more pixels than the new picture has.
 struct ImageIOCodec: PictureCodec {
     func complete(_ head: PictureHead, of source: PictureSource) throws -> PictureHead {
         let picture = try OpenedPicture(source, head.type)
@@ -18,7 +18,7 @@ struct ImageIOCodec: PictureCodec {
         else { throw PictureFitError.damaged("it has no size") }
         var head = head
         head.storedSize = PictureSize(width: width, height: height)
-        // For a HEIC, the orientation comes from its boxes irot and imir.
+        // The orientation of a HEIC comes from its boxes irot and imir.
         let orientation = (properties[kCGImagePropertyOrientation] as? Int).flatMap(PictureOrientation.init(rawValue:))
         head.orientation = orientation ?? .upright
         return head
@@ -37,7 +37,7 @@ private struct OpenedPicture {
     let index: Int
 
     init(_ picture: PictureSource, _ type: MediaType?) throws {
-        // ImageIO must not cache the decoded pixels: this codec keeps them.
+        // ImageIO must not cache the decoded pixels, because this codec stores them.
         let options = [kCGImageSourceShouldCache: false] as CFDictionary
         let opened =
             switch picture {
@@ -54,7 +54,7 @@ private struct OpenedPicture {
 
 private struct ImageIOPicture: DecodedPicture {
     let picture: OpenedPicture
-    /// The length in pixels of the longer edge of the stored picture.
+    /// The longer edge of the stored picture, in pixels.
     let longerEdge: Int
     private var edge = 0
     private var image: CGImage?
@@ -64,7 +64,7 @@ private struct ImageIOPicture: DecodedPicture {
         self.longerEdge = longerEdge
     }
 
-    /// The size of the headers, and of the color profile of most cameras.
+    /// The size in bytes of the headers and the color profile of most cameras.
     let fixedBytes: Int64 = 1200
 
     mutating func encode(_ encoding: PictureFit.Encoding) throws -> EncodedPicture {
@@ -81,15 +81,14 @@ private struct ImageIOPicture: DecodedPicture {
     private func decoded(toEdge edge: Int) throws -> CGImage {
         let factor = PicturePlan.subsampling(from: longerEdge, to: edge)
         var image = thumbnail(edge: edge, subsampling: factor)
-        // If ImageIO has scaled the picture twice, so that the result is too small, the picture is decoded again
-        // without subsampling.
+        // If ImageIO has scaled the picture twice, and so too small, it is decoded again without subsampling.
         if factor > 1, let found = image, max(found.width, found.height) < min(edge, longerEdge) - 1 {
             image = nil
             image = thumbnail(edge: edge, subsampling: 1)
         }
         let isWhole = CGImageSourceGetStatusAtIndex(picture.source, picture.index) == .statusComplete
         guard let image, isWhole else { throw PictureFitError.damaged("its pixels are cut off or unreadable") }
-        // A wide color space is kept. CMYK is converted, because browsers do not show a JPEG in CMYK.
+        // A wide color space is kept. CMYK is converted, because browsers do not show JPEGs in CMYK.
         switch image.colorSpace?.model {
         case .rgb?, .monochrome?: return image
         default: return try inRGB(image)
@@ -130,8 +129,8 @@ private enum ImageIOEncoder {
     /// The scale between ImageIO's numbers and qualities, measured once for all pictures.
     private static let scale = Mutex(QualityScale())
 
-    /// Encodes a picture as a JPEG. Transparency becomes white: that is ImageIO's default if
-    /// `kCGImageDestinationBackgroundColor` is not set.
+    /// Encodes a picture as a JPEG. Transparency becomes white, the default without
+    /// `kCGImageDestinationBackgroundColor`.
     static func encoded(_ image: CGImage, quality: Int) throws -> EncodedPicture {
         let number = scale.withLock { scale in scale.number(for: quality) { measuredQuality(of: $0) } }
         guard let bytes = encoded(image, number: number) else {
@@ -140,7 +139,7 @@ private enum ImageIOEncoder {
         return EncodedPicture(bytes: bytes, size: PictureSize(width: image.width, height: image.height))
     }
 
-    /// Makes a bitmap with 8 bits per channel and no transparency, all black.
+    /// Makes an opaque black bitmap with 8 bits per channel.
     static func context(width: Int, height: Int) -> CGContext? {
         CGColorSpace(name: CGColorSpace.sRGB).flatMap { space in
             CGContext(

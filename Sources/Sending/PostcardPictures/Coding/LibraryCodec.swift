@@ -5,10 +5,10 @@ import PostcardFoundation
 
 /// The codec that uses libjpeg-turbo, libpng, libwebp, libheif and libtiff.
 struct LibraryCodec: PictureCodec {
-    /// Whether the headers of these libraries were installed when the module was compiled.
+    /// Whether the module was compiled with the headers of these libraries.
     static var isAvailable: Bool { picture_libraries() }
 
-    /// Whether the headers of libtiff were installed when the module was compiled. They are only needed for TIFF.
+    /// Whether the module was compiled with the headers of libtiff, which are needed only for TIFF.
     static var readsTIFF: Bool { picture_library_tiff() }
 
     /// The maximum memory for a picture that cannot be read row by row, in bytes.
@@ -31,7 +31,7 @@ struct LibraryCodec: PictureCodec {
             }
         }
         var head = head
-        // This is the size as shown: the library rotates the pixels itself.
+        // The size is that of the upright picture, because the library rotates the pixels itself.
         head.storedSize = PictureSize(width: Int(clamping: width), height: Int(clamping: height))
         return head
     }
@@ -46,7 +46,7 @@ struct LibraryCodec: PictureCodec {
         var head = head
         head.storedSize = PictureSize(width: Int(clamping: found.width), height: Int(clamping: found.height))
         head.orientation = PictureOrientation(rawValue: Int(clamping: found.orientation)) ?? .upright
-        // As with an animation, a JPEG would have only the first page.
+        // Like an animation, the picture has several pages, and a JPEG would have only the first.
         head.isAnimated = found.has_pages
         return head
     }
@@ -56,8 +56,7 @@ struct LibraryCodec: PictureCodec {
     ) throws -> any DecodedPicture {
         guard let stored = head.storedSize else { throw PictureFitError.damaged("it has no size") }
         let receiver = RowReceiver(stored, edge: edge, orientation: head.orientation, maximumBytes: maximumBytes)
-        // The decoder may shrink the picture, but not below twice the edge: the filter scales better than the decoder
-        // does.
+        // The decoder may shrink the picture to twice the edge, because the filter scales better than the decoder.
         var options = picture_options(smallest_edge: UInt32(clamping: 2 * edge), memory: Self.memory)
         var failure = picture_failure()
         let code = source.withLibrarySource { source in
@@ -80,7 +79,7 @@ struct LibraryCodec: PictureCodec {
     }
 }
 
-/// A decoded picture, at the first edge that is tried.
+/// A decoded picture, scaled to the first edge that is tried.
 struct LibraryPicture: DecodedPicture {
     let original: PicturePixels
     let profile: [UInt8]
@@ -118,7 +117,7 @@ struct LibraryPicture: DecodedPicture {
                     rows.channels = UInt32(clamping: pixels.channels)
                     rows.profile = profile.isEmpty ? nil : profile.baseAddress
                     rows.profile_count = profile.count
-                    // A progressive JPEG has fewer bytes, except that the tables of its scans matter in a small one.
+                    // A progressive JPEG is smaller, except that the tables of its scans make a small one larger.
                     let isProgressive = pixels.size.pixels >= 1 << 16
                     return picture_write_jpeg(
                         samples.baseAddress, &rows, Int32(clamping: quality), isProgressive, sink, &bytes, &count,
@@ -134,7 +133,7 @@ struct LibraryPicture: DecodedPicture {
     }
 }
 
-/// Receives the rows that the library decodes.
+/// Receives the rows of a picture from the library.
 private final class RowReceiver {
     private let stored: PictureSize
     private let edge: Int
@@ -143,7 +142,7 @@ private final class RowReceiver {
     private var scaler: RowScaler?
     private var rows = 0
     private(set) var profile: [UInt8] = []
-    /// Whether the decoder found more pixels than the size in the file's header, which was checked against the limit.
+    /// Whether the decoder found more pixels than the file's header announced. That size was checked against the limit.
     private(set) var isOversized = false
 
     init(_ stored: PictureSize, edge: Int, orientation: PictureOrientation, maximumBytes: Int64) {
@@ -153,7 +152,7 @@ private final class RowReceiver {
         self.maximumBytes = maximumBytes
     }
 
-    /// A receiver for an encoder, which passes no rows and only asks whether to continue.
+    /// A receiver without rows for an encoder, which only asks whether to continue.
     static var none: RowReceiver {
         RowReceiver(PictureSize(width: 0, height: 0), edge: 0, orientation: .upright, maximumBytes: 0)
     }
@@ -164,16 +163,13 @@ private final class RowReceiver {
         return scaler.pixels
     }
 
-    /// Prepares for the rows of a picture.
-    ///
-    /// - Returns: Whether to continue decoding.
+    /// Prepares for the rows of a picture. Returns whether to continue decoding.
     func start(_ rows: picture_rows) -> Bool {
         let size = PictureSize(width: Int(clamping: rows.width), height: Int(clamping: rows.height))
         isOversized = size.width > stored.width || size.height > stored.height
         guard !isOversized else { return false }
         let channels = Int(clamping: rows.channels)
-        // The result's size is computed from the stored size, because the decoder may have rounded when it shrank the
-        // picture.
+        // The result's size is computed from the stored size, because a decoder that shrinks the picture may round.
         let goal = stored.scaled(toEdge: edge)
         let target = PictureSize(width: min(goal.width, size.width), height: min(goal.height, size.height))
         scaler = RowScaler(from: size, channels: channels, to: target, orientation: orientation)
@@ -185,9 +181,7 @@ private final class RowReceiver {
         return true
     }
 
-    /// Receives the next row of the picture.
-    ///
-    /// - Returns: Whether to continue decoding.
+    /// Receives the next row of the picture. Returns whether to continue decoding.
     func receive(_ row: UnsafePointer<UInt8>) -> Bool {
         scaler?.receive(row)
         rows += 1

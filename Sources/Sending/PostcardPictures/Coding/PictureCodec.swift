@@ -1,30 +1,28 @@
 import PostcardFoundation
 
-/// Decodes and encodes pictures with the system's libraries. Decisions that need no pixels are made by ``PicturePlan``
-/// and ``PictureFit``.
+/// Decodes and encodes pictures with the system's libraries. ``PicturePlan`` and ``PictureFit`` decide what to encode,
+/// without pixels.
 protocol PictureCodec: Sendable {
-    /// Completes the description of a picture whose size could not be read without the codec.
+    /// Completes the description of a picture whose size only the codec can read.
     func complete(_ head: PictureHead, of source: PictureSource) throws -> PictureHead
 
-    /// Decodes a picture, upright, and scales it down so that its longer edge is not too long.
+    /// Decodes a picture upright, and scales it down so that its longer edge is not too long.
     ///
     /// - Parameters:
-    ///   - edge: The maximum length of the longer edge of the result, in pixels.
-    ///   - maximumBytes: The maximum size of the JPEG, in bytes. It determines whether a color profile is kept.
+    ///   - edge: The maximum length of the result's longer edge, in pixels.
+    ///   - maximumBytes: The maximum size of the JPEG in bytes, which decides whether a color profile is kept.
     func open(
         _ source: PictureSource, head: PictureHead, edge: Int, maximumBytes: Int64
     ) throws -> any DecodedPicture
 }
 
-/// A decoded picture, which can be encoded several times.
+/// A decoded picture that can be encoded several times.
 protocol DecodedPicture {
-    /// The number of bytes in every encoding that do not depend on the pixels.
+    /// The number of bytes of an encoding that do not depend on the pixels.
     var fixedBytes: Int64 { get }
 
-    /// Encodes the picture as a JPEG.
-    ///
-    /// The quality is on the scale of libjpeg. An encoder with another scale gets its own number from a
-    /// ``QualityScale``.
+    /// Encodes the picture as a JPEG. The quality is on the scale of libjpeg; ``QualityScale`` converts it for encoders
+    /// with another scale.
     mutating func encode(_ encoding: PictureFit.Encoding) throws -> EncodedPicture
 }
 
@@ -47,19 +45,19 @@ struct AbsentCodec: PictureCodec {
     }
 }
 
-/// Converts a quality on the scale of libjpeg to the number that an encoder with another scale needs.
+/// Converts a quality on libjpeg's scale to the number of an encoder with another scale.
 ///
-/// The meaning of a number is measured: a small picture is encoded with it, and the quantization tables of the result
-/// show the quality. Each number is measured once.
+/// Each number is measured once: a small picture is encoded with it, and the quantization tables of the result show the
+/// quality.
 struct QualityScale {
-    /// The measured qualities, by the encoder's number in hundredths; `nil` if the result was not a JPEG.
+    /// The measured qualities by the encoder's number in hundredths; `nil` for a result that was not a JPEG.
     private var measured: [Int: Int?] = [:]
 
-    /// The smallest of the encoder's numbers, from 0 to 1 in steps of a hundredth, that gives at least the quality.
+    /// The encoder's smallest number that gives at least the quality, from 0 to 1 in steps of a hundredth.
     ///
     /// - Parameters:
     ///   - quality: The quality on the scale of libjpeg, from 1 to 100.
-    ///   - measure: Encodes a small picture with a number, and returns the quality that its tables show.
+    ///   - measure: Encodes a small picture with a number, and returns the quality according to its tables.
     /// - Returns: A hundredth of the quality if the tables cannot be read; 1 if no number gives the quality.
     mutating func number(
         for quality: Int, measuring measure: (Double) throws -> Int?

@@ -1,25 +1,24 @@
 import PostcardCLibrary
 
-/// Pixels in memory: rows of gray or RGB, 8 bits per channel, without gaps.
+/// Pixels in memory: rows of gray or RGB with 8 bits per channel, without gaps between them.
 struct PicturePixels {
     let size: PictureSize
     let channels: Int
     var bytes: [UInt8]
 }
 
-/// Scales a picture down while its rows arrive from top to bottom, and rotates it upright. Only the result, and the few
-/// rows that the filter needs, are in memory.
+/// Scales a picture down while its rows arrive from top to bottom, and rotates it upright. Only the result and the rows
+/// for the filter are in memory.
 ///
-/// The filter is Lanczos with three lobes. It keeps more detail than averaging areas, and most programs use it for
-/// photos.
+/// The filter is Lanczos with three lobes, as in most programs. It keeps more detail than area averaging.
 struct RowScaler {
-    /// The source pixels, and their weights, from which each result pixel is computed in one direction.
+    /// The source pixels and weights for each result pixel, in one direction.
     private struct Weights {
         /// The index of the first source pixel for each result pixel.
         var starts: [Int] = []
         /// The number of source pixels for each result pixel.
         var counts: [Int] = []
-        /// The weights of the source pixels. Each result pixel has ``most`` entries.
+        /// The weights of the source pixels, with ``most`` elements for each result pixel.
         var values: [Float] = []
         var most = 0
 
@@ -60,11 +59,10 @@ struct RowScaler {
     private let target: PictureSize
     private let steps: (first: Int, pixel: Int, row: Int)
 
-    /// A ring buffer of the latest source rows: row `y` is at `y % ringRows`.
+    /// A ring buffer of the latest source rows. Row `y` is at `y % ringRows`.
     private var ring: [UInt8]
     private let ringRows: Int
-    /// A row after vertical scaling. It has some extra space at its end, because pixels are read four numbers at a
-    /// time.
+    /// A row after vertical scaling, with extra space at its end, because four numbers are read at a time.
     private var blended: [Float]
     private var rowsReceived = 0
     private var rowsWritten = 0
@@ -75,8 +73,8 @@ struct RowScaler {
     /// - Parameters:
     ///   - source: The size of the source picture.
     ///   - channels: The number of channels, 1 or 3.
-    ///   - target: The size of the result before it is rotated, not larger than `source`.
-    ///   - orientation: The orientation, by which the result is rotated.
+    ///   - target: The size of the result before its rotation, not larger than `source`.
+    ///   - orientation: The orientation of the source picture.
     init(from source: PictureSize, channels: Int, to target: PictureSize, orientation: PictureOrientation) {
         self.source = source
         self.channels = channels
@@ -131,7 +129,7 @@ struct RowScaler {
                     guard let out = blended.baseAddress, let rows = ring.baseAddress else { return }
                     func row(_ tap: Int) -> UnsafePointer<UInt8> { rows + (start + tap) % ringRows * stride }
                     var tap = 0
-                    // Four rows are blended at a time, so that the result is read and written less often.
+                    // Four rows are blended at a time, to read and write the result less often.
                     while tap < count {
                         let a = row(tap), b = row(min(tap + 1, count - 1))
                         let c = row(min(tap + 2, count - 1)), d = row(min(tap + 3, count - 1))
@@ -189,7 +187,7 @@ struct RowScaler {
         }
     }
 
-    /// Writes a source row into the result when the picture keeps its size.
+    /// Writes a source row into the result if the picture is not scaled.
     private mutating func place(_ row: UnsafePointer<UInt8>, at y: Int) {
         let (channels, steps, width) = (channels, steps, target.width)
         pixels.bytes.withUnsafeMutableBufferPointer { bytes in

@@ -2,14 +2,14 @@ import PostcardCLibrary
 
 /// Searches for the largest edge, and then for the best quality, at which the JPEG of a picture fits its maximum size.
 ///
-/// The picture is as large as possible at quality 50, and then as good as possible. Every try costs an encoding. So the
-/// sizes of encodings that were not tried are predicted from those that were.
+/// The picture is as large as possible at quality 50, and then as good as possible. Because every try costs an
+/// encoding, the sizes of other encodings are predicted from the tries.
 struct PictureFit: Equatable {
     /// The edge and the quality with which to encode the picture.
     struct Encoding: Hashable {
         /// The length of the longer edge, in pixels.
         let edge: Int
-        /// The quality on the scale of libjpeg, from 50 to 82, as the result's quantization tables show it.
+        /// The quality on the scale of libjpeg, from 50 to 82, according to the result's quantization tables.
         let quality: Int
     }
 
@@ -22,7 +22,7 @@ struct PictureFit: Equatable {
     /// The next step of the search.
     enum Step: Equatable {
         case encode(Encoding)
-        /// The search is finished. This encoding is the best of those that were tried.
+        /// The search is finished. The value is the best encoding that was tried.
         case finished(Encoding)
         /// The search has failed: no encoding fits.
         case impossible
@@ -35,7 +35,7 @@ struct PictureFit: Equatable {
     /// The first edge to try: the picture's own longer edge, or the longest that is allowed.
     let edge: Int
     let maximumBytes: Int64
-    /// The number of bytes that do not depend on the pixels: headers, and the color profile.
+    /// The number of bytes that do not depend on the pixels: the headers and the color profile.
     var fixedBytes: Int64 = 600
     private(set) var tries: [Try] = []
 
@@ -44,7 +44,7 @@ struct PictureFit: Equatable {
         self.maximumBytes = maximumBytes
     }
 
-    /// The edges to try, longest first: ``edge``, and then lengths that are usual in photography.
+    /// The edges to try, longest first: ``edge``, and then the usual lengths in photography.
     var edges: [Int] {
         var usual: [Int] = []
         var base = [640, 800, 1024]
@@ -56,12 +56,12 @@ struct PictureFit: Equatable {
         return [edge] + usual.filter { $0 < edge && ($0 * 20 < edge * 19 || $0 == Self.smallestEdge) }.reversed()
     }
 
-    /// Records the size of an encoding that was tried.
+    /// Records the size of an encoding.
     mutating func record(_ bytes: Int64, for encoding: Encoding) {
         tries.append(Try(encoding: encoding, bytes: bytes))
     }
 
-    /// The best encoding tried so far that fits.
+    /// The best encoding tried so far that fits the maximum size.
     var best: Try? {
         tries.filter { $0.bytes <= maximumBytes }.max {
             ($0.encoding.edge, $0.encoding.quality) < ($1.encoding.edge, $1.encoding.quality)
@@ -89,25 +89,24 @@ struct PictureFit: Equatable {
         return best != nil || tries.contains { $0.encoding == last } ? end : .encode(last)
     }
 
-    /// The quality to try at an edge at which no encoding has fitted so far; `nil` if none seems to fit.
+    /// The quality to try at an edge where no encoding has fitted so far; `nil` if none is expected to fit.
     private func quality(for edge: Int, left: Int) -> Int? {
         let lowest = Self.qualities.lowerBound
         let tooMuch = tries.filter { $0.encoding.edge == edge }.map(\.encoding.quality).min()
         guard tooMuch.map({ $0 > lowest }) ?? true else { return nil }
-        // If few encodings are left and none has fitted, a picture that fits is more important than the last percent of
-        // the bytes.
+        // If no encoding has fitted and few tries are left, a picture that fits matters more than using every byte.
         let isLate = best == nil && left <= 2
         if best == nil, left == 1 { return nil }
         let goal = Double(maximumBytes) * (isLate ? 0.8 : 0.965)
         let quality = predictedQuality(edge: edge, bytes: goal)
         let most = (tooMuch ?? Self.qualities.upperBound + 1) - 1
         if quality >= Double(lowest) { return min(max(Self.whole(quality), lowest), most) }
-        // The prediction may be wrong by a little.
+        // The prediction may be slightly wrong.
         let isNear = predictedBytes(Encoding(edge: edge, quality: lowest)) <= Double(maximumBytes) * 1.06
         return isNear && !isLate ? lowest : nil
     }
 
-    /// A quality to try between the best that fits and the lowest that does not; `nil` if it is not worth an encoding.
+    /// A quality to try between the best that fits and the lowest that does not; `nil` if another try is not worth it.
     private func betterQuality(than best: Try) -> Int? {
         let quality = best.encoding.quality
         let tooMuch = tries.filter { $0.encoding.edge == best.encoding.edge && $0.encoding.quality > quality }
@@ -119,19 +118,19 @@ struct PictureFit: Equatable {
 }
 
 // Prediction: the number of bytes that depend on the pixels grows as a power of the edge, and falls as a power of the
-// quantization step. Each power is measured if two encodings differ only in that value.
+// quantization step. Each power is measured from two encodings that differ only in that value.
 extension PictureFit {
     /// The quantization step at a quality, in percent of the step at quality 50, as libjpeg computes it.
     private static func step(_ quality: Double) -> Double { quality < 50 ? 5000 / quality : 200 - 2 * quality }
 
-    /// Rounds a predicted quality, which may be far outside the range.
+    /// Rounds a predicted quality, which may be far out of range.
     private static func whole(_ quality: Double) -> Int {
         Int(exactly: min(max(quality, 0), 100).rounded(.down)) ?? 0
     }
 
     private func size(_ tried: Try) -> Double { log(Double(max(tried.bytes - fixedBytes, 1))) }
 
-    /// The encoding tried that is nearest to an edge and a quantization step.
+    /// The tried encoding that is nearest to an edge and a quantization step.
     private func nearest(edge: Int, step: Double) -> Try? {
         tries.min { distance($0, edge: edge, step: step) < distance($1, edge: edge, step: step) }
     }
@@ -175,13 +174,12 @@ extension PictureFit {
         return Double(fixedBytes) + exp(size(nearest) + grown - coarser)
     }
 
-    /// The quality at which the picture is predicted to have a number of bytes. It may be out of range.
+    /// The quality at which the picture is predicted to have a number of bytes. The quality may be out of range.
     private func predictedQuality(edge: Int, bytes: Double) -> Double {
         let start = Encoding(edge: edge, quality: tries.last?.encoding.quality ?? Self.qualities.upperBound)
         var step = Self.step(Double(start.quality))
         let goal = log(max(bytes - Double(fixedBytes), 1))
-        // The prediction uses the nearest encoding. This encoding depends on the result, so the prediction is made
-        // twice.
+        // The prediction uses the nearest encoding, which depends on the result. So the prediction is made twice.
         for _ in 0..<2 {
             guard let nearest = nearest(edge: edge, step: step) else { break }
             let stepPower = stepPower(near: edge)

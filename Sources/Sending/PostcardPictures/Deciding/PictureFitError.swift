@@ -1,7 +1,7 @@
 import PostcardForm
 import PostcardFoundation
 
-/// Why a picture could not be made to fit its limit.
+/// The error if a picture cannot be made to fit its limit.
 ///
 /// ```swift
 /// do {
@@ -13,10 +13,10 @@ import PostcardFoundation
 public struct PictureFitError: PostcardError {
     /// The kind of failure; stable across versions.
     public struct Code: PostcardErrorCode {
-        /// The code as a word, such as `cannot-fit`, for logs and for programs that read them.
+        /// The code as a word for logs and programs, such as `cannot-fit`.
         public let rawValue: String
 
-        /// Makes a code from its raw value, which need not be a known code.
+        /// Makes a code from any raw value, even an unknown one.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
@@ -27,14 +27,14 @@ public struct PictureFitError: PostcardError {
         public static let damaged = Code(rawValue: "damaged")
         /// The file is not a picture, or its type or color model cannot be decoded here.
         public static let unsupported = Code(rawValue: "unsupported")
-        /// The picture is animated or a TIFF of several pages, and it is too large or its type is not accepted. A JPEG
-        /// would show only one frame.
+        /// The picture is animated or a TIFF of several pages, and does not fit as it is. A JPEG would show only one
+        /// frame.
         public static let animated = Code(rawValue: "animated")
         /// The picture has more pixels than ``PictureLimit/maximumPixels``, or an edge of more than 65,500.
         public static let tooManyPixels = Code(rawValue: "too-many-pixels")
-        /// The picture must be decoded as a whole, and decoding it needs too much memory.
+        /// Decoding the picture as a whole needs too much memory.
         public static let tooMuchMemory = Code(rawValue: "too-much-memory")
-        /// The picture has too many bytes even at quality 50 and 640 pixels.
+        /// The picture has too many bytes even at quality 50 and with a longer edge of 640 pixels.
         public static let cannotFit = Code(rawValue: "cannot-fit")
         /// The pixels could not be encoded.
         public static let notEncodable = Code(rawValue: "not-encodable")
@@ -155,24 +155,24 @@ extension PictureFitError {
 }
 
 extension PictureFitError {
-    /// What happened, in the user's language on Apple platforms; the same as ``message`` elsewhere.
+    /// What happened, in the user's language on Apple platforms, and as ``message`` elsewhere.
     public var errorDescription: String? { PictureTexts.text("PictureFitError.\(code)", else: message) }
 
-    /// What to do, in the user's language on Apple platforms; the same as ``advice`` elsewhere.
+    /// What to do, in the user's language on Apple platforms, and as ``advice`` elsewhere.
     public var recoverySuggestion: String? { PictureTexts.text("PictureFitError.\(code).advice", else: advice) }
 }
 
-/// The sentences of this module's string catalog, for the users of an app.
+/// The sentences of this module's string catalog, for users of an app.
 enum PictureTexts {
     /// The sentence in the user's language.
     ///
     /// - Parameters:
     ///   - key: The key of the sentence in `Resources/Localizable.xcstrings`.
-    ///   - text: The sentence in English, which is returned if the catalog does not have the key, and on Linux.
+    ///   - text: The English sentence, which is returned on Linux and if the catalog does not have the key.
     static func text(_ key: String, else text: String?) -> String? {
         #if canImport(Darwin)
         let found = Bundle.module.localizedString(forKey: key, value: nil, table: nil)
-        // Foundation returns a key that is not found unchanged.
+        // Foundation returns the key itself if it is not found.
         return found == key ? text : found
         #else
         return text

@@ -1,19 +1,19 @@
 import PostcardForm
 import PostcardPictureFormats
 
-/// The properties of a picture that its first bytes show, without decoding.
+/// The properties of a picture that can be read from its first bytes, without decoding.
 struct PictureHead: Equatable {
-    /// The picture's format, found from its bytes and not from its filename.
+    /// The picture's format according to its bytes, not its filename.
     var type: MediaType?
     /// The size of the stored pixels; `nil` if only the codec can read it.
     var storedSize: PictureSize?
-    /// How the stored pixels must be rotated to be upright.
+    /// The rotation that makes the stored pixels upright.
     var orientation = PictureOrientation.upright
     var isAnimated = false
     /// The size of the file, in bytes.
     var bytes: Int64
 
-    /// The size of the picture as it is shown, upright.
+    /// The size of the upright picture.
     var size: PictureSize? { storedSize.map { orientation.size(of: $0) } }
 
     /// Whether the type and the number of bytes are within a limit.
@@ -23,11 +23,11 @@ struct PictureHead: Equatable {
     }
 }
 
-/// How a picture is made to fit.
+/// The way in which a picture is made to fit a limit.
 enum PicturePlan: Equatable {
     /// The picture is sent unchanged.
     case original
-    /// The picture is encoded, and the search finds the edge and the quality.
+    /// The picture is encoded. The search finds the edge and the quality.
     case encode(PictureFit)
     /// The picture cannot be made to fit.
     case refuse(PictureFitError.Code)
@@ -35,7 +35,7 @@ enum PicturePlan: Equatable {
     /// Decides how a picture is made to fit a limit.
     ///
     /// - Parameters:
-    ///   - head: What is known about the picture.
+    ///   - head: The known properties of the picture.
     ///   - limit: The limit that the picture must fit.
     init(for head: PictureHead, size: PictureSize, limit: PictureLimit) {
         let maximumEdge = max(limit.maximumEdge, 1)
@@ -48,22 +48,22 @@ enum PicturePlan: Equatable {
         } else if size.pixels > limit.maximumPixels || size.longerEdge > Self.longestEdge {
             self = .refuse(.tooManyPixels)
         } else {
-            // A new JPEG must not be larger than an original JPEG, unless it has only these few bytes. Other types may
-            // compress a picture better than JPEG, so they have no such bound.
+            // A new JPEG must not be larger than an original JPEG, unless the original has only a few bytes. Other
+            // types may compress a picture better than JPEG, so they have no such bound.
             let most = head.type == .jpeg ? max(head.bytes, Self.fewBytes) : .max
             let bytes = min(limit.maximumBytes, most)
             self = .encode(PictureFit(edge: min(size.longerEdge, maximumEdge), maximumBytes: bytes))
         }
     }
 
-    /// The size in bytes up to which a scaled JPEG may be larger than its original. Without this exception, a JPEG that
-    /// is little more than headers could not be scaled: a new JPEG may have longer headers.
+    /// The size in bytes up to which a scaled JPEG may be larger than its original. Otherwise a tiny JPEG could not be
+    /// scaled, because a new JPEG may have longer headers.
     private static let fewBytes: Int64 = 4096
 
-    /// The longest edge that libjpeg decodes and encodes. A longer row would also take much memory.
+    /// The longest edge that libjpeg decodes and encodes. A longer row would also need much memory.
     static let longestEdge = 65_500
 
-    /// The factor by which a decoder shrinks a picture, so that it decodes no more pixels than needed: 8, 4, 2 or 1.
+    /// The factor by which a decoder shrinks a picture so that it decodes no more pixels than needed: 8, 4, 2 or 1.
     ///
     /// - Parameters:
     ///   - stored: The longer edge of the stored picture, in pixels.
@@ -73,7 +73,7 @@ enum PicturePlan: Equatable {
     }
 
     /// Whether a color profile is kept. A profile for another color model than that of the pixels is dropped, and so is
-    /// a profile that takes much of the limit.
+    /// a profile that takes up much of the limit.
     ///
     /// - Parameters:
     ///   - profile: An ICC profile (ICC.1 §7.2), or its beginning.
@@ -88,8 +88,7 @@ enum PicturePlan: Equatable {
     }
 }
 
-/// How stored pixels must be rotated or mirrored to be upright. The raw values are those of EXIF (Exif 3.0 §4.6.5,
-/// Orientation).
+/// The rotation and mirroring that make stored pixels upright. The raw values are those of Exif 3.0, §4.6.5.
 enum PictureOrientation: Int, CaseIterable {
     case upright = 1
     case mirrored, upsideDown, mirroredUpsideDown
@@ -102,11 +101,11 @@ enum PictureOrientation: Int, CaseIterable {
         swapsEdges ? PictureSize(width: stored.height, height: stored.width) : stored
     }
 
-    /// Where stored pixels are in the upright picture.
+    /// The positions of stored pixels in the upright picture.
     ///
     /// - Parameter stored: The size of the stored pixels.
     /// - Returns: The index of the first stored pixel in the upright picture, and the steps from there to the next
-    ///   stored pixel and to the next stored row, all counted in pixels.
+    ///   stored pixel and to the next stored row, counted in pixels.
     func steps(in stored: PictureSize) -> (first: Int, pixel: Int, row: Int) {
         let (width, height) = (stored.width, stored.height)
         return switch self {
@@ -122,13 +121,13 @@ enum PictureOrientation: Int, CaseIterable {
     }
 }
 
-/// Reads the headers of the most common formats. They are read without a codec for two reasons: a picture that already
-/// fits needs no codec, and the size of a picture is checked before a codec reserves memory for it.
+/// Reads the headers of the most common formats without a codec. A picture that already fits needs no codec, and the
+/// size of a picture is checked before a codec reserves memory for it.
 extension PictureHead {
     /// Reads the header of a picture.
     ///
     /// - Throws: ``PictureFitError`` if the file cannot be read, or if it ends within its header.
-    /// - Returns: What is known about the picture. The size is `nil` for a type that is not read here, such as HEIC.
+    /// - Returns: The properties of the picture. The size is `nil` if only the codec can read it, as for HEIC.
     init(reading bytes: PictureBytes) throws(PictureFitError) {
         self.init(bytes: bytes.count)
         type = MediaType.forFirstBytes(try bytes.bytes(at: 0, count: MediaType.firstBytesCount))
@@ -141,7 +140,7 @@ extension PictureHead {
         }
     }
 
-    /// The maximum number of pieces to read. Only a file that was made to be slow has more.
+    /// The maximum number of segments or chunks to read. Only a file that was made to be slow has more.
     private static let mostPieces = 200_000
 
     private static func cutOff(_ what: String) -> PictureFitError { .damaged("the file ends within \(what)") }
@@ -152,7 +151,7 @@ extension PictureHead {
         try walk(.jpeg, bytes) { unit throws(PictureFitError) in
             switch unit.kind {
             case .segment(0xDA):
-                // The pixels begin here.
+                // The pixels begin at this segment.
                 return nil
             case .segment(let marker)
             where (0xC0...0xCF).contains(marker) && ![0xC4, 0xC8, 0xCC].contains(marker) && storedSize == nil:
@@ -227,7 +226,7 @@ extension PictureHead {
             if unit.kind == .block(0x2C) { frames += 1 }
             isAnimated = frames > 1
             guard !isAnimated else { return nil }
-            // The data is in pieces of up to 255 bytes, followed by an empty piece.
+            // The data is in blocks of up to 255 bytes, followed by an empty block.
             var offset = unit.next
             while pieces < Self.mostPieces, let count = try bytes.number(at: offset, bytes: 1) {
                 pieces += 1
@@ -238,9 +237,9 @@ extension PictureHead {
         }
     }
 
-    /// Calls a function for each piece of the file, up to the last or a damaged one.
+    /// Calls a function for each segment, chunk or block of the file, up to the last or a damaged one.
     ///
-    /// - Parameter visit: Returns the offset of the next piece, or `nil` to stop.
+    /// - Parameter visit: Returns the offset of the next segment, chunk or block, or `nil` to stop.
     private func walk(
         _ container: PictureContainer, _ bytes: PictureBytes,
         _ visit: (PictureUnit) throws(PictureFitError) -> Int64?
@@ -250,7 +249,7 @@ extension PictureHead {
         for _ in 0..<Self.mostPieces {
             let header = try bytes.bytes(at: offset, count: Self.headerBytes)
             guard case .unit(let unit) = container.unit(header, at: offset) else {
-                // In other formats, the first pieces contain the whole header.
+                // In other formats, the first chunks contain the whole header.
                 if container == .jpeg { throw Self.cutOff("its head") }
                 return
             }
@@ -259,8 +258,8 @@ extension PictureHead {
         }
     }
 
-    /// The number of bytes to read for the header of a piece, more than any header has. Bytes that belong to no piece
-    /// are skipped in steps of this size.
+    /// The number of bytes to read for the header of a segment or chunk, which is more than any header has. Bytes
+    /// between them are skipped in steps of this size.
     private static let headerBytes = 64
 
     private mutating func setOrientation(

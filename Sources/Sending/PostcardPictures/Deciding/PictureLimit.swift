@@ -8,9 +8,9 @@ public import PostcardForm
 /// let picture = try await PictureFitter().fit(photo, to: limit)
 /// ```
 ///
-/// A picture within the limit stays unchanged, if the receiver accepts its type. Any other picture becomes the best
-/// JPEG that fits. It is first scaled down to ``maximumEdge``. Then qualities from 82 down to 50 are tried, and then
-/// the next smaller edge, down to 640 pixels. Qualities are those of libjpeg on all platforms.
+/// A picture within the limit stays unchanged if the server accepts its type. Any other picture becomes the best JPEG
+/// that fits. It is first scaled down to ``maximumEdge``. Then qualities from 82 down to 50 are tried, and then the
+/// next smaller edge, down to 640 pixels. Qualities are those of libjpeg on all platforms.
 public struct PictureLimit: Sendable, Hashable, Codable {
     /// The maximum size of the file, in bytes.
     public var maximumBytes: Int64
@@ -18,23 +18,23 @@ public struct PictureLimit: Sendable, Hashable, Codable {
     /// The maximum length of the longer edge, in pixels. Defaults to 2,560.
     public var maximumEdge: Int
 
-    /// The types that the receiver accepts. A picture of another type becomes a JPEG; JPEG is always accepted. Defaults
-    /// to the types that every browser shows: JPEG, PNG, WebP and GIF. To send the photos of iPhones unchanged, add
-    /// `.heic`.
+    /// The types that the server accepts. A picture of another type becomes a JPEG, which is always accepted. Defaults
+    /// to the types that every browser shows: JPEG, PNG, WebP and GIF. Add `.heic` to send the photos of iPhones
+    /// unchanged.
     public var acceptedTypes: Set<MediaType>
 
-    /// The maximum number of pixels of a picture that is decoded. A small file may claim any number of pixels, so the
-    /// number is checked before memory is reserved. Defaults to 100 million.
+    /// The maximum number of pixels of a picture to decode, which is checked before memory is reserved. A small file
+    /// can announce any number of pixels. Defaults to 100 million.
     public var maximumPixels: Int64
 
-    /// What happens to a picture that cannot be read or cannot be made to fit. Defaults to ``Failure/fail``.
+    /// The handling of a picture that cannot be read or made to fit. Defaults to ``Failure/fail``.
     public var onFailure: Failure
 
-    /// What happens to a picture that cannot be read or cannot be made to fit.
+    /// The handling of a picture that cannot be read or made to fit.
     public enum Failure: String, Sendable, Hashable, Codable {
         /// ``PictureFitError`` is thrown.
         case fail
-        /// The original is the result, even if it exceeds the limit.
+        /// The original is used, even if it exceeds the limit.
         case sendOriginal
     }
 
@@ -43,9 +43,9 @@ public struct PictureLimit: Sendable, Hashable, Codable {
     /// - Parameters:
     ///   - maximumBytes: The maximum size of the file, in bytes.
     ///   - maximumEdge: The maximum length of the longer edge, in pixels. Defaults to 2,560.
-    ///   - acceptedTypes: The types that the receiver accepts. Defaults to JPEG, PNG, WebP and GIF.
-    ///   - maximumPixels: The maximum number of pixels of a picture that is decoded. Defaults to 100 million.
-    ///   - onFailure: What happens to a picture that cannot be made to fit. Defaults to ``Failure/fail``.
+    ///   - acceptedTypes: The types that the server accepts. Defaults to JPEG, PNG, WebP and GIF.
+    ///   - maximumPixels: The maximum number of pixels of a picture to decode. Defaults to 100 million.
+    ///   - onFailure: The handling of a picture that cannot be made to fit. Defaults to ``Failure/fail``.
     public init(
         maximumBytes: Int64, maximumEdge: Int = 2560, acceptedTypes: Set<MediaType> = [.jpeg, .png, .webP, .gif],
         maximumPixels: Int64 = 100_000_000, onFailure: Failure = .fail
@@ -74,7 +74,7 @@ public struct PictureSize: Sendable, Hashable, CustomStringConvertible {
     /// The length of the longer edge, in pixels.
     public var longerEdge: Int { max(width, height) }
 
-    /// The number of pixels: width times height.
+    /// The number of pixels.
     public var pixels: Int64 { Int64(width).multipliedReportingOverflow(by: Int64(height)).partialValue }
 
     /// The size as text, such as `4032×3024`.
@@ -103,20 +103,19 @@ public struct PictureSize: Sendable, Hashable, CustomStringConvertible {
 /// }
 /// ```
 ///
-/// A larger picture gets more bytes, but not in proportion: shares grow with the square root of the size, so that a
-/// small picture among large ones keeps enough. No picture gets more bytes than its original has while other pictures
-/// need them. Bytes that a picture does not use go to the pictures after it.
+/// A larger picture gets more bytes, but only in proportion to the square root of its size. So a small picture among
+/// large ones gets enough. No picture gets more bytes than its original has while other pictures need them. Bytes that
+/// a picture does not use go to later pictures.
 public struct PictureBudget: Sendable, Hashable {
     private var left: Int64
     private let sizes: [Int64]
-    /// The number of bytes that each picture needs; `nil` until it is known.
+    /// The number of bytes that each picture needs; `nil` if that is not known yet.
     private var spent: [Int64?]
 
     /// Makes a budget.
     ///
     /// - Parameters:
-    ///   - bytes: The number of bytes for all pictures: the maximum size of the form without its fields, headers and
-    ///     delimiters.
+    ///   - bytes: The number of bytes for all pictures, which excludes the form's fields, headers and delimiters.
     ///   - sizes: The size of each original, in bytes.
     public init(bytes: Int64, among sizes: [Int64]) {
         left = max(bytes, 0)
@@ -124,9 +123,8 @@ public struct PictureBudget: Sendable, Hashable {
         spent = Array(repeating: nil, count: sizes.count)
     }
 
-    /// The maximum number of bytes that a picture may have; 0 if no bytes are left.
-    ///
-    /// The shares of all pictures that are not prepared yet add up to at most the remaining bytes.
+    /// The maximum number of bytes for a picture; 0 if no bytes are left. The shares of all pictures that are not
+    /// prepared yet add up to at most the remaining bytes.
     ///
     /// - Parameter index: The index of the picture in the list of sizes. The share for an index outside the list is 0.
     public func share(of index: Int) -> Int64 {
@@ -134,8 +132,7 @@ public struct PictureBudget: Sendable, Hashable {
         if let known = spent[index] { return known }
         var open = sizes.indices.filter { spent[$0] == nil }
         let total = open.reduce(0) { $0 + Double(sizes[$1]) }
-        // There are enough bytes for all pictures. The extra bytes are divided too, because a picture of another type
-        // may need more bytes.
+        // The extra bytes are divided too, because a picture of another type may become larger as a JPEG.
         if total <= Double(left) { return whole(Double(left) * Double(sizes[index]) / total) }
 
         var rest = Double(left)
@@ -154,7 +151,7 @@ public struct PictureBudget: Sendable, Hashable {
     /// Records the bytes that a picture needs.
     ///
     /// - Parameters:
-    ///   - bytes: The size of the file that is sent, in bytes.
+    ///   - bytes: The size of the file to send, in bytes.
     ///   - index: The index of the picture in the list of sizes.
     public mutating func spend(_ bytes: Int64, on index: Int) {
         guard sizes.indices.contains(index) else { return }
@@ -164,7 +161,7 @@ public struct PictureBudget: Sendable, Hashable {
 
     /// Rounds down to a whole number. A number that is slightly too small because of rounding errors is rounded up.
     private func whole(_ bytes: Double) -> Int64 {
-        // The greatest Int64 is not exact as a Double: the Double is one greater.
+        // The greatest Int64 becomes a Double that is one greater.
         Int64(exactly: (bytes + 0.001).rounded(.down)).map { min($0, left) } ?? left
     }
 }

@@ -2,7 +2,7 @@ import PostcardForm
 import PostcardFoundation
 import SystemPackage
 
-/// The file or the memory that holds the bytes of a picture.
+/// The file or the memory with the bytes of a picture.
 enum PictureSource: Sendable {
     case file(URL)
     case bytes(Data)
@@ -23,7 +23,7 @@ enum PictureSource: Sendable {
     }
 }
 
-/// The bytes of a picture. A part of them is in memory at a time.
+/// The bytes of a picture, which are read into memory in ranges.
 final class PictureBytes {
     let count: Int64
     private let descriptor: FileDescriptor?
@@ -50,13 +50,13 @@ final class PictureBytes {
         }
         descriptor = opened
         do {
-            // A directory or a pipe can be opened, but has no bytes at an offset.
+            // Directories and pipes can be opened, but not read at an offset.
             let length = try opened.seek(offset: 0, from: .end)
             var first: UInt8 = 0
             _ = try withUnsafeMutableBytes(of: &first) { try opened.read(fromAbsoluteOffset: 0, into: $0) }
             count = length
         } catch {
-            // `count` is not set yet, so deinit does not run and close the file a second time.
+            // `count` is not set yet, so deinit does not run, and the file is closed only here.
             try? opened.close()
             throw .unreadable("\(path): \(error)", underlyingError: error)
         }
@@ -66,7 +66,7 @@ final class PictureBytes {
         try? descriptor?.close()
     }
 
-    /// The bytes of a range; fewer if the file ends before the end of the range.
+    /// The bytes of a range; fewer if the file ends within the range.
     func bytes(at offset: Int64, count wanted: Int) throws(PictureFitError) -> ArraySlice<UInt8> {
         guard offset >= 0, offset < count, wanted > 0 else { return [] }
         let available = Int(min(Int64(wanted), count - offset))  // 32 bits: at most `wanted`.
@@ -91,7 +91,7 @@ final class PictureBytes {
         return window[start..<min(start + available, window.count)]
     }
 
-    /// An unsigned number of up to four bytes; `nil` if the file ends before its last byte.
+    /// An unsigned number of up to four bytes; `nil` if the file ends before the end of the number.
     func number(at offset: Int64, bytes count: Int, isLittleEndian: Bool = false) throws(PictureFitError) -> Int64? {
         let found = try bytes(at: offset, count: count)
         guard found.count == count else { return nil }

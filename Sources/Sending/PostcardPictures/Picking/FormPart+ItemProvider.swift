@@ -17,19 +17,16 @@ extension NSItemProvider {
     /// first other file is loaded. For a Live Photo, the still picture is loaded. The part's filename is the item's
     /// name, with the extension of the loaded file.
     ///
-    /// The system deletes its file right after delivering it, so the part holds a copy. On one volume the copied file
-    /// is a clone. It is removed when the last copy of the part is released.
+    /// The system deletes its file right after delivering it, so the part has a copy. Within one volume, the copy is a
+    /// clone. The copied file is removed when the last copy of the part is released.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first, such as `[.jpeg]`. The first of
-    ///     these types that the item offers is loaded. Defaults to none: the type that keeps most of the picture is
-    ///     loaded.
-    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
-    ///     owner.
+    ///     these types that the item offers is loaded. Defaults to none: the type with the most detail is loaded.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: A progress with one unit for each item; this item becomes one of its units. Cancelling the
-    ///     progress cancels loading. Defaults to none.
+    ///   - progress: A progress with one unit for each item. Cancelling the progress cancels loading. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/noFile`` if the item offers no file, and
     ///   ``PictureError/Code/notLoadable`` if its file cannot be loaded or copied. `CancellationError` if the task or
     ///   `progress` is cancelled, which also ends a download from iCloud.
@@ -71,7 +68,7 @@ extension OfferedType {
         let kind: Kind =
             switch type {
             case nil: .unusable
-            // Packages and bundles are directories. Links are offered as bytes that are of no use to a server.
+            // Packages and bundles are directories. Links are offered as bytes that a server cannot use.
             case let type? where type.conforms(to: .directory) || type.conforms(to: .url): .unusable
             case let type? where type.conforms(to: .image): .image
             case let type? where type.conforms(to: .movie): .movie
@@ -90,7 +87,7 @@ public import PhotosUI
 public import PostcardForm
 
 extension PHPickerResult {
-    /// Loads the picked item's file and makes a part from it. See `NSItemProvider.formPart(named:)`.
+    /// Loads the picked item's file and makes a part from it, like `NSItemProvider.formPart(named:)`.
     ///
     /// ```swift
     /// func picker(_ picker: PHPickerViewController, didFinishPicking results: [PHPickerResult]) {
@@ -100,16 +97,15 @@ extension PHPickerResult {
     /// }
     /// ```
     ///
-    /// The picker may convert pictures and videos to a more common format. It does not do so if its configuration's
+    /// The picker may convert pictures and videos to a more common format, unless its configuration's
     /// `preferredAssetRepresentationMode` is `.current`.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
-    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
-    ///     owner.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: A progress with one unit for each item; this item becomes one of its units. Defaults to none.
+    ///   - progress: A progress with one unit for each item. Defaults to none.
     /// - Throws: ``PictureError`` if there is no file or it cannot be loaded; `CancellationError` if the task or
     ///   `progress` is cancelled.
     public func formPart(

@@ -1,18 +1,18 @@
-/// Which of the files of a photo or video in the library is sent.
+/// The files of a photo or video in the library.
 public enum PhotoComponent: String, Sendable, Hashable, Codable {
-    /// The photo or the video itself. For a Live Photo, this is the still picture.
+    /// The photo or the video itself. For a Live Photo, it is the still picture.
     case primary
     /// The video of a Live Photo.
     case pairedVideo
-    /// The second picture of a photo that was taken in two formats: the RAW file that belongs to a JPEG or HEIC.
+    /// The RAW file of a photo that was taken in two formats, besides its JPEG or HEIC.
     case alternatePhoto
 }
 
-/// Which version of a photo or video in the library is sent.
+/// The versions of a photo or video in the library.
 public enum PhotoVersion: String, Sendable, Hashable, Codable {
-    /// The item as it was taken or imported, byte for byte, without later edits.
+    /// The item as it was taken or imported, byte for byte, without edits.
     case original
-    /// The item as the library shows it, with all edits. An item that was never edited is its original.
+    /// The item with all edits, as the library shows it. For an item without edits, it is the original.
     case current
 }
 
@@ -24,11 +24,6 @@ enum PhotoResource: Sendable, Hashable {
 
     /// The index of the resource to send in an asset's list of resources.
     ///
-    /// - Parameters:
-    ///   - component: The file that is wanted.
-    ///   - version: The version that is wanted.
-    ///   - resources: The asset's resources.
-    ///   - isVideo: Whether the asset is a video.
     /// - Returns: `nil` if the asset has no such file. An edited version is never used in place of a missing original.
     static func index(
         of component: PhotoComponent, _ version: PhotoVersion, in resources: [PhotoResource], isVideo: Bool
@@ -52,30 +47,29 @@ import UniformTypeIdentifiers
 
 extension PHAsset {
     /// Makes a part from a photo or video of the photo library, without the location. The file is otherwise unchanged.
-    /// It is first downloaded if it is only in iCloud.
+    /// A file that is only in iCloud is downloaded first.
     ///
     /// ```swift
     /// let loading = Progress(totalUnitCount: 1)
     /// form.append(try await asset.formPart(named: "original", reportingTo: loading))
     /// ```
     ///
-    /// The app needs the user's permission to read the library. A picker needs no permission; use
-    /// `PHPickerResult.formPart` if the user chooses what is sent.
+    /// The app needs the user's permission to read the library. If the user chooses the photos, use a picker and
+    /// `PHPickerResult.formPart` instead, which need no permission.
     ///
-    /// The part holds a copy of the file, which is removed when the last copy of the part is released. For a Live
-    /// Photo, the file is the still picture; for its video, use ``PhotoComponent/pairedVideo``. The part's filename is
-    /// that of the original, with the extension of the file that is sent.
+    /// The part has a copy of the file, which is removed when the last copy of the part is released. For a Live Photo,
+    /// the file is the still picture; for its video, use ``PhotoComponent/pairedVideo``. The part's filename is that of
+    /// the original, with the extension of the file that is sent.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - version: The original, or the current version with all edits. Defaults to the original.
-    ///   - component: Which of the item's files is sent. Defaults to the photo or video itself.
-    ///   - downloads: Whether to download the file if it is only in iCloud. Defaults to `true`.
-    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
-    ///     owner.
+    ///   - component: The file of the item to send. Defaults to the photo or video itself.
+    ///   - downloads: Whether to download a file that is only in iCloud. Defaults to `true`.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: A progress with one unit for each item; this item becomes one of its units, which follows the
-    ///     download from iCloud. Cancelling the progress cancels the download. Defaults to none.
+    ///   - progress: A progress with one unit for each item, which follows the download from iCloud. Cancelling the
+    ///     progress cancels the download. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/noSuchVersion`` if the item has no such file, and
     ///   ``PictureError/Code/notLoadable`` if the file cannot be read, downloaded or copied. `CancellationError` if the
     ///   task or `progress` is cancelled.
@@ -111,10 +105,9 @@ extension PHAsset {
 }
 
 extension PHAssetResource {
-    /// Writes the resource to a file. Discards the file if writing fails.
+    /// Writes the resource to a file. Removes the file if writing fails.
     ///
-    /// `writeData(for:toFile:options:)` does the same, but cannot be cancelled: the download of a long video would
-    /// continue after the user has cancelled it.
+    /// Unlike `writeData(for:toFile:options:)`, this method can be cancelled, and with it the download of a long video.
     fileprivate func write(
         to file: ReceivedFile, downloading downloads: Bool, reportingTo parent: Progress?
     ) async throws {

@@ -14,12 +14,12 @@ struct PickedDocument: PickedItem {
     private static let creation: URL.BookmarkCreationOptions = [.withSecurityScope, .securityScopeAllowOnlyReadAccess]
     private static let resolution: URL.BookmarkResolutionOptions = .withSecurityScope
     #else
-    // The bookmark of a URL that a picker returned keeps its scope: developer.apple.com/forums/thread/793561.
+    // The bookmark of a URL from a picker keeps the URL's security scope: developer.apple.com/forums/thread/793561.
     private static let creation: URL.BookmarkCreationOptions = []
     private static let resolution: URL.BookmarkResolutionOptions = []
     #endif
 
-    /// Finds the file of a bookmark; the result is `nil` if the file is gone.
+    /// Finds the file of a bookmark. Returns `nil` if the file is gone.
     init?(bookmark: Data) {
         var isStale = false
         // A stale bookmark still finds the file. It need not be renewed, because the file is copied only once.
@@ -43,15 +43,15 @@ struct PickedDocument: PickedItem {
 }
 
 extension FormPart {
-    /// Makes a part from a file that the user chose outside the app, such as a URL from SwiftUI's `fileImporter`. The
-    /// file is copied, and downloaded if it is in iCloud, when the form is sent or enqueued.
+    /// Makes a part from a file that the user chose outside the app, such as a URL from SwiftUI's `fileImporter`. When
+    /// the form is sent or enqueued, the file is copied, and first downloaded if it is in iCloud.
     ///
     /// - Parameters:
-    ///   - url: The file. A file of the app needs no copy: append it with `form.append(fileAt:named:)`.
+    ///   - url: The file. A file of the app itself needs no copy: append it with `form.append(fileAt:named:)`.
     ///   - name: The name of the form's field.
-    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to the location, and data
-    ///     that identifies the owner. Other files are sent unchanged.
-    ///   - preparation: A preparation that changes the part before the form is sent. Defaults to nothing.
+    ///   - metadata: The metadata to remove from a picture or a video while it is sent. Defaults to the location and
+    ///     data about the owner. Other files are sent unchanged.
+    ///   - preparation: Changes the part before the form is sent. Defaults to no preparation.
     public init(
         picked url: URL, named name: String, metadata: MetadataPolicy = .picturesWithoutLocation,
         preparation: (any FormPreparation)? = nil
@@ -64,7 +64,7 @@ extension FormPart {
 #if canImport(Photos) && !os(watchOS)
 public import Photos
 
-/// A photo or video of the photo library that was picked.
+/// A picked photo or video of the photo library.
 struct PickedAsset: PickedItem {
     private let identifier: String
     private let version: PhotoVersion
@@ -76,8 +76,8 @@ struct PickedAsset: PickedItem {
         self.component = component
     }
 
-    // The app needs permission to read the library. Without permission, no item is found. With permission for some
-    // photos, only these are found, and the picker does not add to them:
+    // The app needs permission to read the library; without it, no item is found. With permission for some photos, only
+    // these are found, and the picker does not add to them:
     // developer.apple.com/documentation/photokit/selecting-photos-and-videos-in-ios
     private var asset: PHAsset? {
         PHAsset.fetchAssets(withLocalIdentifiers: [identifier], options: nil).firstObject
@@ -96,17 +96,16 @@ struct PickedAsset: PickedItem {
 }
 
 extension FormPart {
-    /// Makes a part from a photo or video of the photo library. The file is copied, and downloaded if it is only in
-    /// iCloud, when the form is sent or enqueued. See `PHAsset.formPart(named:)`.
+    /// Makes a part from a photo or video of the photo library. When the form is sent or enqueued, the file is copied,
+    /// and first downloaded if it is only in iCloud. See `PHAsset.formPart(named:)`.
     ///
     /// - Parameters:
     ///   - asset: The photo or video.
     ///   - name: The name of the form's field.
     ///   - version: The original, or the current version with all edits. Defaults to the original.
-    ///   - component: Which of the item's files is sent. Defaults to the photo or video itself.
-    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
-    ///     owner.
-    ///   - preparation: A preparation that changes the part before the form is sent. Defaults to nothing.
+    ///   - component: The file of the item to send. Defaults to the photo or video itself.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
+    ///   - preparation: Changes the part before the form is sent. Defaults to no preparation.
     public init(
         picked asset: PHAsset, named name: String, version: PhotoVersion = .original,
         component: PhotoComponent = .primary, metadata: MetadataPolicy = .withoutLocation,
@@ -122,7 +121,7 @@ extension FormPart {
 #if canImport(UniformTypeIdentifiers)
 /// An item of a picker, a drop, a paste or a share.
 struct PickedProvider: PickedItem {
-    // The class is not declared Sendable, but only one task at a time loads the item.
+    // `NSItemProvider` is not declared Sendable, but only one task at a time loads the item.
     nonisolated(unsafe) private let provider: NSItemProvider
     private let preferred: [MediaType]
     let record: Data?
@@ -146,9 +145,9 @@ extension FormPart {
     ///   - provider: The item provider. A later run of the app cannot find its item again.
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
-    ///   - metadata: What is removed from a picture or a video. Defaults to the location, and data that identifies the
+    ///   - metadata: The metadata to remove from pictures and videos. Defaults to the location and data about the
     ///     owner.
-    ///   - preparation: A preparation that changes the part before the form is sent. Defaults to nothing.
+    ///   - preparation: Changes the part before the form is sent. Defaults to no preparation.
     public init(
         picked provider: NSItemProvider, named name: String, preferring preferred: [MediaType] = [],
         metadata: MetadataPolicy = .picturesWithoutLocation, preparation: (any FormPreparation)? = nil
@@ -171,9 +170,8 @@ extension FormPart {
     ///   - result: The picked item.
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
-    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
-    ///     owner.
-    ///   - preparation: A preparation that changes the part before the form is sent. Defaults to nothing.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
+    ///   - preparation: Changes the part before the form is sent. Defaults to no preparation.
     public init(
         picked result: PHPickerResult, named name: String, preferring preferred: [MediaType] = [],
         metadata: MetadataPolicy = .withoutLocation, preparation: (any FormPreparation)? = nil
@@ -190,7 +188,7 @@ extension FormPart {
 public import PhotosUI
 public import SwiftUI
 
-/// An item of SwiftUI's photo picker.
+/// A picked item of SwiftUI's photo picker.
 struct PickedPhoto: PickedItem {
     let item: PhotosPickerItem
 
@@ -209,10 +207,9 @@ extension FormPart {
     /// - Parameters:
     ///   - item: The picked item.
     ///   - name: The name of the form's field.
-    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
-    ///     owner.
-    ///   - preparation: A preparation that changes the part before the form is sent, such as
-    ///     `PictureFitting.serverLimit`. Defaults to nothing.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
+    ///   - preparation: Changes the part before it is sent, such as `PictureFitting.serverLimit`. Defaults to no
+    ///     preparation.
     public init(
         picked item: PhotosPickerItem, named name: String, metadata: MetadataPolicy = .withoutLocation,
         preparation: (any FormPreparation)? = nil

@@ -2,7 +2,7 @@ import PostcardForm
 import PostcardFoundation
 
 extension FormPart {
-    /// Makes a part from an encoded picture. Throws ``PictureError`` if encoding failed.
+    /// Makes a part from an encoded picture. Throws ``PictureError`` if encoding has failed and the bytes are `nil`.
     static func picture(
         named name: String, filename: String?, as encoding: PictureEncoding, encoded: Data?
     ) throws(PictureError) -> FormPart {
@@ -33,9 +33,8 @@ extension FormPart {
         ).owningFile(unlessIn: folder)
     }
 
-    /// Copies a file that the system will delete soon, and makes a part from the copy.
-    ///
-    /// Metadata is removed only from pictures and videos: other items, such as documents, are sent unchanged.
+    /// Copies a file that the system will delete soon, and makes a part from the copy. Metadata is removed only from
+    /// pictures and videos: other items, such as documents, are sent unchanged.
     ///
     /// - Throws: ``PictureError`` if the file cannot be copied.
     static func loaded(
@@ -57,7 +56,7 @@ extension FormPart {
     }
 }
 
-/// How a picture in memory is encoded before it is sent.
+/// The encoding of a picture that is in memory.
 public struct PictureEncoding: Sendable, Hashable {
     /// The media type of the encoded bytes.
     let contentType: MediaType
@@ -65,16 +64,16 @@ public struct PictureEncoding: Sendable, Hashable {
     /// The quality from 0, the smallest file, to 1, the best picture; `nil` for a lossless format.
     let quality: Double?
 
-    /// A JPEG. A JPEG has no transparency, and the camera's metadata is lost, such as the location.
+    /// A JPEG, without transparency and without the camera's metadata, such as the location.
     ///
     /// - Parameter quality: The quality from 0, the smallest file, to 1, the best picture. Above 0.9 the file becomes
-    ///   much larger, but the picture hardly better.
+    ///   much larger and the picture hardly better.
     public static func jpeg(quality: Double = 0.85) -> PictureEncoding {
         let isNumber = !quality.isNaN
         return PictureEncoding(
             contentType: .jpeg, fileExtension: "jpg", quality: isNumber ? min(max(quality, 0), 1) : 0.85)
     }
 
-    /// A PNG: lossless, with transparency, and many times as large as a JPEG for a photo.
+    /// A PNG: lossless, with transparency, and for a photo many times as large as a JPEG.
     public static let png = PictureEncoding(contentType: .png, fileExtension: "png", quality: nil)
 }

@@ -9,13 +9,13 @@ extension FormPart {
     /// form.append(try FormPart(image, named: "petImage", filename: "choco.jpg"))
     /// ```
     ///
-    /// If the photo is a file, send the file instead: no quality is lost, and little memory is used.
+    /// If the photo is a file, send the file instead, which loses no quality and needs little memory.
     ///
     /// - Parameters:
-    ///   - image: The picture. It is encoded at once, and the encoded picture is kept in memory.
+    ///   - image: The picture. It is encoded at once, and the encoded bytes are kept in memory.
     ///   - name: The name of the form's field.
-    ///   - filename: The name of the file; its extension is changed to that of the encoding.
-    ///   - encoding: How the picture is encoded. Defaults to JPEG.
+    ///   - filename: The name of the file. Its extension is changed to that of the encoding.
+    ///   - encoding: The encoding of the picture. Defaults to JPEG.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/notEncodable`` if the picture has no pixels.
     public init(
         _ image: UIImage, named name: String, filename: String? = nil, as encoding: PictureEncoding = .jpeg()

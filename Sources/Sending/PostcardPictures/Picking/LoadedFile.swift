@@ -3,35 +3,34 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// Makes copies of files that the system deletes after a moment.
+/// Copies files that the system deletes soon.
 enum LoadedFile {
-    /// A path for a new file in a folder. The folder is created if it does not exist.
+    /// A path for a new file in a folder, which is created if it does not exist.
     ///
     /// - Parameters:
     ///   - folder: The folder. Defaults to the folder for files that parts own.
-    ///   - name: A filename whose extension is used for the new file. The rest of the new name is generated, so that
+    ///   - name: A filename whose extension is used for the new file. The new name is otherwise generated, so that
     ///     files of the same name do not collide.
     static func place(in folder: URL?, for name: String) throws -> URL {
         let folder = try FormPart.makeFolder(folder ?? PreparationFolder.forOwnedFiles())
         let dot = name.lastIndex(of: ".")
         let suffix = dot.map { name[$0...].dropFirst() } ?? ""
-        // A suffix that is not a plain extension must not be in the path.
+        // An extension with other characters than letters and digits must not be in the path.
         let isPlain = !suffix.isEmpty && suffix.utf8.count <= 16 && suffix.allSatisfy { $0.isLetter || $0.isNumber }
         return folder.appending(component: UUID().uuidString + (isPlain ? ".\(suffix)" : ""))
     }
 
-    /// Copies a file. Only its owner can read the copy. On one volume of an Apple platform the copy is a clone, which
-    /// takes neither time nor space.
+    /// Copies a file. Only the owner can read the copy. On one volume of an Apple platform the copy is a clone, which
+    /// needs neither time nor space.
     ///
     /// - Parameter freeBytes: Returns the number of free bytes at a folder.
-    /// - Throws: ``PictureError`` with code ``PictureError/Code/full`` if there are too few free bytes; errors of the
-    ///   system.
+    /// - Throws: ``PictureError`` with code ``PictureError/Code/full`` if there is too little space; the system's
+    ///   errors.
     static func copy(
         _ file: URL, to folder: URL?, freeBytes: (URL) -> Int64? = FreeSpace.bytes
     ) throws -> URL {
         let copy = try place(in: folder, for: file.lastPathComponent)
-        // The file that a symbolic link points to is copied: a copy of the link would point to a file that is deleted
-        // soon.
+        // A copy of a symbolic link would point to a file that is deleted soon, so the link's target is copied.
         let file = file.resolvingSymlinksInPath()
         let folder = copy.deletingLastPathComponent()
         if let (needed, free) = FreeSpace.shortage(ofCopying: file, to: folder, freeBytes: freeBytes) {
@@ -39,13 +38,13 @@ enum LoadedFile {
         }
         do {
             try FileManager.default.copyItem(at: file, to: copy)
-            // A document may be a folder. Without the permission to search it, a folder could not be removed.
+            // A document may be a folder. A folder without search permission could not be removed.
             let type = try FileManager.default.attributesOfItem(atPath: copy.path)[.type] as? FileAttributeType
             let isFolder = type == .typeDirectory
             try FileManager.default.setAttributes(
                 [.posixPermissions: isFolder ? 0o700 : 0o600], ofItemAtPath: copy.path)
         } catch {
-            // Copying may have failed half way, for example because the disk is full.
+            // Copying may have failed half way, such as on a full disk.
             remove(copy)
             throw error
         }
@@ -75,7 +74,7 @@ final class ReceivedFile: Sendable {
         state = Mutex(.open(descriptor))
     }
 
-    /// Creates a file in a folder. Does not run on the caller's actor.
+    /// Creates a file in a folder, not on the caller's actor.
     @concurrent
     static func create(in folder: URL?, for name: String) async throws -> ReceivedFile {
         try ReceivedFile(at: LoadedFile.place(in: folder, for: name))
@@ -85,7 +84,7 @@ final class ReceivedFile: Sendable {
         state.withLock { if case .open(let descriptor) = $0 { try? descriptor.close() } }
     }
 
-    /// Appends a chunk. Does nothing if the file is closed. Closes the file if writing fails.
+    /// Appends a chunk, unless the file is closed. Closes the file if writing fails.
     func append(_ chunk: Data) throws {
         try state.withLock { state in
             guard case .open(let descriptor) = state else { return }
@@ -107,7 +106,7 @@ final class ReceivedFile: Sendable {
         }
     }
 
-    /// Closes and removes the file. Does not run on the caller's actor.
+    /// Closes and removes the file, not on the caller's actor.
     @concurrent
     func discard() async {
         state.withLock { state in
@@ -118,11 +117,11 @@ final class ReceivedFile: Sendable {
     }
 }
 
-/// Waits for the result of a call that reports it to a callback. The waiting task is resumed once: by the callback or
-/// by the task's cancellation, whichever is first. So it is resumed even if a cancelled call never reports a result.
+/// Waits for the result that a call reports to a callback. The waiting task is resumed once, by the callback or by the
+/// task's cancellation. So it is resumed even if a cancelled call never reports a result.
 ///
-/// The call runs within an activity: if an app is suspended in the middle of a copy, the system may end it, and the
-/// picked item is lost.
+/// The system is asked not to suspend the app during the call. If the app were suspended during a copy, the system
+/// might end the app, and the picked item would be lost.
 final class CallbackResult<Value: Sendable>: Sendable {
     private let state = Mutex(State.idle)
     private let discard: @Sendable (Value) -> Void
@@ -138,7 +137,7 @@ final class CallbackResult<Value: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - activity: Asks the system not to suspend the app during the call.
-    ///   - discard: Called with a result that no task waits for any more.
+    ///   - discard: Called with a result that no task waits for.
     init(
         within activity: ExpiringActivity = .shared,
         discarding discard: @escaping @Sendable (Value) -> Void = { _ in }
@@ -147,7 +146,7 @@ final class CallbackResult<Value: Sendable>: Sendable {
         self.discard = discard
     }
 
-    /// Starts the call and waits for its result. Use this method only once.
+    /// Starts the call and waits for its result. Can be used only once.
     ///
     /// - Parameter start: Starts the call, and returns a closure that cancels it. The call reports to ``finish(_:)``.
     /// - Throws: The error that the call reports; `CancellationError` if the task is cancelled first; ``PictureError``
@@ -173,13 +172,13 @@ final class CallbackResult<Value: Sendable>: Sendable {
         }
     }
 
-    /// Reports the call's result. If there are several results, all but the first are discarded.
+    /// Reports the call's result. Later results are discarded.
     func finish(_ result: Result<Value, any Error>) {
         if let continuation = end(isCancelled: false)?.continuation { return continuation.resume(with: result) }
         if case .success(let value) = result { discard(value) }
     }
 
-    /// Stops waiting and cancels the call. Does nothing if the call's result is known.
+    /// Cancels the call and ends the wait with an error. Does nothing if the result is known.
     func abandon(throwing error: any Error) {
         let ended = end(isCancelled: true)
         ended?.continuation.resume(throwing: error)
@@ -204,7 +203,7 @@ final class CallbackResult<Value: Sendable>: Sendable {
             case .over(let isCancelled): return isCancelled
             }
         }
-        // The call was cancelled while it was being started.
+        // The call was cancelled during its start.
         if isCancelled { cancel() }
     }
 

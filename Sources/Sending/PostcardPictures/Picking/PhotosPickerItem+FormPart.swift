@@ -11,7 +11,7 @@ extension PhotosPickerItem {
     /// file is not encoded again here, and is streamed from disk.
     ///
     /// Set `preferredItemEncoding` to `.current` to send the original, such as a photo in Apple ProRAW. By default the
-    /// picker chooses an encoding, and may convert HEIC to JPEG and HEVC to H.264 before it is loaded.
+    /// picker may convert HEIC to JPEG and HEVC to H.264 before the file is loaded.
     ///
     /// ```swift
     /// PhotosPicker("Add photos", selection: $picked, matching: .images, preferredItemEncoding: .current)
@@ -21,19 +21,17 @@ extension PhotosPickerItem {
     /// for item in picked { form.append(try await item.formPart(named: "petImage")) }
     /// ```
     ///
-    /// The library deletes its file after a moment, so the part holds a copy, which is removed when the last copy of
-    /// the part is released. Copying does not run on the caller's actor.
+    /// The library deletes its file soon, so the part has a copy, which is removed when the last copy of the part is
+    /// released. Copying does not run on the caller's actor.
     ///
-    /// The picker may report that it is loading, but not how many bytes it has: on iOS 18 its `Progress` is
-    /// indeterminate. `PHPickerResult.formPart` also reports the progress of a download.
+    /// On iOS 18 the picker's `Progress` is indeterminate: it does not count bytes. `PHPickerResult.formPart` also
+    /// reports the progress of a download.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
-    ///   - metadata: What is removed while the file is sent. Defaults to the location, and data that identifies the
-    ///     owner.
+    ///   - metadata: The metadata to remove while the file is sent. Defaults to the location and data about the owner.
     ///   - folder: A folder for the copy, which the caller must then remove. Defaults to `FormPart.temporaryFolder`.
-    ///   - progress: A progress with one unit for each item; this item becomes one of its units. Cancelling the
-    ///     progress cancels loading. Defaults to none.
+    ///   - progress: A progress with one unit for each item. Cancelling the progress cancels loading. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the library gives no file, or if the
     ///   file cannot be loaded or copied. `CancellationError` if the task or `progress` is cancelled, which also ends a
     ///   download from iCloud.
@@ -43,8 +41,8 @@ extension PhotosPickerItem {
         reportingTo progress: Progress? = nil
     ) async throws -> FormPart {
         let result = CallbackResult<PickedFile> { LoadedFile.remove($0.url) }
-        // The variant of this call without a handler returns no Progress. This Progress is indeterminate, which Apple's
-        // engineers know (developer.apple.com/forums/thread/768863), but it can be used to cancel the call.
+        // The variant of this call without a handler returns no Progress. This Progress is indeterminate, which is
+        // known to Apple (developer.apple.com/forums/thread/768863), but it can cancel the call.
         let picked = try await result.value {
             let loading = loadTransferable(type: PickedFile.self) { loaded in
                 result.finish(
@@ -69,7 +67,7 @@ extension PhotosPickerItem {
     }
 }
 
-/// A copy of a photo library file, made while the library's file exists.
+/// A copy of a photo library file, made while that file exists.
 private struct PickedFile: Transferable, Sendable {
     let url: URL
     let filename: String
@@ -84,7 +82,7 @@ private struct PickedFile: Transferable, Sendable {
         url = try LoadedFile.copy(file, to: nil)
     }
 
-    /// Moves the file to another folder, on the same volume if possible. If moving fails, removes the file.
+    /// Moves the copy to another folder, on the same volume if possible. If moving fails, removes the copy.
     func moved(to folder: URL?) throws(PictureError) -> URL {
         guard let folder else { return url }
         do {

@@ -7,7 +7,7 @@ public import PostcardFoundation
 /// let queue = UploadQueue(directory: folder, session: session, finding: PickedPhotosAndFiles())
 /// ```
 ///
-/// A photo is found if the picker gave it an identifier and the app may read the photo. So make the picker with a photo
+/// A photo is found if the picker gave it an identifier and the app may read it. So make the picker with a photo
 /// library (`PhotosPicker(…, photoLibrary: .shared())`, `PHPickerConfiguration(photoLibrary: .shared())`), and ask for
 /// permission to read the library. The photo is then sent in its current version. A file is found by its bookmark,
 /// without a permission.
@@ -37,11 +37,11 @@ public struct PickedPhotosAndFiles: PickedItemFinder {
     public func preparation(recordedAs record: Data) -> (any FormPreparation)? { PictureFitting(record: record) }
 }
 
-/// A record by which a picked item is found again in a later run of the app.
+/// A record of a picked item, by which a later run of the app finds the item again.
 enum RecordedItem: Codable, Equatable {
-    /// A photo or video of the photo library, found by its local identifier.
+    /// A photo or video of the photo library, with its local identifier.
     case photo(String, PhotoVersion, PhotoComponent)
-    /// A file, found by its bookmark.
+    /// A file, with its bookmark.
     case file(Data)
 
     init?(_ record: Data) {
@@ -53,7 +53,7 @@ enum RecordedItem: Codable, Equatable {
 }
 
 extension PickedCopy {
-    /// Loads a part, and takes the copied file from it.
+    /// Makes the copy of an item from a part that has a copied file.
     ///
     /// - Parameter load: Loads the item and makes the part.
     init(of load: () async throws -> FormPart) async throws {

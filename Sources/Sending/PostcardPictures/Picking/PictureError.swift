@@ -5,25 +5,25 @@ import PostcardFoundation
 public struct PictureError: PostcardError {
     /// The kind of failure; stable across versions.
     public struct Code: PostcardErrorCode {
-        /// The code as a word, such as `not-loadable`, for logs and for programs that read them.
+        /// The code as a word for logs and programs, such as `not-loadable`.
         public let rawValue: String
 
-        /// Makes a code from its raw value, which need not be a known code.
+        /// Makes a code from any raw value, even an unknown one.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
-        /// The picture in memory has no pixels, or too many for its format.
+        /// The picture in memory has no pixels, or too many pixels for its format.
         public static let notEncodable = Code(rawValue: "not-encodable")
-        /// The item offers no file. For example, it is a link or a folder.
+        /// The item offers no file. It may be a link or a folder.
         public static let noFile = Code(rawValue: "no-file")
-        /// Loading the item's file failed; ``PictureError/underlyingError`` is the system's error.
+        /// Loading the item's file failed. ``PictureError/underlyingError`` is the system's error.
         public static let notLoadable = Code(rawValue: "not-loadable")
         /// The item of the photo library has no file of the requested version and component.
         public static let noSuchVersion = Code(rawValue: "no-such-version")
 
-        /// There is not enough free space for the copy. ``PictureError/neededBytes`` and ``PictureError/freeBytes``
-        /// have the numbers.
+        /// There is too little free space for the copy (see ``PictureError/neededBytes`` and
+        /// ``PictureError/freeBytes``).
         public static let full = Code(rawValue: "full")
         /// The system suspended the app before the item was loaded.
         public static let suspended = Code(rawValue: "suspended")
@@ -41,10 +41,10 @@ public struct PictureError: PostcardError {
     /// The system's error, if there is one.
     public let underlyingError: (any Error)?
 
-    /// The number of bytes that the copy needs, if there was not enough space.
+    /// The number of bytes that the copy needs, if there was too little free space.
     public private(set) var neededBytes: Int64?
 
-    /// The number of free bytes, if there was not enough space.
+    /// The number of free bytes, if there was too little free space.
     public private(set) var freeBytes: Int64?
 
     private init(_ code: Code, _ message: String, advice: String, underlyingError: (any Error)? = nil) {
@@ -100,9 +100,9 @@ extension PictureError: PassingError {
 }
 
 extension PictureError {
-    /// What happened, in the user's language on Apple platforms; the same as ``message`` elsewhere.
+    /// What happened, in the user's language on Apple platforms, and as ``message`` elsewhere.
     public var errorDescription: String? { PictureTexts.text("PictureError.\(code)", else: message) }
 
-    /// What to do, in the user's language on Apple platforms; the same as ``advice`` elsewhere.
+    /// What to do, in the user's language on Apple platforms, and as ``advice`` elsewhere.
     public var recoverySuggestion: String? { PictureTexts.text("PictureError.\(code).advice", else: advice) }
 }

@@ -1,16 +1,15 @@
 import PostcardForm
 
-/// The filename and media type with which to send a picture that is not a file of the caller.
+/// The filename and media type of a picture that is not a file of the caller.
 struct PictureName: Equatable {
     let filename: String
     let contentType: MediaType?
 
-    /// The name of a picture that was encoded, with the extension of its new format.
+    /// The name of an encoded picture, with the extension of its new format.
     ///
     /// - Parameters:
-    ///   - filename: The name that the caller gave, with the extension of an earlier format, another extension, or
-    ///     none.
-    ///   - encoding: How the picture was encoded.
+    ///   - filename: The caller's name, with any extension or none.
+    ///   - encoding: The encoding of the picture.
     init(_ filename: String?, encodedAs encoding: PictureEncoding) {
         let stem = Self.stem(of: filename ?? "", dropping: { MediaType.forExtension(of: $0) != nil })
         let isRight = filename.flatMap(MediaType.forExtension(of:)) == encoding.contentType
@@ -18,14 +17,14 @@ struct PictureName: Equatable {
         contentType = encoding.contentType
     }
 
-    /// The name of a picture from a library that names both the file and its types.
+    /// The name of a picture from a library that lists its file and its types.
     ///
     /// - Parameters:
     ///   - file: The name of the library's file.
     ///   - mimeTypes: The types that the library lists, most preferred first.
     ///   - fileExtension: The extension of the most preferred type.
     init(_ file: String, mimeTypes: [String], fileExtension: String?) {
-        // The file's own extension shows its type; the library's list also contains types that it could have returned.
+        // The file's own extension shows its type. The library's list also has types that it could have returned.
         let known = MediaType.forExtension(of: file)
         contentType = known ?? mimeTypes.lazy.compactMap { try? MediaType($0) }.first
         let name = file.isEmpty ? "picture" : file
@@ -33,18 +32,18 @@ struct PictureName: Equatable {
         filename = hasExtension || known != nil ? name : name + (fileExtension.map { ".\($0)" } ?? "")
     }
 
-    /// The name of a file that was loaded for an item that has its own name.
+    /// The name of a file that was loaded for an item with its own name.
     ///
     /// - Parameters:
     ///   - suggestedName: The item's name, often without an extension, or with the extension of another format.
-    ///   - file: The name of the file that was loaded, which the system may have made up.
+    ///   - file: The name of the loaded file, which the system may have generated.
     ///   - type: The type that was requested.
     init(suggested suggestedName: String?, file: String, type: OfferedType) {
         let known = MediaType.forExtension(of: file)
         let type = known == nil ? type : OfferedType(type, fileExtension: Self.extension(of: file))
         contentType = known ?? type.mediaType
 
-        // A name must not contain path separators. A colon in a name on disk is shown as a slash by Finder.
+        // A name must not contain path separators. Finder shows a colon in a name as a slash.
         let suggestion = (suggestedName ?? "").map { $0 == "/" || $0 == ":" ? "-" : String($0) }.joined()
         let given = suggestion.allSatisfy { $0 == "." || $0 == " " } ? file : suggestion
         let suffix = Self.extension(of: given)
@@ -61,21 +60,20 @@ struct PictureName: Equatable {
         }
     }
 
-    /// The name of an asset's file. It has the original's name without its extension, because an edited version is
-    /// called "FullSizeRender".
+    /// The name of an asset's file, based on the original's name, because an edited version is called "FullSizeRender".
     ///
     /// - Parameters:
     ///   - original: The name of the asset's original file, such as "IMG_0001.HEIC".
-    ///   - file: The name of the file to be sent.
-    ///   - type: The type of the file to be sent.
+    ///   - file: The name of the file to send.
+    ///   - type: The type of the file to send.
     init(original: String, file: String, type: OfferedType) {
         let suffix = Self.extension(of: original)
         let stem = suffix.isEmpty ? original : String(original.dropLast(suffix.count + 1))
-        // The extension as the camera wrote it, such as ".HEIC", is kept.
+        // The extension is kept as the camera wrote it, such as ".HEIC".
         self.init(suggested: original == file ? original : stem, file: file, type: type)
     }
 
-    /// The filename of an imported file. If the file was a folder, its copy is an archive.
+    /// The filename of an imported file. The copy of a folder is an archive with another extension.
     static func imported(_ file: String, as copy: String) -> String {
         let isArchive = Self.extension(of: copy).lowercased() == "zip"
         return isArchive && Self.extension(of: file).lowercased() != "zip" ? "\(file).zip" : file
@@ -86,23 +84,22 @@ struct PictureName: Equatable {
         return String(filename[..<dot])
     }
 
-    /// The extension of a filename; empty if the name has no dot after its first character.
+    /// The extension of a filename; empty if there is no dot after the first character.
     private static func `extension`(of filename: String) -> String {
         guard let dot = filename.lastIndex(of: "."), dot != filename.startIndex else { return "" }
         return String(filename[dot...].dropFirst())
     }
 }
 
-/// One of the types in which an item is offered, such as `public.heic`, with the properties that determine which type
-/// is loaded.
+/// A type in which an item is offered, such as `public.heic`, with the properties by which the type to load is chosen.
 struct OfferedType: Hashable, Sendable {
-    /// The kind of content that a type describes.
+    /// The kind of content of a type.
     enum Kind: Sendable {
         case image
         case movie
         /// A file of any other type.
         case data
-        /// An item that is not a single file: a folder, a package, a link.
+        /// An item that is not a single file: a folder, a package or a link.
         case unusable
     }
 
@@ -127,15 +124,15 @@ struct OfferedType: Hashable, Sendable {
     var mediaType: MediaType? { mimeType.flatMap { try? MediaType($0) } }
 
     private var isFile: Bool {
-        // A Live Photo is offered as a bundle of a picture and a movie before its picture is.
+        // A Live Photo is offered first as a bundle of a picture and a movie, and then as a picture.
         kind != .unusable && !identifier.hasPrefix("com.apple.live-photo")
             && !identifier.hasPrefix("com.apple.private.live-photo")
     }
 
-    /// The type to load.
+    /// Chooses the type to load.
     ///
     /// - Parameters:
-    ///   - types: The types in the item's order: the type that keeps most of the picture is first.
+    ///   - types: The types in the item's order. The type with the most detail is first.
     ///   - preferred: The media types that the server accepts, most preferred first.
     /// - Returns: The first preferred type that is offered; otherwise the first image or movie; otherwise the first
     ///   other file; `nil` if there is no file.

@@ -15,13 +15,12 @@ struct BackgroundCarrier: AttemptCarrier {
 
     func connect() async throws {
         let (session, store) = (session, store)
-        // This is the failure of uploads that an earlier process was sending itself when it ended.
+        // The failure for uploads that an earlier process was sending itself when it ended.
         let unclear = session.retryPolicy.unclearFailure
         try store.directory.whileNoneSends {
             try store.database.write { try $0.recoverUploads(failingUnclear: unclear) }
         }
-        // The row is read before it is written: a write locks the database, and iOS ends an app that is suspended while
-        // it holds a lock.
+        // Reading first avoids a write, which locks the database. iOS ends an app that is suspended with a lock.
         let unreadable = try store.database.read { try $0.unreadableUploads(of: session.identifier) }
         if !unreadable.isEmpty {
             try store.database.write { db in for id in unreadable { _ = try db.readable(id) } }
@@ -34,8 +33,8 @@ struct BackgroundCarrier: AttemptCarrier {
         }
     }
 
-    /// Makes fresh header fields for an attempt that was handed over long ago and begins now. Returns `nil` if the app
-    /// has no closure for them.
+    /// Makes new header fields for an attempt that was handed to the system before its time and begins now. Returns
+    /// `nil` if the app has no closure for header fields.
     private static func freshFields(
         of attempt: AttemptID, _ session: BackgroundSession, _ store: QueueStore
     ) async -> HTTPFields? {
@@ -43,10 +42,10 @@ struct BackgroundCarrier: AttemptCarrier {
         let row = try? store.database.read { db in
             try db.attempts(of: session.identifier)[attempt].flatMap { try db.row($0) }
         }
-        // A resumed upload must keep the request in the system's resume data: with another request, the system may send
-        // the whole form again.
+        // A resumed upload must keep the request in the resume data. Otherwise the system may send the whole form
+        // again.
         guard let row = row ?? nil, row.signed == nil, row.resumeData == nil else { return nil }
-        // With the old fields, the server may refuse the form. The upload is then handed over again.
+        // With the old fields, the server may refuse the form. The upload is then handed to the system again.
         return try? await headerFields(row.upload)
     }
 
@@ -54,12 +53,11 @@ struct BackgroundCarrier: AttemptCarrier {
 
     func takeEvents() -> [AttemptEvent] { sender.takeEvents() }
 
-    /// Claims uploads, also those that are due later, because the system waits until they are due.
+    /// Marks uploads as being sent, even those that are due later, because the system waits for their time.
     func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?) {
         if sender.isProcessSending { return ([], nil) }
         while true {
-            // The rows are read before they are written: a write locks the database, and iOS ends an app that is
-            // suspended while it holds a lock.
+            // Reading first avoids a write, which locks the database. iOS ends an app that is suspended with a lock.
             let ids = try store.database.read {
                 try $0.transfersToClaim(claim, for: session.identifier, at: time.date())
             }
@@ -74,22 +72,21 @@ struct BackgroundCarrier: AttemptCarrier {
     func begin(_ row: UploadRow) async -> QueueMachine.Refusal? {
         var hasBegun = false
         do {
-            // The remaining uploads are handed over when the app runs again.
+            // If the app is being suspended, the remaining uploads are handed to the system when the app runs again.
             let grant = try store.activity.granted()
             defer { grant.end() }
-            // The queue now has another form for this upload, which is claimed next.
+            // The queue now has another form for this upload, which is sent next.
             if try await replaceExpiredForm(of: row) {
                 return QueueMachine.Refusal(outcome: .stopped(mayHaveArrived: false), hasBegun: false)
             }
             let transfer = try await transfer(of: row)
-            // A background session makes the app crash if the file is missing.
+            // If the file were missing, a background session would crash the app.
             try store.directory.openBody(row.uuid, length: row.upload.totalBytes).close()
             hasBegun = true
             try await service.begin(transfer)
             return nil
         } catch let error as FileError where error.mayPass {
-            // The file cannot be read at the moment, for example before the first unlock. Nothing was sent, so this
-            // does not count as an attempt.
+            // The file cannot be read now, such as before the first unlock. This is no attempt: nothing was sent.
             return QueueMachine.Refusal(outcome: Self.postponed(error), hasBegun: hasBegun)
         } catch {
             return QueueMachine.Refusal(outcome: AttemptOutcome(error, otherwise: Self.postponed), hasBegun: hasBegun)
@@ -105,7 +102,7 @@ struct BackgroundCarrier: AttemptCarrier {
     /// Replaces the presigned form of an upload if it has expired. The attempt then does not begin.
     ///
     /// - Returns: Whether the form had expired.
-    /// - Throws: The error of the upload if the app has no closure that makes a new form.
+    /// - Throws: The upload's error if the app has no closure for a new form.
     private func replaceExpiredForm(of row: UploadRow) async throws -> Bool {
         guard let signed = row.signed, let expires = signed.expires else { return false }
         let now = time.date()
@@ -141,8 +138,8 @@ struct BackgroundCarrier: AttemptCarrier {
         }
     }
 
-    /// Calls one of the app's closures, and cancels the call if it takes longer than a wake-up may take. The queue does
-    /// nothing else during the call.
+    /// Calls a closure of the app, and cancels the call after the maximum time of a wake-up. The queue waits for the
+    /// call.
     private func withinWakeUp<Value: Sendable>(
         _ closure: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
@@ -207,19 +204,18 @@ struct BackgroundCarrier: AttemptCarrier {
     func notifyChange() { store.notifyChange() }
 }
 
-/// An error of one of the app's closures ``BackgroundSession/headerFields`` and ``BackgroundSession/presignedForm``.
-/// After it, the upload is handed over later.
+/// An error of the app's closures ``BackgroundSession/headerFields`` and ``BackgroundSession/presignedForm``. The
+/// upload is then handed to the system later.
 private struct ClosureError: Error, CustomStringConvertible {
     let description: String
 }
 
-/// Changes the rows of uploads that a background session sends. Each method is called within one write.
+/// Changes the rows of uploads that a background session sends. Each method is called within one database write.
 extension Database {
-    /// Marks uploads as handed to a background session, also those that are due later, because the system waits until
-    /// they are due.
+    /// Marks uploads as handed to a background session, even those that are due later, for which the system waits.
     ///
-    /// - Parameter ids: The uploads, as returned by ``transfersToClaim(_:for:at:)``.
-    /// - Returns: The uploads that could still be claimed and can be read, in the same order.
+    /// - Parameter ids: The uploads from ``transfersToClaim(_:for:at:)``.
+    /// - Returns: The uploads that could still be marked and can be read, in the same order.
     func claimTransfers(_ ids: [QueuedUpload.ID], for session: String, at now: Date) throws -> [UploadRow] {
         if try isQueuePaused { return [] }
         return try ids.compactMap { id in
@@ -231,7 +227,7 @@ extension Database {
                         started = coalesce(started, max(?, coalesce(notBefore, 0)))
                     WHERE id = ? AND schedule IN (0, 1)
                     """, arguments: [now.timeIntervalSince1970, session, now.timeIntervalSince1970, id])
-            // Another process may have claimed the upload in the meantime.
+            // Another process may have marked the upload in the meantime.
             guard changesCount == 1 else { return nil }
             try noteAttempt(of: id)
             try forgetPausing(of: id)
@@ -239,10 +235,9 @@ extension Database {
         }
     }
 
-    /// Replaces the form of an upload whose signature has expired, and puts the upload back into the queue. The attempt
-    /// for which the upload was claimed has not begun, and does not count.
+    /// Replaces the expired form of an upload, and puts the upload back into the queue. The attempt does not count.
     ///
-    /// - Returns: Whether the upload was still claimed for that attempt. Otherwise nothing is changed.
+    /// - Returns: Whether the upload was still marked for the attempt. Otherwise the upload stays unchanged.
     func replaceForm(of row: UploadRow, with form: NewForm) throws -> Bool {
         let id = row.upload.id
         guard let current = try self.row(id), current.attempt == row.attempt, current.isHeld(by: row.session) else {
@@ -269,11 +264,10 @@ extension Database {
         return true
     }
 
-    /// The identifiers of the sessions that have a given upload. Without an upload, the identifiers of all sessions
-    /// that have uploads.
+    /// The identifiers of the sessions that have the given upload, or without an upload, of all sessions that have any.
     ///
-    /// - Parameter holdsBack: Whether to include sessions that have later uploads of the same group, handed over before
-    ///   they are due.
+    /// - Parameter holdsBack: Whether to include sessions with later uploads of the same group, which were handed to
+    ///   the system before they are due.
     func sessions(of id: QueuedUpload.ID? = nil, holdingBack holdsBack: Bool = false) throws -> Set<String> {
         let values = try DatabaseValue.fetchAll(
             self,
@@ -286,8 +280,8 @@ extension Database {
         return Set(values.compactMap(String.fromDatabaseValue))
     }
 
-    /// The uploads that may be handed to a background session next. First are those that are due, by priority, and then
-    /// those that are due later, by time.
+    /// The uploads to hand to a background session next: first those that are due, by priority, and then others by
+    /// time.
     func transfersToClaim(
         _ claim: QueueMachine.Claim, for session: String, at now: Date
     ) throws -> [QueuedUpload.ID] {
@@ -297,12 +291,12 @@ extension Database {
             WHERE schedule IN (0, 1) AND id NOT IN (\(claim.excluded.map(String.init).joined(separator: ", ")))
             """
         let time = now.timeIntervalSince1970
-        // A value that is not a time counts as due: otherwise its upload would never be sent.
+        // A value that is not a time counts as due, because its upload would otherwise never be sent.
         let due = try QueuedUpload.ID.fetchAll(
             self,
             sql: "\(waiting) AND (due <= ? OR typeof(due) <> 'real') ORDER BY priority DESC, id LIMIT ?",
             arguments: [time, claim.count])
-        // An earlier process may have handed these uploads over.
+        // An earlier process may have handed these uploads to the system.
         let handedOver = try Int.fetchOne(
             self,
             sql: """

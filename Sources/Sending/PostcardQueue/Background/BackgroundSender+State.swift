@@ -2,61 +2,62 @@ import PostcardFoundation
 import Synchronization
 
 extension BackgroundSender {
-    /// What a sender does with its session.
+    /// The duty of a sender: sending uploads, or only ending the uploads of another process.
     enum Duty {
-        /// Hands uploads over and settles them, until it is closed.
+        /// Hands uploads to the system and records how they end, until the sender is closed.
         case sending
-        /// Settles and stops what another process has handed over. Gives up the session when nothing of that is open.
+        /// Stops the uploads that another process has handed to the system, and records how they end. Gives up the
+        /// session when none of them is left.
         case settling
     }
 
-    /// What is to be done next.
+    /// The work for the next round of the sender's task.
     struct Inbox {
         var events: [AttemptEvent] = []
-        /// How far attempts are that have begun to send.
+        /// The number of bytes that attempts have sent, by attempt.
         var progress: [AttemptID: Int64] = [:]
-        /// The system's completion handlers, to be called when all events are settled.
+        /// The system's completion handlers, which are called when all events are handled.
         var handlers: [@Sendable () -> Void] = []
         /// The callers of ``BackgroundSender/handOver()``.
         var waiters: [CheckedContinuation<Void, any Error>] = []
         /// Whether the queue may have changed.
         var hasChanges = false
-        /// Activities that last until what was enqueued is handed over.
+        /// Activities that keep the system from suspending the app until new uploads are handed to the system.
         var grants: [ExpiringActivity.Grant] = []
 
         func endGrants() { for grant in grants { grant.end() } }
 
-        /// All events, with the progress before the ends.
+        /// All events, with the progress before the other events.
         var allEvents: [AttemptEvent] { progress.map { .sent($0, bytes: $1) } + events }
         var hasOnlyProgress: Bool { events.isEmpty && handlers.isEmpty && waiters.isEmpty && !hasChanges }
     }
 
     struct State {
         var inbox = Inbox()
-        /// The handlers of the inboxes that were taken.
+        /// The completion handlers from earlier rounds.
         var handlers: [@Sendable () -> Void] = []
-        /// Whether the handlers are called at the end of the round.
+        /// Whether to call the handlers at the end of the round.
         var callsHandlers = false
-        /// How many runs send in this process. What is not handed over yet is theirs.
+        /// The number of runs in this process that send uploads. They send the uploads that the system does not have.
         var localRuns = 0
         var failure: (any Error)?
-        /// Whether another queue of this process has the session.
+        /// Whether another queue of this process uses the session.
         var isReplaced = false
         var isClosed = false
         var task: Task<Void, Never>?
-        /// Whether a round is played, or is to be played at once.
+        /// Whether a round is running, and whether another round must run at once.
         var (isPlaying, isSignalled) = (false, false)
         /// The callers of ``BackgroundSender/rested()``.
         var resting: [CheckedContinuation<Void, Never>] = []
         /// The attempts that have begun to send.
         var sending: Set<AttemptID> = []
-        /// When the progress of attempts may be noted again.
+        /// The earliest time to record progress again.
         var nextProgress: ContinuousClock.Instant?
         var isProgressDue = false
     }
 }
 
-/// Calls a handler the first time.
+/// Calls a handler at most once.
 final class SingleCall: Sendable {
     private let handler: Mutex<(@Sendable () -> Void)?>
 

@@ -5,10 +5,10 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// Hands a queue's uploads to a transfer service, and settles how they end.
+/// Hands a queue's uploads to a transfer service, and records how they end.
 ///
-/// Collects what is to be done: events of the service, changes of the queue, and wake-ups by the system. A
-/// ``QueueMachine`` decides, and a single task carries out one thing after the other, with a ``BackgroundCarrier``.
+/// A single task works in rounds. Each round takes the events of the service, the changes of the queue, and the
+/// wake-ups by the system. A ``QueueMachine`` decides on actions, and a ``BackgroundCarrier`` carries them out.
 final class BackgroundSender: Sendable {
     let session: BackgroundSession
     private let opening: QueueOpening
@@ -44,9 +44,9 @@ final class BackgroundSender: Sendable {
         signalRound()
     }
 
-    /// Disconnects from the service. Transfers continue.
+    /// Disconnects from the service, whose transfers continue.
     ///
-    /// - Parameter isReplaced: Whether another queue of this process has the session now.
+    /// - Parameter isReplaced: Whether another queue of this process uses the session now.
     func close(isReplaced: Bool = false) {
         registry.remove(self)
         state.withLock { $0.isReplaced = $0.isReplaced || isReplaced }
@@ -54,12 +54,12 @@ final class BackgroundSender: Sendable {
         if isReplaced { opening.changes.notify() }
     }
 
-    /// Whether this process sends the uploads itself at the moment.
+    /// Whether this process sends the uploads itself now.
     var isProcessSending: Bool { state.withLock { $0.localRuns > 0 } }
 
     func localRunBegins() { state.withLock { $0.localRuns += 1 } }
 
-    /// Hands over what the run has left.
+    /// Records that a run has ended, and hands its remaining uploads to the service.
     func localRunEnds() {
         state.withLock { $0.localRuns -= 1 }
         handOverSoon()
@@ -72,15 +72,14 @@ final class BackgroundSender: Sendable {
         await state.withLock { $0.task }?.value
     }
 
-    /// Notes that the queue may have changed: uploads that are due are handed over, and transfers that are no longer
-    /// wanted are cancelled.
+    /// Records that the queue may have changed. Uploads that are due are handed over, and unwanted transfers are
+    /// cancelled.
     func noteChange() {
         state.withLock { $0.inbox.hasChanges = true }
         signalRound()
     }
 
-    /// Hands over what was just enqueued, within the activity of the caller if there is one: the system does not
-    /// suspend the app before that.
+    /// Hands newly enqueued uploads to the service. Asks the system not to suspend the app before this.
     func handOverSoon() {
         let grant = opening.activity.begin()
         let isOpen = state.withLock { state in
@@ -92,8 +91,8 @@ final class BackgroundSender: Sendable {
         if isOpen { start() } else { grant?.end() }
     }
 
-    /// Notes that the system has woken the app, and calls the handler once: when all events are settled and what
-    /// follows is handed over, or when the time for that is over.
+    /// Records that the system has woken the app. Calls the handler once: when all events are handled and the next
+    /// uploads are handed to the service, or when the time of the wake-up is over.
     func wakeUp(_ handler: @escaping @Sendable () -> Void) {
         let once = SingleCall(handler)
         let isOpen = state.withLock { state in
@@ -103,7 +102,7 @@ final class BackgroundSender: Sendable {
         guard isOpen else { return handler() }
         opening.log.note("The system woke the app for the session \(session.identifier).", at: time.date())
         start()
-        // Files, the database or the system's transfer service may not respond for a while.
+        // Files, the database or the system's transfer service may not respond in time.
         let end = time.instant() + session.maximumWakeUp
         Task { @concurrent [time] in
             try? await time.sleep(end)
@@ -111,7 +110,7 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Hands over what is due, and returns when that is done.
+    /// Hands all due uploads to the service, and then returns.
     func handOver() async throws {
         try await withCheckedThrowingContinuation { continuation in
             let isOpen = state.withLock { state in
@@ -122,14 +121,14 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Throws an error that the task met since the last call, unless it may pass by itself, such as a full disk.
+    /// Throws the task's error since the last call, unless the error may pass by itself, such as that of a full disk.
     func checkFailure() throws {
         let (failure, isReplaced) = state.withLock { ($0.failure.take(), $0.isReplaced) }
         if isReplaced { throw UploadQueueError.replaced(session.identifier) }
         if let failure, (failure as? UploadQueueError)?.mayPass != true { throw failure }
     }
 
-    /// Keeps an event of the service for the next round.
+    /// Stores an event of the service for the next round.
     func receive(_ event: AttemptEvent) {
         if case .sent(let id, let bytes) = event, state.withLock({ !$0.sending.insert(id).inserted }) {
             return receiveProgress(of: id, bytes)
@@ -150,7 +149,7 @@ final class BackgroundSender: Sendable {
         signal.continuation.yield()
     }
 
-    /// Returns when no round is played, and none is to be played at once.
+    /// Returns when no round is running and no other round must run at once.
     func rested() async {
         await withCheckedContinuation { continuation in
             let rests = state.withLock { state in
@@ -173,7 +172,7 @@ final class BackgroundSender: Sendable {
         for continuation in resting { continuation.resume() }
     }
 
-    /// Keeps how far an attempt is. The system reports that many times a second.
+    /// Stores the progress of an attempt, which the system reports many times a second.
     private func receiveProgress(of id: AttemptID, _ bytes: Int64) {
         let now = time.instant()
         let due = state.withLock { state -> ContinuousClock.Instant? in
@@ -193,7 +192,7 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// The shortest time between two rounds that only note progress.
+    /// The minimum time between two rounds that only record progress.
     private static let progressPause = Duration.milliseconds(250)
 
     func takeEvents() -> [AttemptEvent] {
@@ -203,8 +202,8 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Calls the system's completion handlers at the end of the round: the system may suspend the app then, and the
-    /// session must have been given up before that if nothing of it is open.
+    /// Calls the system's completion handlers at the end of the round. The system may suspend the app then, so a
+    /// session without remaining uploads must be given up first.
     func callHandlersSoon() { state.withLock { $0.callsHandlers = true } }
 
     private func callHandlersIfDue() {
@@ -224,7 +223,7 @@ final class BackgroundSender: Sendable {
             for handler in due { handler() }
             return
         }
-        // In a task of its own, because the app's closure may use the queue.
+        // A separate task calls the app's closure, because the closure may use the queue.
         Task { @concurrent in
             await reporter.reportAll()
             for handler in due { handler() }
@@ -237,9 +236,9 @@ final class BackgroundSender: Sendable {
         for await _ in signal.stream {
             roundBegins()
             defer { roundEnds() }
-            // A last signal may still be there.
+            // The last signal may still be in the stream.
             if state.withLock({ $0.isReplaced }) { break }
-            // An activity is an assertion in another process, and nothing is written.
+            // Progress alone writes nothing, so it needs no activity, which would be an assertion in another process.
             if opened != nil, state.withLock({ $0.inbox.hasOnlyProgress }) {
                 if let end = await playRound(&opened) {
                     leaving = end
@@ -263,7 +262,7 @@ final class BackgroundSender: Sendable {
         registry.remove(self)
         state.withLock { $0.isClosed = true }
         let grant = opening.activity.begin()
-        // What the service reports from here on, it keeps for the next queue.
+        // From here on, the service keeps its events for the next queue.
         if opened != nil {
             switch leaving {
             case .closed, .refused: await service.disconnect()
@@ -281,16 +280,16 @@ final class BackgroundSender: Sendable {
         roundEnds()
     }
 
-    /// Why a sender leaves its session.
+    /// The reason why a sender leaves its session.
     private enum Leaving {
         case closed
-        /// The other process has the session, and settles its uploads itself.
+        /// The other process uses the session, and records how its uploads end.
         case refused
-        /// All that another process has handed over is settled.
+        /// No upload that another process has handed to the system is left.
         case nothingOpen
     }
 
-    /// - Returns: Why this was the last round, or `nil` if it was not.
+    /// Runs a round. Returns the reason to leave the session, or `nil` to continue.
     private func playRound(_ opened: inout QueueRun<BackgroundCarrier>?) async -> Leaving? {
         let inbox = takeInbox()
         defer { inbox.endGrants() }
@@ -300,7 +299,7 @@ final class BackgroundSender: Sendable {
         do {
             if opened == nil { opened = try await makeRun() }
             _ = try await opened?.play(.woken(news))
-            // The system may suspend the app from here on, and end it without notice.
+            // From here on, the system may suspend the app and end it without notice.
             if !inbox.hasOnlyProgress { opened?.noteRest() }
             for waiter in inbox.waiters { waiter.resume() }
             return await hasNothingOpen(opened) ? .nothingOpen : nil
@@ -314,17 +313,16 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Whether all that another process has handed over is settled.
+    /// Whether no upload that another process has handed to the system is left.
     private func hasNothingOpen(_ opened: QueueRun<BackgroundCarrier>?) async -> Bool {
         guard duty == .settling, opened?.hasAttempts == false else { return false }
-        // An upload may have been paused since the round compared. What the system still has of it is stopped and
-        // settled first.
+        // An upload may have been paused during the round. Its transfer is stopped first, and its end is recorded.
         if (try? await service.transfers().isEmpty) == true { return true }
         signalLater()
         return false
     }
 
-    /// Leaves what is to be done for later, because the system is about to suspend the app.
+    /// Leaves the work for later, because the system is about to suspend the app.
     private func postpone(_ error: any Error) {
         let inbox = state.withLock { state in
             state.handlers += state.inbox.handlers
@@ -337,7 +335,7 @@ final class BackgroundSender: Sendable {
         signalLater()
     }
 
-    /// Plays another round a little later, or when the app runs again.
+    /// Runs another round a little later, or when the app runs again.
     private func signalLater() {
         let end = time.instant() + Self.pause
         Task { @concurrent [weak self, time] in
@@ -348,10 +346,10 @@ final class BackgroundSender: Sendable {
 
     private static let pause = Duration.seconds(1)
 
-    /// Keeps an error for ``checkFailure()``.
+    /// Stores an error for ``checkFailure()``.
     private func note(_ error: any Error) {
         state.withLock { $0.failure = error }
-        // One that passes is met again in the next round, so it must not lead to one.
+        // An error that may pass occurs again in the next round, so it must not cause that round.
         if (error as? UploadQueueError)?.mayPass != true { opening.changes.notify() }
     }
 
@@ -366,7 +364,7 @@ final class BackgroundSender: Sendable {
             BackgroundCarrier(sender: self, session: session, store: store, service: service, time: time))
     }
 
-    /// Returns what is to be done, and empties the inbox.
+    /// Takes the work out of the inbox.
     private func takeInbox() -> Inbox {
         let next = time.instant() + Self.progressPause
         return state.withLock { state in

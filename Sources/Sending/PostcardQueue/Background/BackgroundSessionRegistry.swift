@@ -1,20 +1,20 @@
 import Synchronization
 
 /// The senders of this process, by the identifiers of their sessions. The system may wake the app for a session before
-/// the app has made the queue of that session.
+/// the app has made the session's queue.
 final class BackgroundSessionRegistry: Sendable {
     static let shared = BackgroundSessionRegistry()
 
     private struct Entry {
         weak var sender: BackgroundSender?
-        /// The system's completion handlers that wait until the app has made the queue.
+        /// The system's completion handlers, which wait until the app has made the queue.
         var handlers: [@Sendable () -> Void] = []
     }
 
     private let entries = Mutex<[String: Entry]>([:])
 
-    /// Adds the sender of a session, and passes the waiting wake-ups to it. It replaces an earlier sender of the same
-    /// session: the app may have replaced that sender's queue and not released it yet.
+    /// Adds the sender of a session, and passes the waiting wake-ups to the sender. Replaces an earlier sender of the
+    /// session, whose queue the app may not have released yet.
     func add(_ sender: BackgroundSender) {
         let (replaced, handlers) = entries.withLock { entries in
             let entry = entries[sender.session.identifier] ?? Entry()
@@ -25,9 +25,7 @@ final class BackgroundSessionRegistry: Sendable {
         for handler in handlers { sender.wakeUp(handler) }
     }
 
-    /// Adds the sender of a session, if the session has no sender yet.
-    ///
-    /// - Returns: The session's sender.
+    /// Adds the sender of a session, unless the session has a sender. Returns the session's sender.
     func addIfAbsent(_ sender: BackgroundSender) -> BackgroundSender {
         let identifier = sender.session.identifier
         let (sender, handlers) = entries.withLock { entries -> (BackgroundSender, [@Sendable () -> Void]) in
@@ -40,7 +38,7 @@ final class BackgroundSessionRegistry: Sendable {
         return sender
     }
 
-    /// Removes a sender that is closed, unless another sender has replaced it.
+    /// Removes a closed sender, unless another sender has replaced it.
     func remove(_ sender: BackgroundSender) {
         entries.withLock { entries in
             if entries[sender.session.identifier]?.sender === sender { entries[sender.session.identifier] = nil }
@@ -55,8 +53,7 @@ final class BackgroundSessionRegistry: Sendable {
         return true
     }
 
-    /// Passes a wake-up to the session's sender, at once or when there is a sender. If there is none in time, calls the
-    /// handler.
+    /// Passes a wake-up to the session's sender, now or when it is added. If none is added in time, calls the handler.
     func wakeUp(_ identifier: String, at time: QueueTime = QueueTime(), _ handler: @escaping @Sendable () -> Void) {
         let once = SingleCall(handler)
         let sender = entries.withLock { entries -> BackgroundSender? in

@@ -1,12 +1,12 @@
 import PostcardFoundation
 import Synchronization
 
-/// Passes the events of a session to the attached queue, and keeps the events while no queue is attached.
+/// Passes the events of a session to the attached queue, and stores events while no queue is attached.
 ///
 /// A process has one session for an identifier, and may make several queues with it, one after the other. The session
-/// reports each event once, so it must reach the latest queue, even if an earlier one is connected or closed late.
+/// reports each event once, so the event must reach the latest queue, even if an earlier queue connects or closes late.
 ///
-/// The relay calls the queue while it holds its lock, so that events arrive in order, and no event arrives after
+/// The relay calls the queue while it holds its lock, so that events arrive in order, and none arrives after
 /// ``detach(_:)``. The queue must only store the event.
 final class EventRelay: Sendable {
     /// Identifies a queue. Tokens of later queues are greater.
@@ -30,7 +30,7 @@ final class EventRelay: Sendable {
         var latest: Token?
         var missed: [AttemptEvent] = []
 
-        /// Keeps an event for the next queue. The progress of an attempt replaces the earlier progress of that attempt.
+        /// Stores an event for the next queue. Later progress of an attempt replaces earlier progress.
         mutating func keep(_ event: AttemptEvent) {
             if case .sent(let id, _) = event {
                 missed.removeAll { if case .sent(let other, _) = $0 { other == id } else { false } }
@@ -41,9 +41,9 @@ final class EventRelay: Sendable {
 
     private let state = Mutex(State())
 
-    /// Attaches a queue in place of an earlier queue, and passes the events to it that no queue has received.
+    /// Attaches a queue in place of an earlier one, and passes the stored events to it.
     ///
-    /// - Returns: Whether the queue is attached: `false` if a later queue was attached before.
+    /// - Returns: `false` if a later queue was attached before, and the queue is not attached.
     @discardableResult
     func attach(_ token: Token, _ report: @escaping @Sendable (AttemptEvent) -> Void) -> Bool {
         state.withLock { state in
@@ -70,38 +70,36 @@ final class EventRelay: Sendable {
     }
 }
 
-/// The session that this process has for an identifier. The system allows only one process at a time to use a session.
-/// A new session with the identifier cannot be made before the old one has ended.
+/// The session of this process for an identifier. Only one process at a time can use a session, and a new session with
+/// the identifier cannot be made before the old session has ended.
 enum SessionSlot<Session: AnyObject> {
     case none
     case open(Session)
     /// The session was given up, and ends after its last task. `waiting` has the callers that wait for its end.
     case ending(Session, waiting: [CheckedContinuation<Void, Never>])
 
-    /// How a session has ended.
+    /// The way in which a session has ended.
     enum End {
         /// The session was already replaced, or its end was already known.
         case known
         /// The session ended although this process did not give it up.
         case unexpected
-        /// This process gave the session up. The callers that waited for its end can now make another session.
+        /// This process gave the session up. The waiting callers can now make another session.
         case givenUp(waiting: [CheckedContinuation<Void, Never>])
     }
 
     var isEnding: Bool { if case .ending = self { true } else { false } }
 
-    /// Gives up the session.
-    ///
-    /// - Returns: The session to invalidate, or `nil` if there is none or it was already given up.
+    /// Gives up the session. Returns the session to invalidate, or `nil` if it was already given up.
     mutating func giveUp() -> Session? {
         guard case .open(let session) = self else { return nil }
         self = .ending(session, waiting: [])
         return session
     }
 
-    /// Makes a caller wait until the session that was given up has ended.
+    /// Makes a caller wait until the given-up session has ended.
     ///
-    /// - Returns: Whether there is a session that was given up, so that the caller waits.
+    /// - Returns: `false` if there is no such session, and the caller does not wait.
     mutating func wait(_ caller: CheckedContinuation<Void, Never>) -> Bool {
         guard case .ending(let session, let waiting) = self else { return false }
         self = .ending(session, waiting: waiting + [caller])
@@ -122,9 +120,9 @@ enum SessionSlot<Session: AnyObject> {
     }
 }
 
-/// Asks several objects, each of which answers through a callback, and returns the answers that are not `nil`.
+/// Asks several objects, which answer through callbacks, and returns the answers that are not `nil`.
 ///
-/// The system may never call one of the callbacks, for example for a task that has just ended. So the wait has a limit.
+/// The wait is limited, because the system may never call a callback, such as for a task that has just ended.
 ///
 /// - Parameters:
 ///   - askers: The objects to ask, by key.

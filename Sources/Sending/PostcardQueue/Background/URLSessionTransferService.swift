@@ -4,14 +4,13 @@ import HTTPTypes
 import PostcardClient
 import Synchronization
 
-/// The transfer service that uses a background `URLSession`. It only makes tasks from transfers, and events from the
-/// calls of the session's delegate.
+/// The transfer service of a background `URLSession`. It makes tasks from transfers, and events from delegate calls.
 struct URLSessionTransferService: TransferService {
     private let settings: BackgroundSession
-    /// Identifies the queue of this service among the queues that this process has made with the session.
+    /// Identifies the service's queue among the queues that this process has made with the session.
     private let token = EventRelay.Token()
 
-    /// An estimate of the bytes in the head of a request or a response. The system uses it for scheduling.
+    /// The estimated size of the head of a request or response, which the system uses for scheduling.
     private static let headBytes: Int64 = 4096
 
     init(_ settings: BackgroundSession) {
@@ -29,12 +28,12 @@ struct URLSessionTransferService: TransferService {
         var transfers: [AttemptID: Bool] = [:]
         for task in await SystemSession.of(settings).session.allTasks {
             guard let id = task.transfer else {
-                // The task's description contains no upload, so no upload waits for the end of this task.
+                // The task's description names no upload, so no upload waits for this task.
                 task.cancel()
                 continue
             }
             transfers[id] = task.state == .completed
-            // An earlier process ended after it had made the task and before it had started it.
+            // An earlier process ended between making the task and starting it.
             if task.state == .suspended { task.resume() }
         }
         return transfers
@@ -60,7 +59,7 @@ struct URLSessionTransferService: TransferService {
     private func task(for transfer: Transfer, _ request: URLRequest) -> URLSessionUploadTask {
         SystemSession.of(settings).withSession { session in
             if let data = transfer.resumeData {
-                // The method is imported as never nil, but documented as returning nil if the data is not valid.
+                // The method is imported as never nil, but its documentation says that it returns nil for invalid data.
                 let task: URLSessionUploadTask? = session.uploadTask(withResumeData: data)
                 if let task { return task }
             }
@@ -92,14 +91,14 @@ struct URLSessionTransferService: TransferService {
 }
 
 /// The only session of this process with an identifier. The system allows no second session with the identifier until
-/// all tasks of the first have ended. So the session lives until the process ends, or until the process gives it up for
-/// another process.
+/// all tasks of the first have ended. So the session lives as long as the process, unless the process gives the session
+/// up for another process.
 final class SystemSession: NSObject, URLSessionDataDelegate {
     private static let all = Mutex<[String: SystemSession]>([:])
 
     private struct State {
         var slot = SessionSlot<URLSession>.none
-        /// Identifies the queue that made ``freshFields``. The closure keeps the queue's database open.
+        /// Identifies the queue that made ``freshFields``. That closure keeps the queue's database open.
         var token: EventRelay.Token?
         var freshFields: (@Sendable (AttemptID) async -> HTTPFields?)?
         var answerChallenge:
@@ -125,11 +124,11 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         self.configuration = configuration
     }
 
-    /// The session. It is made when it is first used, and reports events from then on.
+    /// The session. It is made at its first use, and then reports events.
     var session: URLSession { withSession { $0 } }
 
-    /// Calls a closure with the current session. If the session is known to have ended, makes a new session first:
-    /// making a task of an ended session would crash the app.
+    /// Calls a closure with the session. If the session has ended, makes a new one first, because making a task of an
+    /// ended session would crash the app.
     func withSession<Value: Sendable>(_ work: (URLSession) -> Value) -> Value {
         state.withLock { state in
             switch state.slot {
@@ -153,8 +152,8 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         _ = session
     }
 
-    /// Records which queue uses the session from now on. Returns `false` if the queue must wait, because a session that
-    /// was given up has not ended.
+    /// Records the queue that uses the session from now on. Returns `false` if it must wait for the end of the given-up
+    /// session.
     private func take(
         _ token: EventRelay.Token, _ settings: BackgroundSession,
         _ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
@@ -169,14 +168,14 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         }
     }
 
-    /// Waits until the session that was given up has ended.
+    /// Waits until the given-up session has ended.
     private func ended() async {
         await withCheckedContinuation { caller in
             if !state.withLock({ $0.slot.wait(caller) }) { caller.resume() }
         }
     }
 
-    /// Gives up the session. Does nothing if a later queue uses it.
+    /// Gives up the session, unless a later queue uses it.
     func release(_ token: EventRelay.Token) {
         let session = state.withLock { state in
             guard state.token == token else { return nil as URLSession? }
@@ -229,8 +228,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         }
     }
 
-    // The system also calls this method for the server's certificate, because the session has no separate method for
-    // it.
+    // The system also calls this method for the server's certificate, because the session has no separate method.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -250,7 +248,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
     }
 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        // Making a task of an invalid session would crash the app. The next use makes another session.
+        // Making a task of an invalid session would crash the app, so the next use makes another session.
         switch state.withLock({ $0.slot.end(session) }) {
         case .known: break
         case .givenUp(let waiting): for caller in waiting { caller.resume() }
@@ -270,7 +268,7 @@ extension URLSessionTask {
 }
 
 extension AttemptEnd {
-    /// Finds out how a task of the system has ended.
+    /// Reads from a task of the system how it has ended.
     ///
     /// - Parameter isRejected: Whether the app rejected the server's certificate or its request for credentials.
     fileprivate init(of task: URLSessionTask, _ error: (any Error)?, isRejected: Bool) {

@@ -2,9 +2,9 @@ public import HTTPTypes
 import PostcardForm
 public import PostcardFoundation
 
-/// The current state of an upload in a queue, as an immutable value.
+/// The state of an upload in a queue at one time, as an immutable value.
 public struct QueuedUpload: Sendable, Hashable, Identifiable {
-    /// Identifies the upload in its queue. Identifiers increase and are never reused.
+    /// The upload's identifier in its queue. Identifiers increase and are never reused.
     public let id: Int64
 
     /// The URL that the form is sent to.
@@ -28,19 +28,19 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
     /// The number of attempts so far, including the current one.
     public let attempts: Int
 
-    /// When, and in which order, the upload may be sent.
+    /// The conditions and the order in which the upload may be sent.
     public let conditions: UploadConditions
 
     /// When the upload was enqueued.
     public let enqueued: Date
 
-    /// The sequence number of the upload's end, until the app acknowledges it; `nil` otherwise.
+    /// The sequence number of the upload's end, until the app acknowledges the end; `nil` otherwise.
     var end: Int64?
 
     /// The tag as JSON, or `nil` if the upload has none.
     var tag: Data?
 
-    /// Returns the tag that the app has given to the upload, or `nil` if the upload has no tag.
+    /// Returns the app's tag for the upload, or `nil` if the upload has no tag.
     ///
     /// - Throws: `DecodingError` if the tag is of another type.
     public func tag<Tag: Decodable>(as type: Tag.Type) throws -> Tag? {
@@ -55,12 +55,12 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
 
     /// The state of an upload.
     public enum State: Sendable, Hashable {
-        /// The item that the user has picked is being copied, or will be copied. If copying has failed, it is tried
-        /// again while the queue runs, and the failure says why.
+        /// A picked item is being copied, or will be copied. If copying has failed, the value is the failure, and
+        /// copying is tried again while the queue runs.
         case importing(because: Failure?)
         /// The upload waits until it may be sent.
         case waiting
-        /// The upload could be sent, but there is no network that it may use. Only Apple platforms report this.
+        /// The upload could be sent, but there is no allowed network. Only Apple platforms report this state.
         case waitingForNetwork
         /// The upload is being sent, or was handed to the system.
         case sending
@@ -100,7 +100,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
             }
         }
 
-        /// The states without their data. The kind of ``QueuedUpload/State/waitingForNetwork`` is `waiting`.
+        /// The states without their data. ``QueuedUpload/State/waitingForNetwork`` has the kind `waiting`.
         public enum Kind: String, Sendable, CaseIterable {
             // The database stores these names.
             /// The picked item is being copied.
@@ -174,7 +174,7 @@ extension Set<QueuedUpload.State.Kind> {
 }
 
 extension QueuedUpload {
-    /// Makes an upload for a preview of a row, or for a test. The upload is in no queue.
+    /// Makes an upload that is in no queue, for a preview of a row or for a test.
     ///
     /// ```swift
     /// #Preview { Row(upload: .preview(.sending, fraction: 0.4)) }
@@ -184,10 +184,10 @@ extension QueuedUpload {
     /// - Parameters:
     ///   - state: The state of the upload.
     ///   - fraction: The fraction of the body sent, from 0 to 1.
-    ///   - id: The identifier. Each upload of a list needs a different one.
+    ///   - id: The identifier, which must be different for each upload of a list.
     ///   - filenames: The names of the form's files, each a part of 1 MB. Defaults to one photo.
     ///   - url: The URL that the form is sent to.
-    ///   - conditions: When, and in which order, the upload may be sent.
+    ///   - conditions: The conditions and the order in which the upload may be sent.
     ///   - enqueued: When the upload was enqueued. Defaults to now.
     public static func preview(
         _ state: State = .sending, fraction: Double = 0, id: ID = 1, filenames: [String] = ["photo.jpg"],
@@ -207,23 +207,22 @@ extension QueuedUpload {
     }
 }
 
-/// How long a queue lists uploads that are done.
+/// The limits for listing uploads that are done.
 ///
-/// The form of an upload that is done is removed at once. Its entry in the list, with the server's response, stays
-/// until the app has acknowledged the upload (see ``UploadQueue/outcomes``), and after that as long as these limits
-/// allow. ``UploadQueue/doneCount`` also counts the uploads that are no longer listed.
+/// The form of an upload is removed when the upload is done. Its entry in the list, with the server's response, stays
+/// until the app has acknowledged the upload (see ``UploadQueue/outcomes``), and after that within these limits.
+/// ``UploadQueue/doneCount`` also counts the uploads that are no longer listed.
 public struct DoneUploads: Sendable, Hashable {
-    /// The maximum number of acknowledged uploads that are listed; the latest uploads are kept. Defaults to 100. `nil`
-    /// means no limit.
+    /// The maximum number of acknowledged uploads in the list, the latest ones. Defaults to 100; `nil` means no limit.
     public var maximumCount: Int?
 
-    /// How long an upload is listed after it was done. Defaults to 30 days. `nil` means no limit.
+    /// How long an upload is listed after it was done. Defaults to 30 days; `nil` means no limit.
     public var maximumAge: Duration?
 
     /// No limits: every upload is listed until ``UploadQueue/clear(_:with:)``.
     public static let all = DoneUploads(maximumCount: nil, maximumAge: nil)
 
-    /// Makes limits for the list. The parameters are documented with the properties of the same names.
+    /// Makes limits for the list. Defaults to the latest 100 uploads for 30 days.
     public init(maximumCount: Int? = 100, maximumAge: Duration? = .seconds(2_592_000)) {
         self.maximumCount = maximumCount.map { max($0, 0) }
         self.maximumAge = maximumAge

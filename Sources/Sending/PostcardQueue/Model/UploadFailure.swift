@@ -3,7 +3,7 @@ public import PostcardClient
 import PostcardFoundation
 
 extension QueuedUpload {
-    /// Why an attempt to send an upload failed.
+    /// The failure of an attempt to send an upload.
     ///
     /// ```swift
     /// if case .failed(let failure) = upload.state {
@@ -12,7 +12,7 @@ extension QueuedUpload {
     /// }
     /// ```
     public struct Failure: PostcardError, Hashable {
-        /// The kind of failure: a code of the client, or one of the codes that this module adds.
+        /// The kind of failure: a code of the client, or one that this module adds.
         public let code: UploadError.Code
 
         /// What happened, in a sentence for logs.
@@ -44,12 +44,11 @@ extension QueuedUpload {
             .expired, "The upload did not arrive before its time was over.",
             advice: "Retry it if it is still of use: it then has no end.", mayHaveArrived: true)
 
-        /// The failure of an attempt that was stopped after the form was sent, because the run was cancelled or could
-        /// not continue.
+        /// The failure of an attempt that was stopped after the form was sent, because the run was cancelled or failed.
         static let stopped = Failure(
             .interrupted, "The attempt was stopped while it waited for the response.", mayHaveArrived: true)
 
-        /// The failure of an upload whose user must decide whether the form has arrived, instead of sending it again.
+        /// The failure of an upload that is not sent again, because its user must decide whether the form has arrived.
         static func unclear(after failure: Failure) -> Failure {
             Failure(
                 .unclear, "The server may have the form. \(failure.message)",
@@ -87,17 +86,16 @@ extension QueuedUpload {
 }
 
 extension UploadError.Code {
-    /// The system ended an attempt without a response: it lost the upload, or cancelled it without a reason.
+    /// The system ended an attempt without a response, because it lost the upload or cancelled it without a reason.
     public static let interrupted = UploadError.Code(rawValue: "interrupted")
-    /// The user has quit the app in the app switcher, which cancels the app's uploads. They are sent again when the app
-    /// runs.
+    /// The user has quit the app in the app switcher, which cancels the uploads. They are sent again when the app runs.
     public static let forceQuit = UploadError.Code(rawValue: "force-quit")
-    /// The system sends nothing for the app in the background, because the user has turned off Background App Refresh
-    /// for it. Show this to the user: the uploads continue when Background App Refresh is on again.
+    /// The user has turned off Background App Refresh for the app, so the system sends nothing in the background. Tell
+    /// the user: the uploads continue when Background App Refresh is on again.
     public static let backgroundUpdatesDisabled = UploadError.Code(rawValue: "background-updates-disabled")
-    /// The system cancelled the upload because memory, space or energy was short.
+    /// The system cancelled the upload because of a lack of memory, space or energy.
     public static let insufficientResources = UploadError.Code(rawValue: "insufficient-resources")
-    /// The system does not accept uploads for the background session, because another process uses the session, or
+    /// The system does not accept uploads for the background session, because another process uses the session or
     /// because the session is set up wrongly.
     public static let sessionUnavailable = UploadError.Code(rawValue: "session-unavailable")
     /// The upload could not be handed to the system, or its attempt was cancelled.
@@ -107,16 +105,16 @@ extension UploadError.Code {
     /// ``UploadQueue/retry(_:)`` sends the form again, and ``UploadQueue/confirmArrival(of:)`` records that the server
     /// has it.
     public static let unclear = UploadError.Code(rawValue: "unclear")
-    /// The upload did not arrive before it expired, see ``UploadConditions/expires``.
+    /// The upload did not arrive before it expired (see ``UploadConditions/expires``).
     public static let expired = UploadError.Code(rawValue: "expired")
-    /// The response is an HTML page although the form asked for JSON. It may be the sign-in page of the network. The
+    /// The response is an HTML page although the form asked for JSON. It may be the sign-in page of the network, so the
     /// upload waits for another network.
     public static let intercepted = UploadError.Code(rawValue: "intercepted")
-    /// The app did not accept the server's response, see ``BackgroundSession/accepts``.
+    /// The app rejected the server's response (see ``BackgroundSession/accepts``).
     public static let rejected = UploadError.Code(rawValue: "rejected")
-    /// The item that the user has picked was not copied before the app ended, and cannot be found again.
+    /// The picked item was not copied before the app ended, and cannot be found again.
     public static let pickLost = UploadError.Code(rawValue: "pick-lost")
-    /// The item that the user has picked could not be copied. Copying is tried again, unless that cannot help.
+    /// The picked item could not be copied. Copying is tried again if that may help.
     public static let notImported = UploadError.Code(rawValue: "not-imported")
     /// The upload's row in the queue's database is damaged.
     public static let damaged = UploadError.Code(rawValue: "damaged")
@@ -129,13 +127,13 @@ extension UploadError.Code {
 }
 
 extension QueuedUpload.Failure {
-    /// What happened, for the user of the app: in English or Korean on Apple platforms, and ``message`` elsewhere. This
-    /// is what `localizedDescription` returns.
+    /// What happened, for users of the app: in English or Korean on Apple platforms, and ``message`` elsewhere.
+    /// `localizedDescription` returns this text.
     public var errorDescription: String? {
         localizedMessage.map { $0.localized ?? message } ?? uploadError.errorDescription
     }
 
-    /// What to do, for the user of the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.
+    /// What to do, for users of the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.
     public var recoverySuggestion: String? {
         localizedAdvice.map { $0.localized ?? advice } ?? uploadError.recoverySuggestion
     }
@@ -158,7 +156,7 @@ extension QueuedUpload.Failure {
     }
 }
 
-/// The reason why an app does not accept a server's response to a form. ``BackgroundSession/accepts`` and
+/// The reason why an app rejects a server's response. The closures ``BackgroundSession/accepts`` and
 /// ``QueueOptions/accepts`` throw it.
 ///
 /// ```swift
@@ -178,7 +176,7 @@ public struct ResponseRejection: PostcardError, Hashable {
     /// Makes a rejection.
     ///
     /// - Parameters:
-    ///   - message: What is wrong with the response.
+    ///   - reason: The problem with the response.
     ///   - mayPass: Whether another attempt may succeed. Defaults to `false`: the upload has failed.
     public init(_ message: String, mayPass: Bool = false) {
         self.message = message
@@ -186,7 +184,7 @@ public struct ResponseRejection: PostcardError, Hashable {
     }
 }
 
-/// Why the system does not accept uploads for a background session.
+/// The reason why the system does not accept uploads for a background session.
 package enum SessionProblem: Error, Sendable, Hashable {
     /// An extension's session has no app group.
     case requiresSharedContainer

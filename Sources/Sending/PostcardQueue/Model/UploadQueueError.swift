@@ -4,7 +4,7 @@ import PostcardFoundation
 import PostcardWire
 import SystemPackage
 
-/// Why a queue cannot be opened, or an upload cannot be enqueued or changed.
+/// An error of opening a queue, or of enqueuing or changing an upload.
 ///
 /// ```swift
 /// do {
@@ -19,43 +19,42 @@ public struct UploadQueueError: PostcardError {
         /// The code as a word, such as `in-use`.
         public let rawValue: String
 
-        /// Makes a code from its raw value, which need not be a known code.
+        /// Makes a code from any raw value, even an unknown one.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
         /// The queue's directory cannot be made, read or written, or other users can write to it.
         public static let unusableDirectory = Code(rawValue: "unusable-directory")
-        /// The file is not the database of a queue, or is damaged. It was not changed.
+        /// The file is not the database of a queue, or is damaged. It stays unchanged.
         public static let damaged = Code(rawValue: "damaged")
-        /// The database was made by an older version. The queue sets it aside, see ``UploadQueue/setAside``.
+        /// The database was made by an older version, and is moved to a new folder (see ``UploadQueue/setAside``).
         static let older = Code(rawValue: "older")
-        /// The database was made by a newer version. It was not changed.
+        /// The database was made by a newer version. It stays unchanged.
         public static let newer = Code(rawValue: "newer")
         /// Another process sends from the queue, or a later queue of this process uses the background session.
         public static let inUse = Code(rawValue: "in-use")
         /// The disk is full. The upload was not enqueued or changed, and the queue is intact. If the lack of space was
-        /// found before anything was written, ``UploadQueueError/neededBytes`` and ``UploadQueueError/freeBytes`` have
-        /// the numbers.
+        /// found before writing, ``UploadQueueError/neededBytes`` and ``UploadQueueError/freeBytes`` have the numbers.
         public static let full = Code(rawValue: "full")
-        /// The device has not been unlocked since it was started. Until then, the queue's files cannot be read.
+        /// The queue's files cannot be read before the device is unlocked for the first time after a start.
         public static let locked = Code(rawValue: "locked")
         /// The system is about to suspend the app, or is suspending it. Nothing was changed.
         public static let suspended = Code(rawValue: "suspended")
-        /// No form can be sent to the address.
+        /// The URL cannot receive a form.
         public static let invalidURL = Code(rawValue: "invalid-url")
         /// The app's tag for the upload has more than 4 KiB.
         public static let tagTooLarge = Code(rawValue: "tag-too-large")
-        /// There is no upload with that identifier.
+        /// There is no upload with the identifier.
         public static let unknown = Code(rawValue: "unknown")
         /// The state of the upload does not allow the change.
         public static let state = Code(rawValue: "state")
-        /// The system does not accept uploads for the background session: the session is set up wrongly, or the system
-        /// ends it again and again. The uploads stay in the queue.
+        /// The system does not accept uploads for the background session, because the session is set up wrongly or the
+        /// system ends it again and again. The uploads stay in the queue.
         public static let session = Code(rawValue: "session")
-        /// Another process uses the background session. For example, an app and an extension may use the same session:
-        /// an extension needs a different session in each run, see ``BackgroundSession/init(extension:appGroup:)``. The
-        /// uploads stay in the queue and are sent with the next hand-over.
+        /// Another process, such as an extension, uses the background session. An extension needs a different session
+        /// in each run (see ``BackgroundSession/init(extension:appGroup:)``). The uploads stay in the queue until the
+        /// app or an extension hands them to the system again.
         public static let sessionInUse = Code(rawValue: "session-in-use")
         /// The database failed for another reason.
         public static let failed = Code(rawValue: "failed")
@@ -73,10 +72,10 @@ public struct UploadQueueError: PostcardError {
     /// The error of the database or the operating system, if there is one.
     public let underlyingError: (any Error)?
 
-    /// The number of bytes that the form needs, if there was not enough space.
+    /// The number of bytes that the form needs, if there was too little free space.
     public private(set) var neededBytes: Int64?
 
-    /// The number of free bytes, if there was not enough space.
+    /// The number of free bytes, if there was too little free space.
     public private(set) var freeBytes: Int64?
 
     init(_ code: Code, _ message: String, advice: String? = nil, underlyingError: (any Error)? = nil) {
@@ -88,17 +87,16 @@ public struct UploadQueueError: PostcardError {
 }
 
 extension UploadQueueError: PassingError {
-    /// Whether the same call may succeed later: the disk was full, the device locked, the app about to be suspended, or
-    /// the database busy.
+    /// Whether the same call may succeed later: after a full disk, a locked device, a suspension or a busy database.
     package var mayPass: Bool { [.full, .locked, .suspended, .failed].contains(code) }
 }
 
 extension UploadQueueError {
-    /// What happened, for the user of the app: in English or Korean on Apple platforms, and ``message`` elsewhere. This
-    /// is what `localizedDescription` returns.
+    /// What happened, for users of the app: in English or Korean on Apple platforms, and ``message`` elsewhere.
+    /// `localizedDescription` returns this text.
     public var errorDescription: String? { localizedMessage.localized ?? message }
 
-    /// What to do, for the user of the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.
+    /// What to do, for users of the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.
     public var recoverySuggestion: String? { localizedAdvice.localized ?? advice }
 
     var localizedMessage: LocalizedText { LocalizedText(key: "UploadQueueError.\(code)") }
@@ -107,7 +105,7 @@ extension UploadQueueError {
 }
 
 extension LocalizedText {
-    /// The sentence in the user's language, or `nil` if this module's catalog does not have it, and on Linux.
+    /// The sentence in the user's language; `nil` if this module's catalog does not have it, and always on Linux.
     var localized: String? {
         #if canImport(Darwin)
         localized(in: .module)
@@ -126,7 +124,7 @@ extension UploadQueueError {
                 .full, "The disk is too full for the queue: \(error).", advice: "Free some space and try again.",
                 underlyingError: error)
         } else if Self.filesAreProtected, error.errno == .notPermitted, error.reason == nil {
-            // iOS reports this for protected files before the first unlock.
+            // iOS reports this error for protected files before the first unlock.
             self = .locked(error)
         } else {
             self = .unusableDirectory("The queue's directory cannot be used: \(error).", underlyingError: error)

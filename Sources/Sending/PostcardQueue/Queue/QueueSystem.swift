@@ -1,8 +1,8 @@
 package import PostcardFoundation
 
-/// The parts of the system that the queues of an app use. Tests replace them with a simulated phone.
+/// The parts of the system that an app's queues use, for tests that replace them with a simulated phone.
 package struct QueueSystem: Sendable {
-    /// The replacement for queues that are made in this task. Defaults to `nil`: queues use the system itself.
+    /// The replacement for queues that this task makes. Defaults to `nil`: queues use the system itself.
     @TaskLocal package static var replacement: QueueSystem?
 
     let service: @Sendable (BackgroundSession) -> any TransferService
@@ -31,6 +31,6 @@ package struct QueueSystem: Sendable {
 }
 
 extension BackgroundSessionRegistry {
-    /// The registry for queues that are made in this task.
+    /// The registry for queues that this task makes.
     static var current: BackgroundSessionRegistry { QueueSystem.replacement?.registry ?? .shared }
 }

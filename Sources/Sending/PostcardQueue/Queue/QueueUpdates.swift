@@ -1,4 +1,4 @@
-/// The uploads of a queue as an asynchronous sequence: the current list at once, and a new one after each change.
+/// The uploads of a queue as an asynchronous sequence of lists: the current list, and a new list after each change.
 ///
 /// ```swift
 /// for try await uploads in queue.updates(limit: 100) {
@@ -6,14 +6,14 @@
 /// }
 /// ```
 ///
-/// Lists are at least 250 milliseconds apart, and changes in between are combined. On Apple platforms, the queue is
-/// notified of uploads that other processes enqueue or change. On Linux, changes by other processes do not cause a new
-/// list. The next list contains them; it follows when this process begins, ends or changes an upload.
+/// Lists are at least 250 milliseconds apart, and combine the changes in between. On Apple platforms, changes by other
+/// processes cause a new list too. On Linux, they are in the next list, after this process begins, ends or changes an
+/// upload.
 public struct QueueUpdates: AsyncSequence, Sendable {
     let queue: UploadQueue
     let limit: Int
     let start: QueuedUpload.ID
-    /// Whether the limit applies to the newest uploads instead of the oldest.
+    /// Whether a list has the newest uploads instead of the oldest, if there are more than the limit.
     var keepsNewest = false
 
     /// Waits for changes of the queue, and reads the uploads after each change.
@@ -24,7 +24,7 @@ public struct QueueUpdates: AsyncSequence, Sendable {
         private let keepsNewest: Bool
         private var changes: AsyncStream<Void>.Iterator
         private var last: ContinuousClock.Instant?
-        /// The rows as they were last read, and the version of the database's rows before they were read.
+        /// The rows of the last read, and the version of the database's rows just before that read.
         private var rows: [QueuedUpload] = []
         private var version: Int?
 
@@ -36,7 +36,7 @@ public struct QueueUpdates: AsyncSequence, Sendable {
             changes = queue.opening.updates.stream().makeAsyncIterator()
         }
 
-        /// Waits for the next change and returns the uploads, or `nil` if the task is cancelled.
+        /// Waits for the next change and returns the uploads. Returns `nil` if the task is cancelled.
         ///
         /// - Throws: ``UploadQueueError`` if the database cannot be read.
         public mutating func next() async throws -> [QueuedUpload]? { try await nextList()?.uploads }
@@ -62,11 +62,11 @@ public struct QueueUpdates: AsyncSequence, Sendable {
 }
 
 extension UploadQueue {
-    /// Follows the uploads, to show them on a screen.
+    /// The uploads as a sequence of lists, for a screen.
     ///
     /// - Parameters:
     ///   - limit: The maximum number of uploads in a list, oldest first. Defaults to no limit.
-    ///   - id: The identifier after which the list starts. Defaults to 0: from the beginning.
+    ///   - id: The identifier after which the list starts. Defaults to 0, the beginning.
     public func updates(limit: Int = .max, after id: QueuedUpload.ID = 0) -> QueueUpdates {
         QueueUpdates(queue: self, limit: limit, start: id)
     }
@@ -74,7 +74,7 @@ extension UploadQueue {
 
 /// The uploads of a queue that have ended, as an asynchronous sequence. First come the uploads that the app has not
 /// acknowledged, in the order in which they ended. Then each other upload follows when it ends. Each upload is returned
-/// at least once.
+/// once or more.
 ///
 /// ```swift
 /// for try await upload in queue.outcomes {
@@ -83,9 +83,8 @@ extension UploadQueue {
 /// }
 /// ```
 ///
-/// An upload that the app has acknowledged is not returned again, also after restarts, unless it is retried and ends
-/// once more. An upload that is not acknowledged stays in the queue with its response, and the next loop returns it
-/// again.
+/// An acknowledged upload is not returned again, even after restarts, unless it is retried and ends once more. An
+/// upload that is not acknowledged stays in the queue with its response, and the next loop returns it again.
 ///
 /// On Linux, uploads that end in another process are returned when this process sends or changes an upload.
 public struct QueueOutcomes: AsyncSequence, Sendable {
@@ -95,7 +94,7 @@ public struct QueueOutcomes: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         private let queue: UploadQueue
         private var changes: AsyncStream<Void>.Iterator
-        /// The sequence number of the last end that was read.
+        /// The sequence number of the latest end that was read.
         private var last: Int64 = 0
         /// Uploads that were read and not returned yet.
         private var read: ArraySlice<QueuedUpload> = []
@@ -105,7 +104,7 @@ public struct QueueOutcomes: AsyncSequence, Sendable {
             changes = queue.opening.ends.stream().makeAsyncIterator()
         }
 
-        /// Waits until an upload has ended and returns the upload; returns `nil` if the task is cancelled.
+        /// Waits until an upload has ended and returns it. Returns `nil` if the task is cancelled.
         ///
         /// - Throws: ``UploadQueueError`` if the database cannot be read.
         public mutating func next() async throws -> QueuedUpload? {
@@ -125,18 +124,17 @@ public struct QueueOutcomes: AsyncSequence, Sendable {
 }
 
 extension UploadQueue {
-    /// The uploads that are done, failed or cancelled, each until the app acknowledges it: see ``QueueOutcomes``.
+    /// The uploads that are done, failed or cancelled, each until the app acknowledges it (see ``QueueOutcomes``).
     public var outcomes: QueueOutcomes { QueueOutcomes(queue: self) }
 
-    /// Acknowledges how an upload has ended. ``outcomes`` does not return it again. If the upload is done, it stays in
-    /// the list as long as the limits in ``DoneUploads`` allow.
+    /// Acknowledges the end of an upload, so that ``outcomes`` does not return it again. An upload that is done stays
+    /// in the list within the limits of ``DoneUploads``.
     ///
-    /// - Parameter upload: The upload, as ``outcomes`` has returned it. If the upload was retried and has ended again
-    ///   since, the new end is not acknowledged.
+    /// - Parameter upload: The upload from ``outcomes``. If it has ended again since, the new end is not acknowledged.
     /// - Throws: ``UploadQueueError`` if the database fails.
     public func acknowledge(_ upload: QueuedUpload) async throws(UploadQueueError) { try await acknowledge([upload]) }
 
-    /// Acknowledges how several uploads have ended, in one write.
+    /// Acknowledges the ends of several uploads, in one write.
     ///
     /// - Throws: ``UploadQueueError`` if the database fails.
     public func acknowledge(_ uploads: [QueuedUpload]) async throws(UploadQueueError) {
@@ -145,8 +143,8 @@ extension UploadQueue {
 
     /// Reads uploads that have ended and that the app has not acknowledged, in the order in which they ended.
     ///
-    /// - Parameter end: The sequence number of the end after which to start. Defaults to 0: from the first.
-    /// - Returns: The uploads, and the sequence number of the last end that was read.
+    /// - Parameter end: The sequence number of the end after which to start. Defaults to 0, the beginning.
+    /// - Returns: The uploads, and the sequence number of the latest end that was read.
     package func unacknowledged(
         after end: Int64 = 0
     ) async throws(UploadQueueError) -> (uploads: [QueuedUpload], last: Int64) {

@@ -7,10 +7,9 @@ import PostcardWire
 // MARK: - Changing uploads
 
 extension UploadQueue {
-    /// Sends a failed or cancelled upload again, as if it had just been enqueued. If the upload waits for its next
-    /// attempt, it is sent now.
+    /// Sends a failed or cancelled upload again, like a new one. An upload that waits for its next attempt is sent now.
     ///
-    /// An upload may have failed although the server accepted the form: ``QueuedUpload/Failure/mayHaveArrived`` is then
+    /// An upload may have failed although the server accepted the form. ``QueuedUpload/Failure/mayHaveArrived`` is then
     /// `true`, and the server may store the form twice unless it honors the `Idempotency-Key`. An upload whose
     /// ``UploadConditions/expires`` has passed no longer expires.
     ///
@@ -20,7 +19,7 @@ extension UploadQueue {
         try await change(id, holdingBack: true) { [time] db, row, store in
             switch row.upload.state {
             case .failed, .cancelled, .retrying, .importing(because: .some):
-                // The picked items are still to be copied.
+                // The picked items were not copied yet.
                 if try db.restartImport(of: id) { return }
                 try db.retryUpload(id, at: time.date())
             case .importing(because: nil), .waiting, .waitingForNetwork, .sending, .paused, .done:
@@ -31,8 +30,8 @@ extension UploadQueue {
         resumeImportsSoon()
     }
 
-    /// Records that the server has the form of an upload that may have arrived, because the user or the server's
-    /// records say so. The upload is then ``QueuedUpload/State/done(_:)``, with a response whose status is 0.
+    /// Records that the server has the form of an upload that may have arrived, according to the user or the server.
+    /// The upload is then ``QueuedUpload/State/done(_:)``, with a response whose status is 0.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has not failed with
     ///   ``QueuedUpload/Failure/mayHaveArrived``.
@@ -43,19 +42,19 @@ extension UploadQueue {
             }
             try db.finishUpload(
                 id, with: QueuedUpload.Response(status: 0, headerFields: [:], body: Data()), at: time.date())
-            // The body is removed at the next cleanup.
+            // The next cleanup removes the body.
         }
         reporter?.start()
     }
 
-    /// Sends an upload to another address from now on, for example because the app's server has moved. The upload is
-    /// sent as if it had just been enqueued. The new server receives the same header fields.
+    /// Sends an upload to another URL from now on, such as after the app's server has moved. The upload is sent like a
+    /// newly enqueued one, with the same header fields.
     ///
-    /// An upload that is being sent is cancelled first. If the server at the old address has accepted the form by then,
-    /// the upload is done.
+    /// An upload that is being sent is cancelled first. If the old server has accepted the form by then, the upload is
+    /// done.
     ///
-    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is done, if its form was signed for its
-    ///   address, if no form can be sent to the new address, or if its form is no longer on disk.
+    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is done, if its form was signed for its URL, if
+    ///   the new URL cannot receive a form, or if the form is no longer on disk.
     public func retry(_ id: QueuedUpload.ID, to url: URL) async throws(UploadQueueError) {
         try await change(id, holdingBack: true) { [time] db, row, store in
             if case .done = row.upload.state { throw UploadQueueError.state(id, "done", cannot: "sent elsewhere") }
@@ -68,14 +67,14 @@ extension UploadQueue {
                 throw UploadQueueError.invalidURL(url, error)
             }
             if !store.hasBody(row) { throw UploadQueueError.bodyMissing(id) }
-            // Whether the old server has the form says nothing about the new server.
+            // The new server may lack the form even if the old server has it.
             try db.readdressUpload(
                 id, to: url, keepingDelivery: url.hasOrigin(of: row.upload.url), at: time.date())
         }
     }
 
-    /// Cancels an upload. If the upload is being sent, the process or system that sends it stops. If the server has
-    /// accepted the form by then, the upload is done.
+    /// Cancels an upload. If it is being sent, the process or system that sends it stops. If the server has accepted
+    /// the form by then, the upload is done.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
     public func cancel(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
@@ -95,10 +94,10 @@ extension UploadQueue {
 
     /// Pauses an upload until it is resumed. A paused upload holds back the later uploads of its group.
     ///
-    /// An upload keeps its progress if the server resumes uploads. In a background session, the server must support a
+    /// The upload keeps its progress if the server resumes uploads. For a background session, the server must support a
     /// draft of Resumable Uploads for HTTP that the system supports, and must have announced this before the pause.
-    /// Otherwise the upload starts over when it is resumed. It also starts over if the server has removed its bytes by
-    /// then, or if an update has moved the app's files in the meantime.
+    /// Otherwise the upload starts over when it is resumed. It also starts over if the server has removed its bytes, or
+    /// if an update has moved the app's files.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has ended.
     public func pause(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
@@ -110,8 +109,8 @@ extension UploadQueue {
         }
     }
 
-    /// Resumes a paused upload. If the server resumes uploads, the upload continues where it stopped; otherwise it
-    /// starts over. See ``pause(_:)``.
+    /// Resumes a paused upload. It keeps its progress if the server resumes uploads; otherwise it starts over. See
+    /// ``pause(_:)``.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is not paused.
     public func resume(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
@@ -123,7 +122,7 @@ extension UploadQueue {
         }
     }
 
-    /// Changes an upload, and stops its transfer if one is open.
+    /// Changes an upload, and stops its transfer if the transfer is open.
     ///
     /// - Parameter holdsBack: Whether the change may make later uploads of the same group wait.
     private func change(
@@ -147,7 +146,7 @@ extension UploadQueue {
 // MARK: - Changing the whole queue
 
 extension UploadQueue {
-    /// Pauses the whole queue until ``resume()``, also after restarts. Uploads that are being sent go back into the
+    /// Pauses the whole queue until ``resume()``, even after restarts. Uploads that are being sent go back into the
     /// queue and keep their progress as with ``pause(_:)``. New uploads wait.
     ///
     /// - Throws: ``UploadQueueError`` if the database fails.
@@ -162,7 +161,7 @@ extension UploadQueue {
         try await changeAll { db, _ in try db.setQueuePaused(false) }
     }
 
-    /// Retries all uploads that failed and whose form is still on disk.
+    /// Retries all failed uploads whose forms are still on disk.
     ///
     /// - Throws: ``UploadQueueError`` if the database fails.
     public func retryAll() async throws(UploadQueueError) {
@@ -174,7 +173,7 @@ extension UploadQueue {
                     guard let row = try db.row(id) else { continue }
                     if try db.restartImport(of: id) { continue }
                     guard store.hasBody(row) else { continue }
-                    // The first upload of a group holds back the others.
+                    // The first upload of a group holds back the group's other uploads.
                     let isFirst = row.upload.conditions.group.map { groups.insert($0).inserted } ?? false
                     try db.retryUpload(id, at: time.date(), holdingBack: isFirst)
                 } catch is RowDamage {
@@ -192,8 +191,8 @@ extension UploadQueue {
         try await changeAll { db, _ in try db.cancelAllUploads() }
     }
 
-    /// Removes all uploads in the given states with their forms, also uploads that the app has not acknowledged. The
-    /// queue may have the only copy of a failed upload's form.
+    /// Removes all uploads in the given states with their forms, including uploads that the app has not acknowledged.
+    /// The queue may have the only copy of a failed upload's form.
     ///
     /// - Parameters:
     ///   - states: The states. Uploads that are being sent are stopped. Defaults to `done`.
@@ -209,7 +208,7 @@ extension UploadQueue {
     }
 
     /// Removes an upload in any state, with its form. If the upload is being sent, the process or system that sends it
-    /// stops; the server may have accepted the form by then.
+    /// stops. The server may have accepted the form by then.
     ///
     /// - Parameters:
     ///   - id: The upload's identifier.

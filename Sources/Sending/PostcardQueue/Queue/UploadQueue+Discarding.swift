@@ -5,10 +5,9 @@ import PostcardFoundation
 import PostcardWire
 
 extension UploadQueue {
-    /// Cancels an upload for good: its form is removed from disk at once, and the server is asked to delete its bytes
-    /// of a resumable upload. The upload cannot be retried.
-    ///
-    /// If the upload is being sent, the process that sends it stops and asks the server to delete the bytes.
+    /// Cancels an upload for good, so that it cannot be retried. Its form is removed from disk at once, and the server
+    /// is asked to delete its bytes of a resumable upload. If another process is sending the upload, that process stops
+    /// and asks the server.
     ///
     /// - Parameters:
     ///   - id: The upload's identifier.
@@ -35,7 +34,7 @@ extension UploadQueue {
                 removeImports(of: [row.uuid], in: store)
             }
             store.notifyChange()
-            // The process that sends the upload may have a newer upload resource, and still sends to it.
+            // The process that sends the upload still uses the upload resource, and may have a newer one.
             return (row?.upload.state == .sending && store.hasSender ? nil : leftover, sessions)
         }
         await stopTransfers(of: sessions)
@@ -56,13 +55,13 @@ extension QueueStore {
     }
 }
 
-/// The upload resource that a server still has for an upload that is no longer sent.
+/// An upload resource on a server for an upload that is no longer sent.
 struct Leftover: Sendable {
     let resource: URL
     let url: URL
     let headerFields: HTTPFields
 
-    /// Finds the upload resource in an upload's row; the result is `nil` if the server has none.
+    /// Finds the upload resource in an upload's row. Returns `nil` if there is none.
     init?(_ row: UploadRow) {
         guard let resource = row.resource else { return nil }
         self.resource = resource
@@ -72,12 +71,11 @@ struct Leftover: Sendable {
 }
 
 extension UploadClient {
-    /// The maximum number of servers that are asked at a time.
+    /// The maximum number of servers to ask at a time.
     private static let maximumDeletions = 8
 
-    /// Asks servers to delete upload resources. A server that does not respond is asked only once.
-    ///
-    /// - Returns: Whether all upload resources were deleted.
+    /// Asks servers to delete upload resources. A server that does not respond is asked only once. Returns whether all
+    /// upload resources were deleted.
     @discardableResult
     func delete(_ leftovers: [Leftover]) async -> Bool {
         let servers = Dictionary(grouping: leftovers, by: \.resource.origin)
@@ -102,8 +100,8 @@ extension UploadClient {
 }
 
 extension Database {
-    /// The upload resources that servers have for the given uploads. Uploads that are being sent are left out, because
-    /// their senders ask the servers. Rows that cannot be read are left out too.
+    /// The upload resources on servers for the given uploads. Uploads that are being sent are left out, because their
+    /// senders ask the servers. Rows that cannot be read are left out too.
     func leftovers(of ids: [QueuedUpload.ID]) throws -> [Leftover] {
         try ids.compactMap { id in
             do {

@@ -5,7 +5,7 @@ public import PostcardFoundation
 import PostcardWire
 
 extension UploadQueue {
-    /// Checks a form, writes it, and adds it to the queue.
+    /// Checks a form, writes its body, and adds it to the queue.
     func enqueue(
         _ form: MultipartForm, _ request: QueuedRequest, conditions: UploadConditions, tag: (any Encodable & Sendable)?
     ) async throws -> QueuedUpload.ID {
@@ -26,7 +26,7 @@ extension UploadQueue {
 
     private static let maximumTagBytes = 4 << 10
 
-    /// The server's size limits that are known.
+    /// The known size limits of the server.
     func limits(of request: QueuedRequest) throws -> FormSizeLimits {
         let limits = FormSizeLimits(rules)
         return try request.presigned.map { limits.lowered(by: try $0.limits) } ?? limits
@@ -70,7 +70,7 @@ extension UploadQueue {
 
 extension UploadQueue {
     /// Checks that the store does not respond to a presigned form with a redirect. In a background session the system
-    /// follows redirects, and then the app cannot know whether the file arrived.
+    /// follows redirects, and then it is unknown whether the file arrived.
     private static func checkRedirect(of layout: FormLayout, to url: URL) throws {
         let names = ["success_action_redirect", "redirect"]
         guard let part = layout.parts.dropLast().first(where: { names.contains($0.name.lowercased()) }) else { return }
@@ -90,12 +90,11 @@ extension UploadQueue {
     /// ```
     ///
     /// The endpoint's accepted statuses are stored with the form. The response is in ``QueuedUpload/State/done(_:)``:
-    /// decode it with ``QueuedUpload/Response/decode(_:decoder:)``, or with an endpoint of the same type and its
-    /// decoder.
+    /// decode it with ``QueuedUpload/Response/decode(_:decoder:)``, or with an endpoint of the same type.
     ///
     /// - Parameters:
     ///   - endpoint: The endpoint. Its `acceptsEarly` is not used.
-    ///   - conditions: When, and in which order, the upload may be sent. Defaults to as soon as possible.
+    ///   - conditions: The conditions and the order in which the upload may be sent. Defaults to as soon as possible.
     ///   - tag: A small value of the app, as for ``enqueue(_:to:method:headerFields:conditions:tag:)``.
     /// - Returns: The upload's identifier.
     /// - Throws: The errors of ``enqueue(_:to:method:headerFields:conditions:tag:)``, and those of the endpoint.
@@ -126,9 +125,9 @@ extension QueuedUpload.Response {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder, which determines the formats of dates and keys.
-    /// - Throws: `UploadError` with the code `decoding`, also for a response of more than 64 KiB, which is not stored
-    ///   completely.
+    ///   - decoder: The decoder, with the formats of dates and keys.
+    /// - Throws: `UploadError` with the code `decoding`, also for a response of more than 64 KiB, which is stored
+    ///   incompletely.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) throws(UploadError) -> Value {

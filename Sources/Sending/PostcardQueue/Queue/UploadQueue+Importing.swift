@@ -7,16 +7,14 @@ import Synchronization
 import SystemPackage
 
 /// Imports the items that the user has picked for a form. The items are recorded before they are copied. If this run of
-/// the app ends, a later run copies the rest.
+/// the app ends, a later run copies the other items.
 extension UploadQueue {
-    /// How long to wait before items that could not be copied are tried again.
+    /// How long to wait before another try to copy items that could not be copied.
     private static let pause = Duration.seconds(60)
     /// The maximum number of tries to copy an item after an unknown error.
     private static let maximumTries = 10
 
-    /// Adds a form with picked items.
-    ///
-    /// - Returns: The upload's identifier, also if the system suspends the app while the items are copied.
+    /// Adds a form with picked items. Returns the upload's identifier, even if the app is suspended during the copying.
     func enqueueImporting(
         _ form: MultipartForm, _ request: QueuedRequest, conditions: UploadConditions, tag: Data?
     ) async throws -> QueuedUpload.ID {
@@ -58,7 +56,7 @@ extension UploadQueue {
         }
     }
 
-    /// Whether an import was only interrupted: the app is being suspended, or the queue's own files cannot be used now.
+    /// Whether an import was interrupted, because the app is being suspended or the queue's files cannot be used now.
     private static func isInterruption(_ error: any Error) -> Bool {
         if let error = error as? UploadQueueError { return error.mayPass && error.code != .full }
         return error is CancellationError
@@ -80,7 +78,7 @@ extension UploadQueue {
         }
     }
 
-    /// Copies the items of an upload that are still missing, and writes its body.
+    /// Copies the missing items of an upload, and writes its body.
     private func importItems(of id: QueuedUpload.ID, _ folder: ImportFolder, in store: QueueStore) async throws {
         defer {
             // All items were copied, or the upload was removed in the meantime.
@@ -120,7 +118,7 @@ extension UploadQueue {
         reporter?.start()
     }
 
-    /// The item to copy. It is the app's own item if this run has recorded it; otherwise it is found from its record.
+    /// The item to copy: the app's own item if this run has recorded it, or else the item found from its record.
     private func item(
         at index: Int, of live: MultipartForm?, recordedAs record: Data?
     ) async throws -> (any PickedItem)? {
@@ -142,8 +140,7 @@ extension UploadQueue {
         Task { await resumeImports() }
     }
 
-    /// Copies the missing items of imports: those of an earlier run, and those of this run that were interrupted when
-    /// the app was suspended.
+    /// Copies the missing items of imports from an earlier run, and of imports that a suspension has interrupted.
     func resumeImports() async {
         guard let store = try? await opening.store(),
             let uploads = try? store.database.read({ try $0.importingUploads() })
@@ -152,7 +149,7 @@ extension UploadQueue {
             do {
                 try await opening.activity.perform { [self] in
                     guard let row = try store.database.read({ try $0.row(id) }) else { return }
-                    // If the folder is locked, the items of the upload are already being imported.
+                    // If the folder is locked, the upload's items are already being imported.
                     guard let folder = try? ImportFolder(row.uuid, in: store.directory) else { return }
                     try await importItems(of: id, folder, in: store)
                 }
@@ -162,7 +159,7 @@ extension UploadQueue {
         }
     }
 
-    /// The maximum number of tries to copy an item that fails with an error.
+    /// The maximum number of tries to copy an item that failed with an error.
     private static func tries(after error: any Error) -> Int {
         switch error {
         // A file that cannot be read may be locked now, or may never be readable.
@@ -174,7 +171,7 @@ extension UploadQueue {
         }
     }
 
-    /// Records why an import failed. If another try would fail too, the upload fails.
+    /// Records the error of an import. If another try would fail too, the upload fails.
     private func settleImport(of id: QueuedUpload.ID, after error: any Error, in store: QueueStore) throws {
         if Self.isInterruption(error) { return }
         let failure: QueuedUpload.Failure =

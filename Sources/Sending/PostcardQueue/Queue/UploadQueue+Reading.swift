@@ -5,12 +5,11 @@ import PostcardWire
 import SystemPackage
 
 extension UploadQueue {
-    /// Returns the uploads in the order in which they were enqueued. Uploads whose rows in the database are damaged are
-    /// left out.
+    /// Returns the uploads in the order in which they were enqueued, except uploads with damaged rows in the database.
     ///
     /// - Parameters:
     ///   - limit: The maximum number of uploads. Defaults to no limit.
-    ///   - id: The identifier after which the list starts. Defaults to 0: from the beginning.
+    ///   - id: The identifier after which the list starts. Defaults to 0, the beginning.
     /// - Throws: ``UploadQueueError`` if the database cannot be read.
     public func uploads(
         limit: Int = .max, after id: QueuedUpload.ID = 0
@@ -33,7 +32,7 @@ extension UploadQueue {
         try await work { [time] store throws(UploadQueueError) in rows.map { store.current($0, at: time.date()) } }
     }
 
-    /// Returns an upload, or `nil` if there is none with that identifier.
+    /// Returns an upload, or `nil` if there is none with the identifier.
     ///
     /// - Throws: ``UploadQueueError`` if the database cannot be read or the upload's row is damaged.
     public func upload(_ id: QueuedUpload.ID) async throws(UploadQueueError) -> QueuedUpload? {
@@ -42,8 +41,7 @@ extension UploadQueue {
         }
     }
 
-    /// The number of uploads that servers have accepted since the queue was made, including uploads that are no longer
-    /// listed.
+    /// The number of uploads that servers have accepted since the queue was made, even if they are no longer listed.
     ///
     /// - Throws: ``UploadQueueError`` if the database cannot be read.
     public var doneCount: Int {
@@ -61,16 +59,16 @@ extension UploadQueue {
         }
     }
 
-    /// Describes the queue in a text for a support mail: what the queue waits for, the uploads that are not done with
-    /// their attempts and errors, and the log of this process. The same log is in the system's log with the subsystem
-    /// `Postcard`.
+    /// Describes the queue in a text for a support mail: the events that the queue waits for, the attempts and errors
+    /// of the uploads that are not done, and the log of this process. The system's log has it too (subsystem
+    /// `Postcard`).
     ///
     /// ```swift
     /// mail.attach(await queue.diagnostics())
     /// ```
     ///
-    /// The text names servers, but contains no field values, filenames, header fields or paths of addresses. It is for
-    /// people: its format may change. If the queue cannot be opened, the text says why.
+    /// The text names servers, but contains no field values, filenames, header fields or paths of URLs. It is for
+    /// people, so its format may change. If the queue cannot be opened, the text has the error.
     @concurrent public func diagnostics() async -> String {
         let now = time.date()
         var lines = ["Queue of uploads at \(now.formatted(.iso8601))"]
@@ -105,7 +103,7 @@ extension QueueStore {
             lines.append("Free space: \(room.bytes) bytes")
         }
         for id in ids {
-            // An upload with a damaged row is described by its identifier only.
+            // An upload with a damaged row is described only by its identifier.
             let row = try? database.read { try $0.row(id) }
             lines.append(row.map { line(of: $0, at: now) } ?? "Upload \(id): its row is damaged.")
         }
@@ -142,7 +140,7 @@ extension QueueStore {
         }
     }
 
-    /// The identifier after which the newest uploads start, so that a given number of them follow.
+    /// The identifier that a given number of the newest uploads follow.
     fileprivate func idBeforeNewest(_ count: Int) throws(UploadQueueError) -> QueuedUpload.ID {
         try database.read { db in
             try Int64.fetchOne(

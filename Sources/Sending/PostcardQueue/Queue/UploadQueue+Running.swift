@@ -3,21 +3,21 @@ import PostcardFoundation
 import Synchronization
 
 extension UploadQueue {
-    /// Hands uploads that are due to the system, and records their progress and outcomes, until the task is cancelled.
+    /// Hands due uploads to the system, and records their progress and outcomes, until the task is cancelled.
     ///
     /// The uploads continue when the task is cancelled and when the app is suspended or closed. Run the queue while the
-    /// app is in the foreground, so that uploads are handed over that other processes enqueue or that were not due
-    /// before. ``UploadQueueList/run()`` runs the queue for a screen.
+    /// app is in the foreground, to hand over uploads that other processes enqueue or that were not due before.
+    /// ``UploadQueueList/run()`` runs the queue for a screen.
     ///
-    /// On Linux, and for a queue without a session, an `UploadClient` sends the uploads in this process: with the
+    /// On Linux, and for a queue without a session, an `UploadClient` sends the uploads in this process, with the
     /// session's idle timeout, policy, header fields and presigned forms, or else with default settings.
     ///
     /// - Parameter endsWhenEmpty: Whether to return when no upload is left that can be sent. Defaults to `false`.
-    /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, with code
+    /// - Throws: ``UploadQueueError`` if the queue cannot be opened or the database fails, and with these codes:
     ///   ``UploadQueueError/Code/sessionInUse`` or ``UploadQueueError/Code/session`` if the system does not accept the
-    ///   session's uploads, or with code ``UploadQueueError/Code/inUse`` if this process makes another queue with the
-    ///   session or, where this process sends the uploads itself, if another process does; `CancellationError` if the
-    ///   task is cancelled.
+    ///   session's uploads, and ``UploadQueueError/Code/inUse`` if this process makes another queue with the session
+    ///   or, without a background session, another process sends the uploads. `CancellationError` if the task is
+    ///   cancelled.
     @concurrent
     public func run(endsWhenEmpty: Bool = false) async throws {
         guard let sender else {
@@ -33,12 +33,12 @@ extension UploadQueue {
             return try await run(client, options: options)
         }
         let store = try await opening.storeOnceUnlocked(time)
-        // If the cleanup fails, the next run tries again.
+        // If the cleanup fails, the next run tries it again.
         try? store.sweep(at: time.date())
         if endsWhenEmpty { await resumeImports() }
         sender.start()
         try await settleExtensions()
-        // The app may be suspended from here on, and then ended without notice.
+        // From here on, the app may be suspended and ended without notice.
         defer { store.database.noteRest() }
         try await withThrowingTaskGroup { group in
             defer { group.cancelAll() }
@@ -67,17 +67,17 @@ extension UploadQueue {
         try Task.checkCancellation()
     }
 
-    /// Hands uploads that are due to the system and returns, for an extension that is about to end: unlike
-    /// ``enqueue(_:to:method:headerFields:conditions:tag:)``, this method waits for the hand-over and throws if it
-    /// fails. The uploads continue when the extension ends.
+    /// Hands due uploads to the system and returns, for an extension that is about to end. Unlike
+    /// ``enqueue(_:to:method:headerFields:conditions:tag:)``, this method waits until the system has the uploads, and
+    /// throws an error if that fails. The uploads continue when the extension ends.
     ///
     /// The method does nothing for a queue without a session, and on Linux.
     ///
-    /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, with code
-    ///   ``UploadQueueError/Code/suspended`` if the system is about to suspend the app, with code
-    ///   ``UploadQueueError/Code/sessionInUse`` if another process uses the session, or with code
+    /// - Throws: ``UploadQueueError`` if the queue cannot be opened or the database fails, and with these codes:
+    ///   ``UploadQueueError/Code/suspended`` if the system is about to suspend the app,
+    ///   ``UploadQueueError/Code/sessionInUse`` if another process uses the session, and
     ///   ``UploadQueueError/Code/session`` if the system does not accept its uploads for another reason. The uploads
-    ///   then wait for the next hand-over, by the app or an extension. `CancellationError` if this process makes
+    ///   then wait until the app or an extension hands them over again. `CancellationError` if this process makes
     ///   another queue with the session.
     public func handOver() async throws {
         try await sender?.handOver()
@@ -89,17 +89,17 @@ extension UploadQueue {
     /// resumes uploads, they start at the first byte that the server is missing. When the task is cancelled, uploads
     /// that are being sent go back into the queue.
     ///
-    /// A queue with a session hands no uploads to the system while this method runs. When the method returns or throws,
-    /// it hands over the remaining uploads. So a task that the system lets run for a while, such as a
-    /// `BGContinuedProcessingTask`, sends as fast as the app in the foreground, and the system takes over when the task
-    /// expires. Uploads that were handed over before stay with the system.
+    /// A queue with a session hands no uploads to the system while this method runs, and hands over the remaining
+    /// uploads when it ends. So a task that the system lets run for a while, such as a `BGContinuedProcessingTask`,
+    /// sends as fast as the app in the foreground, and the system takes over when the task expires. The system keeps
+    /// the uploads that it already has.
     ///
     /// - Parameters:
     ///   - client: The client, with its transport, timeouts, rules and interceptors. Its total timeout counts from the
-    ///     upload's first attempt, also while no process is running. An upload whose interceptor throws an error is
-    ///     tried again according to the retry policy of `options`. The client's retry policy and its resumption policy
-    ///     are not used.
-    ///   - options: How the uploads are sent, such as how many at a time.
+    ///     upload's first attempt, even while no process is running. An upload whose interceptor throws an error is
+    ///     tried again according to the retry policy of `options`. The client's own retry and resumption policies do
+    ///     not apply.
+    ///   - options: The settings for sending, such as the number of uploads at a time.
     /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the
     ///   queue, and with other codes if the database fails; `CancellationError` if the task is cancelled.
     @concurrent
@@ -123,7 +123,7 @@ extension UploadQueue {
     }
 
     /// Handles the events for which the system woke the app. Returns when all events are handled, the next uploads are
-    /// handed over, and the queue's closure was called for each upload that has ended. Returns after
+    /// handed to the system, and the queue's closure was called for each upload that has ended. Returns after
     /// ``BackgroundSession/maximumWakeUp`` at the latest.
     ///
     /// ```swift
@@ -133,8 +133,8 @@ extension UploadQueue {
         await sender?.handleEvents()
     }
 
-    /// Handles the events for which the system woke the app. The session is the queue's own session, or that of a run
-    /// of an extension. If an upload of an extension must be sent again, it is handed over to the queue's own session.
+    /// Handles the events for which the system woke the app for a session, which is the queue's own or that of an
+    /// extension's run. If an extension's upload must be sent again, the queue's own session sends it.
     ///
     /// ```swift
     /// .backgroundTask(.urlSession(matching: { $0.hasPrefix("com.example.pets.share.") })) { identifier in
@@ -150,7 +150,7 @@ extension UploadQueue {
     }
 
     /// Handles the events for which the system woke the app, in an app with a `UIApplicationDelegate`. An app with an
-    /// extension that sends calls ``handleEvents(forSession:)`` instead, and then the completion handler.
+    /// extension that sends uploads calls ``handleEvents(forSession:)`` and then the completion handler instead.
     ///
     /// ```swift
     /// func application(
@@ -163,13 +163,13 @@ extension UploadQueue {
     /// }
     /// ```
     ///
-    /// The queue of the session may be made before or after this call.
+    /// The session's queue may be made before or after this call.
     ///
     /// - Parameters:
     ///   - identifier: The session's identifier.
     ///   - completionHandler: Called once, on the main actor, when the queue has handled all events and handed over the
-    ///     next uploads, or after ``BackgroundSession/maximumWakeUp``. If there is no queue with the session yet, it is
-    ///     called after 20 seconds at the latest.
+    ///     next uploads, or after ``BackgroundSession/maximumWakeUp``. Without a queue for the session, it is called
+    ///     after 20 seconds at the latest.
     @MainActor
     public static func handleEvents(
         forSession identifier: String, completionHandler: @escaping () -> Void
@@ -180,14 +180,13 @@ extension UploadQueue {
         }
     }
 
-    /// Returns when all events that the transfer service has reported are handled, and the app's closure was called for
-    /// the uploads that have ended.
+    /// Returns when all events of the transfer service are handled, and the app's closure was called for ended uploads.
     package func rested() async {
         for sender in [sender].compactMap(\.self) + others.withLock({ Array($0.values) }) { await sender.rested() }
         await reporter?.rested()
     }
 
-    /// Disconnects this process from the transfer service. Transfers continue.
+    /// Disconnects this process from the transfer service, whose transfers continue.
     package func disconnect() async {
         let senders = [sender].compactMap(\.self) + others.withLock { Array($0.values) }
         for sender in senders { sender.close() }
@@ -196,7 +195,7 @@ extension UploadQueue {
 }
 
 extension BackgroundSender {
-    /// Handles the events of a wake-up, and returns when the queue would call the system's completion handler.
+    /// Handles the events of a wake-up, and returns when it is time to call the system's completion handler.
     func handleEvents() async {
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
         wakeUp { continuation.finish() }

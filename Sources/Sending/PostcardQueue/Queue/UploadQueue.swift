@@ -11,10 +11,9 @@ public import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// A queue of uploads that outlive the process. Each form is sent once, even if the process, the network or the power
-/// fails.
+/// A queue of uploads that outlive the process. Each form is sent once, even if the process, network or power fails.
 ///
-/// In an app, the system sends the uploads, also while the app is suspended or closed:
+/// In an app, the system sends the uploads, even while the app is suspended or closed:
 ///
 /// ```swift
 /// let queue = UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
@@ -34,8 +33,8 @@ import SystemPackage
 /// stores the form once.
 ///
 /// The queue is a directory with an SQLite database and a file for each form. Only the owner of the directory can read
-/// it, including the stored header fields. The directory may be moved, as iOS does with an app's container on every
-/// update. Any number of processes can enqueue and read at the same time. Only one process at a time can send with
+/// it and the stored header fields. The directory may be moved, as iOS does with an app's container on every update.
+/// Any number of processes can enqueue and read at the same time. Only one process at a time can send with
 /// ``run(_:options:)``.
 ///
 /// Making a queue reads nothing: the first call of a method opens the queue. No method works on the caller's actor, so
@@ -49,34 +48,33 @@ public final class UploadQueue: Sendable {
     let rules: FormRules?
     let finder: (any PickedItemFinder)?
     private let registry: BackgroundSessionRegistry
-    /// The forms of this run whose picked items are being copied, or will be when the app is no longer suspended.
+    /// The forms of this run whose picked items are being copied, or will be copied after a suspension of the app.
     let imports = Mutex<[UUID: MultipartForm]>([:])
     private let otherService: (@Sendable (BackgroundSession) -> any TransferService)?
-    /// The senders that handle uploads that extensions have handed over, by the identifiers of their sessions.
+    /// The senders for uploads that extensions have handed to the system, by the identifiers of their sessions.
     let others = Mutex<[String: BackgroundSender]>([:])
 
     /// Makes a queue. The first call of a method opens the queue, and makes the directory if there is none.
     ///
-    /// A queue can also be made before the device is unlocked for the first time after a start.
+    /// A queue can be made even before the device is unlocked for the first time after a start.
     /// ``run(endsWhenEmpty:)``, ``run(_:options:)`` and ``UploadQueueList/follow()`` then wait until the device is
-    /// unlocked, and the other methods throw ``UploadQueueError`` with code ``UploadQueueError/Code/locked``.
+    /// unlocked. The other methods throw ``UploadQueueError`` with code ``UploadQueueError/Code/locked``.
     ///
     /// - Parameters:
     ///   - directory: The queue's directory, which must not be used for anything else. If other users can read the
     ///     directory, their access is removed.
     ///   - session: The background session that sends uploads. Make the queue with its session at every start of the
-    ///     app, also when the system starts the app in the background. A queue that this process has made before with
-    ///     the same session stops sending. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
-    ///   - rules: The fields and files that forms may have. Defaults to `nil`: any. Photos that are fitted to the
+    ///     app, even when the system starts the app in the background. An earlier queue of this process with the same
+    ///     session stops sending. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
+    ///   - rules: The fields and files that forms may have. Defaults to `nil`, no rules. Photos that are fitted to the
     ///     server's limit are made to fit these rules.
-    ///   - finder: Finds items that were picked in an earlier run of the app, if the run ended before they were copied;
-    ///     for example `PickedPhotosAndFiles` of `PostcardPictures`. Defaults to `nil`: such an upload fails with the
-    ///     code `pick-lost`.
-    ///   - done: How long uploads that are done are listed once the app has acknowledged them. Defaults to the latest
-    ///     100, for 30 days.
+    ///   - finder: Finds the picked items of an earlier run of the app that ended before they were copied, such as
+    ///     `PickedPhotosAndFiles` of `PostcardPictures`. Defaults to `nil`: such an upload fails with the code
+    ///     `pick-lost`.
+    ///   - done: How long acknowledged uploads that are done are listed. Defaults to the latest 100, for 30 days.
     ///   - outcome: Called at least once for each upload that is done, failed or cancelled, one after the other, on no
-    ///     actor. When the closure returns, the upload is acknowledged. If the closure throws, or if the process ends
-    ///     before it returns, it is called again when the next upload ends, and when the queue runs the next time. When
+    ///     actor. When the closure returns, the upload is acknowledged. If the closure throws or the process ends
+    ///     first, the closure is called again when the next upload ends, and when the queue runs the next time. When
     ///     the system has woken the app, the closure is called before ``handleEvents()`` returns. Defaults to `nil`:
     ///     read ``outcomes`` instead.
     public convenience init(
@@ -108,12 +106,10 @@ public final class UploadQueue: Sendable {
     /// Makes a queue whose uploads are sent by a transfer service.
     ///
     /// - Parameters:
-    ///   - otherService: Makes a service for another session, to handle or stop uploads that an extension has handed
-    ///     over.
+    ///   - otherService: Makes a service for another session, to handle or stop the uploads of an extension.
     ///   - time: The clocks that determine when uploads are due. Defaults to those of the system.
     ///   - activity: Asks the system not to suspend the app. Defaults to the system's API.
-    ///   - networkPath: Returns the network in use, which determines the state that is shown. By default, the system is
-    ///     asked.
+    ///   - networkPath: Returns the network in use, for the states of uploads. Defaults to the system's.
     ///   - freeBytes: Returns the number of free bytes at a folder.
     ///   - broadcast: Notifies the other processes that use the queue. Defaults to the system's API.
     package convenience init(
@@ -163,7 +159,7 @@ public final class UploadQueue: Sendable {
     }
 
     /// Whether the system may send uploads of every queue, even of a queue without a session: an extension may enqueue
-    /// for the app's session.
+    /// uploads for the app's session.
     private static var systemSends: Bool {
         #if canImport(Darwin)
         true
@@ -178,20 +174,19 @@ public final class UploadQueue: Sendable {
         reporter?.close()
     }
 
-    /// Opens the queue now, to find out whether the queue can be used. Without this call, the first call that needs the
-    /// queue opens it.
+    /// Opens the queue now, to find out whether it can be used. Otherwise the first call that needs the queue opens it.
     ///
     /// - Throws: ``UploadQueueError`` if the directory cannot be used, if other users can write to it, or if its
-    ///   database is damaged or newer. Then the database is not changed, and the next call tries again.
+    ///   database is damaged or newer. The database then stays unchanged, and the next call tries again.
     public func open() async throws(UploadQueueError) {
         _ = try await opening.store()
     }
 
-    /// The folders with queues of older versions of this package, oldest first. They are in the queue's directory.
+    /// The folders in the queue's directory with queues of older versions of this package, oldest first.
     ///
-    /// A queue whose database an older version has written cannot be used. When such a queue is opened, its database
-    /// and its forms are moved into a new folder, and an empty queue takes its place. Nothing in the folder is sent or
-    /// removed. Tell the user, and remove the folder when it is no longer needed.
+    /// A queue whose database an older version has written cannot be used. When it is opened, its database and its
+    /// forms are moved into a new folder, and an empty queue takes its place. Nothing in the folder is sent or removed.
+    /// Tell the user, and remove the folder when it is no longer needed.
     ///
     /// - Throws: ``UploadQueueError`` if the queue cannot be opened.
     public var setAside: [URL] {
@@ -206,16 +201,15 @@ public final class UploadQueue: Sendable {
         }
     }
 
-    /// Runs a closure that blocks, on no actor.
+    /// Runs a blocking closure on no actor.
     @concurrent func work<Value: Sendable>(
         _ work: @Sendable (QueueStore) throws(UploadQueueError) -> Value
     ) async throws(UploadQueueError) -> Value {
         try work(try await opening.store())
     }
 
-    /// Stops transfers whose uploads have changed. For the queue's own session, its sender starts, and also hands over
-    /// uploads that are due. For the session of an extension that does not run, a sender of this process stops the
-    /// transfers.
+    /// Stops transfers whose uploads have changed. The sender of the queue's own session also hands over uploads that
+    /// are due. For an extension that does not run, a sender of this process stops the transfers.
     ///
     /// - Parameter sessions: The identifiers of the sessions that had the uploads.
     func stopTransfers(of sessions: Set<String>) async {
@@ -225,13 +219,12 @@ public final class UploadQueue: Sendable {
                 continue
             }
             if registry.noteChange(of: identifier) { continue }
-            // If the extension runs, it uses the session, and stops the transfers itself.
+            // An extension that runs uses the session, and stops the transfers itself.
             try? await settler(of: identifier)?.handOver()
         }
     }
 
-    /// The sender that handles the uploads that an extension has handed over, until none of them is open; `nil` for the
-    /// queue's own session.
+    /// The sender for an extension's uploads, until none of them is left; `nil` for the queue's own session.
     func settler(of identifier: String) -> BackgroundSender? {
         guard var settings = session, identifier != settings.identifier, let otherService else { return nil }
         settings.identifier = identifier
@@ -244,14 +237,13 @@ public final class UploadQueue: Sendable {
         return sender
     }
 
-    /// Records how uploads ended that extensions have handed over. The system may not have woken the app for them, for
-    /// example after the user has quit the app in the app switcher.
+    /// Records how the uploads of extensions have ended. The system may not have woken the app for these uploads, such
+    /// as after the user has quit the app in the app switcher.
     func settleExtensions() async throws(UploadQueueError) {
         let sessions = try await work { store throws(UploadQueueError) in
             try store.database.read { try $0.sessions() }
         }
-        // If an extension uses one session in all its runs, this process leaves that session alone: otherwise the
-        // extension could not use it.
+        // A session for all runs of an extension is left alone, because the extension could not use it otherwise.
         for identifier in sessions.sorted() where BackgroundSession.isOfOneRun(identifier) {
             settler(of: identifier)?.start()
         }
@@ -259,25 +251,23 @@ public final class UploadQueue: Sendable {
 
     /// Adds a form to the queue. When this method returns, the form is on disk and will be sent.
     ///
-    /// Items that the user has picked (`FormPart.Content.picked(_:)`) are recorded before they are copied. If the
-    /// system suspends the app while they are copied, this method returns, and the upload's state is
-    /// ``QueuedUpload/State/importing(because:)``. The queue continues to copy when it runs the next time, also in
-    /// another process.
+    /// Picked items (`FormPart.Content.picked(_:)`) are recorded before they are copied. If the system suspends the app
+    /// during the copying, this method returns, and the upload's state is ``QueuedUpload/State/importing(because:)``.
+    /// Copying continues when the queue runs the next time, even in another process.
     ///
     /// A queue with a background session hands the upload to the system even if ``run(endsWhenEmpty:)`` does not run,
-    /// so also from an intent or a background task. The system does not suspend the app before the hand-over, unless it
-    /// takes too long.
+    /// such as from an intent or a background task. The system does not suspend the app before the hand-over, unless
+    /// the hand-over takes long.
     ///
     /// - Parameters:
     ///   - form: The form. Its files and streams are copied. Parts with a preparation are prepared first, such as
     ///     photos that must fit. The server's limit is then that of the queue's rules.
-    ///   - url: The `http` or `https` URL to send it to.
+    ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - method: The method of the request. Defaults to POST.
-    ///   - headerFields: Further header fields, which are stored on disk. An `Idempotency-Key` is added if there is
-    ///     none.
-    ///   - conditions: When, and in which order, the upload may be sent. Defaults to as soon as possible.
-    ///   - tag: A small value of the app, at most 4 KiB as JSON, by which the app recognizes the upload.
-    ///     ``QueuedUpload/tag(as:)`` returns the tag. It is stored on disk and not sent. Defaults to `nil`: none.
+    ///   - headerFields: Further header fields to store on disk. An `Idempotency-Key` is added if there is none.
+    ///   - conditions: The conditions and the order in which the upload may be sent. Defaults to as soon as possible.
+    ///   - tag: A small value of the app, at most 4 KiB as JSON, by which the app recognizes the upload. It is stored
+    ///     on disk and not sent. ``QueuedUpload/tag(as:)`` returns it. Defaults to `nil`, no tag.
     /// - Returns: The upload's identifier.
     /// - Throws: `FormError` if a file cannot be read; `UploadError` if the URL cannot be used or the form breaks the
     ///   queue's rules; ``UploadQueueError`` if the form cannot be stored or the tag is too large, with code
@@ -294,8 +284,7 @@ public final class UploadQueue: Sendable {
         return try await enqueue(form, request, conditions: conditions, tag: tag)
     }
 
-    /// Adds a file to the queue. The file is sent straight to a bucket of an object store, with a form that a server
-    /// has signed.
+    /// Adds a file to the queue, to send it straight to an object store with a form that a server has signed.
     ///
     /// ```swift
     /// try await queue.enqueue(form, with: presigned, tag: pet)
@@ -306,19 +295,19 @@ public final class UploadQueue: Sendable {
     ///
     /// The form is compared with its policy now, and stored on disk with the signed fields. If the form has expired
     /// when it is sent, ``QueueOptions/presignedForm`` makes a new form, which is not stored. For a background session,
-    /// ``BackgroundSession/presignedForm`` makes a new form, which is stored. The closure can only be called while the
+    /// ``BackgroundSession/presignedForm`` makes a new form, which is stored. These closures are called only while the
     /// app runs, so let the server sign forms that are valid for long enough, up to seven days.
     ///
     /// - Parameters:
     ///   - form: A form with one file, and text fields that the policy allows. The file or stream is copied.
     ///   - presigned: The form that the server signed.
-    ///   - conditions: When, and in which order, the upload may be sent. Defaults to as soon as possible.
+    ///   - conditions: The conditions and the order in which the upload may be sent. Defaults to as soon as possible.
     ///   - tag: A small value of the app, as for ``enqueue(_:to:method:headerFields:conditions:tag:)``.
     /// - Returns: The upload's identifier. Its ``QueuedUpload/url`` is without the signature.
     /// - Throws: The errors of ``enqueue(_:to:method:headerFields:conditions:tag:)``; `UploadError` with the code
     ///   `form-expired` or `broken-policy` if the store would refuse the form. The code is also `broken-policy` if the
-    ///   queue has a background session and the form has a `success_action_redirect`, because the system would follow
-    ///   the redirect, and then it is unknown whether the file arrived.
+    ///   queue has a background session and the form has a `success_action_redirect`: the system would follow the
+    ///   redirect, and then it is unknown whether the file arrived.
     @discardableResult @concurrent
     public func enqueue(
         _ form: MultipartForm, with presigned: PresignedForm, conditions: UploadConditions = UploadConditions(),

@@ -15,9 +15,8 @@ public import PostcardFoundation
 /// }
 /// ```
 ///
-/// Each action works in the background, after the actions before it, and returns a task that ends when the work is
-/// done. An action that is no longer possible, such as cancelling an upload that is done, changes nothing and sets
-/// ``error``.
+/// Actions work in the background, one after the other. Each returns a task that ends with the action. An action that
+/// is no longer possible, such as cancelling an upload that is done, changes nothing and sets ``error``.
 @MainActor @Observable
 public final class UploadQueueList {
     /// The uploads, in the order in which they were enqueued.
@@ -26,8 +25,8 @@ public final class UploadQueueList {
     /// Whether the whole queue is paused.
     public private(set) var isPaused = false
 
-    /// Why the latest action failed. If it did not fail, why the list does not follow the queue now, or why the queue
-    /// does not send: following and sending are tried again if the failure may pass. `nil` if nothing failed.
+    /// The error of the latest action. If there is none, the error of following the queue or else of sending, which are
+    /// tried again if the error may pass. `nil` if nothing failed.
     public var error: UploadQueueError? { actionError ?? followingError ?? sendingError }
 
     private var actionError: UploadQueueError?
@@ -39,22 +38,21 @@ public final class UploadQueueList {
     /// The queue.
     @ObservationIgnored public let queue: UploadQueue
     @ObservationIgnored private let limit: Int
-    /// The latest action.
+    /// The task of the latest action.
     @ObservationIgnored private var latest: Task<Void, Never>?
 
     /// Makes a list that is empty until ``run()`` or ``follow()`` runs.
     ///
     /// - Parameters:
     ///   - queue: The queue.
-    ///   - limit: The maximum number of uploads in the list. If there are more, the newest are listed. Defaults to
-    ///     1,000.
+    ///   - limit: The maximum number of uploads in the list, the newest ones. Defaults to 1,000.
     public init(_ queue: UploadQueue, limit: Int = 1000) {
         self.queue = queue
         self.limit = limit
     }
 
-    /// The fraction of all uploads' bytes that were sent, from 0 to 1. Cancelled and failed uploads do not count, and
-    /// neither do uploads that were done before the list started to follow the queue.
+    /// The fraction of all uploads' bytes that were sent, from 0 to 1. Cancelled and failed uploads do not count, nor
+    /// do uploads that were done before the list started to follow the queue.
     public var fraction: Double {
         let counted = uploads.filter { upload in
             switch upload.state {
@@ -68,7 +66,7 @@ public final class UploadQueueList {
     }
 
     /// Runs the queue and keeps the list up to date until the task is cancelled, for a screen: `.task { await
-    /// list.run() }`. After an error, which is in ``error``, the failed work starts again.
+    /// list.run() }`. After an ``error``, running or following the queue starts again.
     public func run() async {
         await withTaskGroup { group in
             group.addTask { await self.repeating { await self.follow() } }
@@ -76,7 +74,7 @@ public final class UploadQueueList {
         }
     }
 
-    /// How long to wait before the queue is run or followed again after an error.
+    /// How long to wait after an error before running or following the queue again.
     private static let pause = Duration.seconds(10)
 
     /// Repeats work until the task is cancelled.
@@ -92,9 +90,9 @@ public final class UploadQueueList {
         do { try await queue.run() } catch { sendingError = error as? UploadQueueError }
     }
 
-    /// Keeps the list up to date until the task is cancelled, or until the queue cannot be read; ``error`` then says
-    /// why. Until the device is unlocked for the first time after a start, this method waits. Tries again after a
-    /// failure that may pass, such as that of a full disk.
+    /// Keeps the list up to date until the task is cancelled, or until the queue cannot be read, with the reason in
+    /// ``error``. Waits until the device is unlocked for the first time after a start. Tries again after a failure that
+    /// may pass, such as that of a full disk.
     public func follow() async {
         followingError = nil
         while !Task.isCancelled {
@@ -137,7 +135,7 @@ public final class UploadQueueList {
     @discardableResult
     public func retry(_ id: QueuedUpload.ID) -> Task<Void, Never> { perform { try await $0.retry(id) } }
 
-    /// Sends an upload to another address from now on.
+    /// Sends an upload to another URL from now on.
     @discardableResult
     public func retry(_ id: QueuedUpload.ID, to url: URL) -> Task<Void, Never> {
         perform { try await $0.retry(id, to: url) }

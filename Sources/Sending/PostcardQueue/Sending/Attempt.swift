@@ -15,7 +15,7 @@ package struct AttemptID: Sendable, Hashable, LosslessStringConvertible {
         self.number = number
     }
 
-    /// Reads an identifier from its ``description``. The result is `nil` if the text is not an identifier.
+    /// Reads an identifier from its ``description``. Returns `nil` if the text is not an identifier.
     package init?(_ description: String) {
         let words = description.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2, let upload = UUID(uuidString: String(words[0])), let number = Int(words[1]), number > 0
@@ -26,8 +26,7 @@ package struct AttemptID: Sendable, Hashable, LosslessStringConvertible {
     package var description: String { "\(upload.uuidString) \(number)" }
 }
 
-/// An event of an attempt. Events of a transfer service may arrive late, more than once, and after the upload was
-/// cleared.
+/// An event of an attempt. A transfer service may report events late, more than once, and after the upload was cleared.
 package enum AttemptEvent: Sendable {
     /// The number of the body's bytes sent so far.
     case sent(AttemptID, bytes: Int64)
@@ -43,7 +42,7 @@ package enum AttemptEvent: Sendable {
     case invalidated(SessionProblem)
 }
 
-/// How an attempt ended.
+/// The way in which an attempt ended.
 package enum AttemptEnd: Sendable {
     /// The system received a server's response.
     ///
@@ -51,9 +50,8 @@ package enum AttemptEnd: Sendable {
     ///   - status: The response's status.
     ///   - headerFields: The response's header fields.
     ///   - url: The URL that responded, after redirects.
-    ///   - method: The method of the last request, or `nil` if it is not known.
-    ///   - requestURL: The URL of the first request, or `nil` if it is not known. The URL of the upload may have
-    ///     changed since.
+    ///   - method: The method of the last request; `nil` if it is not known.
+    ///   - requestURL: The URL of the first request; `nil` if it is not known. The upload's URL may have changed since.
     case response(
         status: Int, headerFields: HTTPFields, url: URL?, method: HTTPRequest.Method?, requestURL: URL? = nil)
     /// The system ended the attempt without a response.
@@ -62,7 +60,7 @@ package enum AttemptEnd: Sendable {
     case unavailable(SessionProblem)
     /// The attempt failed without a response.
     case failed(UploadError)
-    /// The outcome of the attempt is already known: the attempt ended in this process, or never began.
+    /// The outcome of the attempt is already known, because the attempt ended in this process or never began.
     case known(AttemptOutcome)
 }
 
@@ -70,7 +68,7 @@ extension UploadRow {
     /// The identifier of the current attempt.
     var attempt: AttemptID { AttemptID(upload: uuid, number: max(upload.attempts, 1)) }
 
-    /// When to begin an attempt that was handed to a background session before it is due; `nil` to begin at once.
+    /// The time to begin an attempt that the system got before the attempt is due; `nil` to begin at once.
     var earliestBegin: Date? {
         if case .retrying(let due, _) = upload.state { return due }
         return upload.conditions.notBefore
@@ -78,8 +76,7 @@ extension UploadRow {
 
     /// Whether a sender is sending the upload.
     ///
-    /// - Parameter session: The identifier of the sender's background session, or `nil` if the sender is in this
-    ///   process.
+    /// - Parameter session: The identifier of the sender's background session; `nil` for a sender in this process.
     func isHeld(by session: String?) -> Bool {
         self.session == session && (session != nil || upload.state == .sending)
     }
@@ -91,15 +88,15 @@ package enum AttemptOutcome: Sendable {
     case accepted(QueuedUpload.Response)
     /// The attempt failed. The retry policy decides whether the upload is sent again.
     ///
-    /// - Parameter pause: The delay after a failure of this device that passes by itself.
+    /// - Parameter pause: The delay after a temporary failure of this device, such as a locked phone.
     case failed(UploadError, pause: Duration? = nil)
     /// The system lost or cancelled the attempt, so its result is unknown. The upload is sent again.
     case interrupted(Interruption)
-    /// The attempt could not begin now, for a reason that has nothing to do with the upload. The upload is sent later.
+    /// The attempt could not begin now, for a reason other than the upload. The upload is sent later.
     case postponed(QueuedUpload.Failure)
     /// The attempt did not begin, because its deadline had passed.
     case expired(UploadError)
-    /// It is unknown whether the server accepted the form. Only a person can find out whether it arrived.
+    /// It is unknown whether the server accepted the form, and only a person can find out.
     case unclear(String)
     /// The attempt was stopped. The upload goes back into the queue.
     ///
@@ -113,7 +110,7 @@ extension AttemptOutcome {
     /// Decides the outcome of an attempt from its end.
     ///
     /// - Parameters:
-    ///   - end: How the attempt ended.
+    ///   - end: The end of the attempt.
     ///   - body: The beginning of the response's body.
     ///   - upload: The upload that was sent.
     ///   - statuses: The statuses of success. Defaults to 200 to 299.
@@ -141,9 +138,9 @@ extension AttemptOutcome {
             } else {
                 let response = UploadResponse(
                     status: HTTPResponse.Status(code: min(max(status, 0), 999)), headerFields: headerFields, body: body)
-                // A success counts even if the system reports that fewer bytes were sent. The system repeats a request
-                // whose connection broke, and does not report that: if the server already has the form, it responds to
-                // the second request early. The system may also have lost the count after a relaunch.
+                // A success counts even if the system reports too few bytes sent. After a broken connection, the system
+                // repeats the request without reporting it, and a server that already has the form responds early. The
+                // system may also have lost the count after a relaunch.
                 let isAccepted = statuses.contains(response.status.code)
                 self =
                     if method == .head {
@@ -157,13 +154,12 @@ extension AttemptOutcome {
         }
     }
 
-    /// Whether the last request is one with which the system resumes an upload by itself: it asks the upload resource
-    /// for its offset with HEAD, and sends the rest with PATCH. The response to the rest is the server's response to
-    /// the whole form.
+    /// Whether the system used this method to resume an upload by itself: HEAD asks the upload resource for its offset,
+    /// and PATCH sends the missing bytes. The response to PATCH is the server's response to the whole form.
     private static func isResumption(_ method: HTTPRequest.Method) -> Bool { method == .patch || method == .head }
 
-    /// The outcome if the system asked the upload resource for its offset, and sent nothing after that. The response is
-    /// not the response to the form, which may have arrived before.
+    /// The outcome if the system sent nothing after asking the upload resource for its offset. The response is not the
+    /// response to the form, which may have arrived before.
     private static func afterAsking(_ response: UploadResponse, by url: URL) -> AttemptOutcome {
         if response.status.kind == .successful {
             // Revision 01 of the draft has a field with the opposite meaning.
@@ -180,10 +176,10 @@ extension AttemptOutcome {
         return .failed(UploadError(stored: refusal.code, refusal.message, response: response, delivery: .responseLost))
     }
 
-    /// How long to wait before reading a body again after reading failed, for example because the phone was locked.
+    /// How long to wait before reading a body again after reading has failed, such as on a locked phone.
     private static let bodyPause = Duration.seconds(60)
 
-    /// The outcome of an attempt that failed in this process, or that could not begin.
+    /// The outcome of an attempt that failed in this process or could not begin.
     ///
     /// - Parameter other: Makes the outcome of an error that does not concern the upload.
     init(_ error: any Error, otherwise other: (any Error) -> AttemptOutcome) {

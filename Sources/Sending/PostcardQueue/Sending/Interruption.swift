@@ -1,12 +1,12 @@
 import PostcardClient
 import PostcardFoundation
 
-/// Why the system ended an attempt without a response.
+/// The reason why the system ended an attempt without a response.
 ///
-/// This type also decides how the upload continues. If a user quits the app, that does not count against its uploads.
-/// But if the system cancels an upload over and over, the upload must fail in the end.
+/// The type also decides how the upload continues. Quitting the app does not count against its uploads. But an upload
+/// that the system cancels again and again must fail at some time.
 package enum Interruption: String, Sendable, Hashable, CaseIterable {
-    /// The attempt was cancelled, without a reason.
+    /// The attempt was cancelled without a reason.
     case cancelled
     /// The user has quit the app in the app switcher.
     case forceQuit
@@ -16,20 +16,19 @@ package enum Interruption: String, Sendable, Hashable, CaseIterable {
     case insufficientResources
     /// The process lost its connection to the system's transfer process.
     case disconnected
-    /// The system no longer has the attempt, and did not report how it ended.
+    /// The system no longer has the attempt, and did not report its end.
     case lost
 }
 
 extension Interruption {
-    /// The maximum number of interruptions in a row, after which the upload fails. With the delays between them, that
-    /// takes a day.
+    /// The number of interruptions in a row after which the upload fails, which takes about a day with the delays.
     static let maximumCount = 50
 
     /// The longest delay before an upload is sent again, in seconds.
     private static let longestDelay = 1800.0
 
-    /// Whether the interruption counts as one of several in a row, after which the upload fails. Users may quit an app
-    /// as often as they like, and an upload waits as long as Background App Refresh is turned off.
+    /// Whether the interruption counts against the upload. Users may quit an app as often as they like, and may turn
+    /// off Background App Refresh for as long as they like.
     var counts: Bool { self != .forceQuit && self != .updatesDisabled }
 
     /// How long to wait before the upload is sent again, in seconds.
@@ -69,7 +68,7 @@ extension Interruption {
         return QueuedUpload.Failure(code, message, advice: advice, mayHaveArrived: true)
     }
 
-    /// The failure of an upload that is not sent again after too many interruptions.
+    /// The failure of an upload after too many interruptions.
     func lastFailure(after count: Int) -> QueuedUpload.Failure {
         let failure = failure
         return QueuedUpload.Failure(
@@ -80,8 +79,8 @@ extension Interruption {
 }
 
 extension RetryPolicy {
-    /// The failure of uploads that an earlier process was sending when it ended, if they must not be sent again because
-    /// a server may have them; `nil` if they are sent again.
+    /// The failure of uploads that an earlier process was sending when it ended, if the policy forbids sending a form
+    /// again that may have arrived; `nil` if they are sent again.
     var unclearFailure: QueuedUpload.Failure? {
         repeatsUnclear ? nil : .unclear(after: Interruption.lost.failure)
     }
@@ -90,9 +89,8 @@ extension RetryPolicy {
 extension AttemptEnd {
     /// Whether the server has accepted the form although the system reports an error in addition to the response.
     ///
-    /// The system's process stores the response among the app's files. If these files cannot be written because the
-    /// device is locked (`NSFileProtectionComplete`), the system reports EPERM in `NSPOSIXErrorDomain` for an upload
-    /// that arrived.
+    /// The system's process stores the response among the app's files. On a locked device (`NSFileProtectionComplete`)
+    /// this fails, and the system reports EPERM in `NSPOSIXErrorDomain` although the form arrived.
     ///
     /// - Parameters:
     ///   - status: The status of the response, or `nil` if there is none.
@@ -104,7 +102,7 @@ extension AttemptEnd {
     }
 
     /// Reads the system's codes for background sessions: those of `NSURLErrorDomain` from -999 to -995, and the reason
-    /// of a cancellation. The result is `nil` for codes that concern the network or the server.
+    /// of a cancellation. Returns `nil` for codes about the network or the server.
     ///
     /// - Parameter reason: The value of `NSURLErrorBackgroundTaskCancelledReasonKey`, if there is one.
     package init?(systemCode code: Int, cancellationReason reason: Int?) {
@@ -113,7 +111,7 @@ extension AttemptEnd {
         case (-999, 1?): self = .interrupted(.updatesDisabled)
         case (-999, 2?): self = .interrupted(.insufficientResources)
         case (-999, _): self = .interrupted(.cancelled)
-        // NSURLErrorBackgroundSessionWasDisconnected
+        // The code -997 is NSURLErrorBackgroundSessionWasDisconnected.
         case (-997, _): self = .interrupted(.disconnected)
         case (SessionProblem.inUseCode, _): self = .unavailable(.inUse)
         case (SessionProblem.requiresSharedContainerCode, _): self = .unavailable(.requiresSharedContainer)

@@ -4,8 +4,8 @@ import PostcardForm
 import PostcardFoundation
 import Synchronization
 
-/// Sends the uploads of a queue in this process. After each change, a ``QueueMachine`` decides which attempts to start
-/// and stop.
+/// Sends a queue's uploads in this process. After each change, a ``QueueMachine`` decides which attempts to start and
+/// stop.
 final class LocalSender: Sendable {
     private let store: QueueStore
     private let client: UploadClient
@@ -19,7 +19,7 @@ final class LocalSender: Sendable {
         /// The number of bytes that each attempt in progress has sent.
         var bytesSent: [AttemptID: Int64] = [:]
         var events: [AttemptEvent] = []
-        /// The first error of the queue that an attempt has encountered.
+        /// The first error of the queue in an attempt.
         var failure: UploadQueueError?
     }
 
@@ -28,12 +28,12 @@ final class LocalSender: Sendable {
         self.options = options
         self.time = time
         var client = client
-        // The client must not retry by itself: delays must outlive the process, so the queue stores them.
+        // Delays must outlive the process, so the queue stores them, and the client does not retry.
         client.retryPolicy = options.retryPolicy
         client.retryPolicy.maximumAttempts = 1
         client.resumption = options.resumption
-        // A stopped upload often continues later, so the client must not delete it on the server. The uploads that were
-        // cancelled are deleted by this sender.
+        // A stopped upload often continues later, so the client must not delete its bytes. The sender deletes those of
+        // cancelled uploads.
         client.resumption?.deletesCancelledUploads = false
         self.client = client
     }
@@ -57,12 +57,12 @@ final class LocalSender: Sendable {
         let tasks = state.withLock { Array($0.tasks.values) }
         for task in tasks { task.cancel() }
         for task in tasks { await task.value }
-        // If this fails, the next run puts the uploads back into the queue.
+        // If recording the stopped uploads fails, the next run puts them back into the queue.
         _ = try? await run.play(.closed(takeEvents()))
         try result.get()
     }
 
-    /// Runs rounds of the machine until nothing is left to send.
+    /// Runs rounds of the machine until no upload is left to send.
     private func send(_ run: inout QueueRun<LocalSender>) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             defer { group.cancelAll() }
@@ -75,14 +75,14 @@ final class LocalSender: Sendable {
                 if let failure = state.withLock({ $0.failure }) { throw failure }
                 guard case .rest(let due) = try await run.play(.woken(.init(events: takeEvents(), hasChanges: true)))
                 else { return }
-                // Progress is only for display, so it may be saved later.
+                // Progress is only for display, so a failure to save it does not matter.
                 try? store.saveProgress()
                 let now = time.instant()
                 let next = due.map { now + .seconds(max(0, $0.timeIntervalSince(time.date()))) }
                 if let next, alarm.map({ $0 <= now || next < $0 }) ?? true {
                     alarm = next
                     group.addTask { [changes = store.changes, time] in
-                        // A cancelled sleep must not end the group with an error.
+                        // The group must not end with the error of a cancelled sleep.
                         try? await time.sleep(next)
                         changes.notify()
                     }
@@ -149,12 +149,11 @@ extension LocalSender: AttemptCarrier {
     func cancel(_ attempts: Set<AttemptID>, pausing: Set<AttemptID>) -> [AttemptID: Data] {
         let tasks = state.withLock { state in attempts.compactMap { state.tasks[$0] } }
         for task in tasks { task.cancel() }
-        // There is no resume data: the upload resource, with which a later attempt resumes, is saved while the attempt
-        // runs.
+        // There is no resume data. A later attempt uses the upload resource, which was saved earlier.
         return [:]
     }
 
-    // The app checks a response during the attempt, so the sender does not do it afterwards.
+    // The app checks a response during the attempt, so this sender does not check it.
     var judges: Bool { false }
 
     func rejection(of response: QueuedUpload.Response, to upload: QueuedUpload) -> UploadError? { nil }
@@ -231,7 +230,7 @@ extension LocalSender {
                 }, after: row.delivery(before: upload.attempts), elapsed: row.elapsed(at: time.date())
             ) { [self] progress in note(progress.bytesSent, of: row) }
         } catch {
-            // A cancelled upload starts over if it is retried, so the server's bytes are of no use. A cancelled
+            // A cancelled upload starts over if it is retried, so the server's bytes are useless. A cancelled
             // interceptor may throw any error, so the cancellation is checked first.
             if Task.isCancelled, let resource = resource.withLock(\.self), try store.hasCancelled(upload.id) {
                 await client.delete(resource, of: upload.url, headerFields: row.headerFields)
@@ -244,7 +243,7 @@ extension LocalSender {
 // MARK: - Presigned forms
 
 extension LocalSender {
-    /// Sends a presigned form. If the form has expired, sends a new form instead.
+    /// Sends a presigned form, or a new form if it has expired.
     private func response(
         to row: UploadRow, _ signed: SignedAddress, _ client: UploadClient
     ) async throws -> UploadResponse {
@@ -284,14 +283,13 @@ extension LocalSender {
             toObjectStore: layout, url, method: method, headerFields: headerFields,
             after: row.delivery(before: upload.attempts), elapsed: row.elapsed(at: time.date())
         ) { [self] progress in
-            // The new form may be a little longer or shorter than the form in the queue.
+            // The new form may be slightly longer or shorter than the form in the queue.
             note(progress.bytesSent == total ? upload.totalBytes : min(progress.bytesSent, upload.totalBytes), of: row)
         }
     }
 }
 
-/// Adds the header fields that ``BackgroundSession/headerFields`` makes. If the server responds with a 401, adds new
-/// header fields once more.
+/// Adds the header fields from ``BackgroundSession/headerFields``, and new ones once after a 401.
 private struct SessionFields: UploadInterceptor {
     let upload: QueuedUpload
     let headerFields: @Sendable (QueuedUpload) async throws -> HTTPFields

@@ -7,12 +7,12 @@ import PostcardFoundation
 #endif
 
 #if canImport(Network)
-/// Tracks which network the system uses.
+/// Tracks the network that the system uses.
 final class NetworkMonitor: Sendable {
     static let shared = NetworkMonitor()
 
     private let monitor = NWPathMonitor()
-    /// The latest network; `nil` until the first update, because the monitor's current path is not valid before.
+    /// The latest network; `nil` until the first update, before which the monitor's path is not valid.
     private let known = Mutex<NetworkPath?>(nil)
     private let signal = ChangeSignal()
 
@@ -21,7 +21,7 @@ final class NetworkMonitor: Sendable {
             self?.update(
                 NetworkPath(
                     isCellular: path.usesInterfaceType(.cellular), isExpensive: path.isExpensive,
-                    // If a VPN on demand is set up, the system connects it when something is sent.
+                    // The system connects a VPN on demand when something is sent.
                     isConstrained: path.isConstrained, isAvailable: path.status != .unsatisfied))
         }
         monitor.start(queue: DispatchQueue(label: "Postcard network"))
@@ -34,11 +34,11 @@ final class NetworkMonitor: Sendable {
 
     var path: NetworkPath? { known.withLock { $0 } }
 
-    /// Yields an element at once and after every change.
+    /// A stream with an element at once and after every change.
     func changes() -> AsyncStream<Void> { signal.stream() }
 
-    /// Waits for the first update after the start of the monitor, at most a second. Without this wait, a run that ends
-    /// when nothing is left to send could end before the first update.
+    /// Waits for the monitor's first update, at most a second. Otherwise a run that ends when no upload is left to send
+    /// could end before that update.
     func untilKnown() async {
         try? await within(.seconds(1), or: CancellationError()) { [self] in
             for await _ in changes() where path != nil { return }

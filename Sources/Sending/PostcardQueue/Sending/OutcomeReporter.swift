@@ -1,8 +1,7 @@
 import PostcardFoundation
 import Synchronization
 
-/// Calls the app's closure for each upload that has ended, and acknowledges the upload if the closure returns without
-/// an error.
+/// Calls the app's closure for each upload that has ended. If the closure throws no error, acknowledges the upload.
 final class OutcomeReporter: Sendable {
     private let opening: QueueOpening
     private let time: QueueTime
@@ -12,7 +11,7 @@ final class OutcomeReporter: Sendable {
     private struct State {
         /// The task that waits for uploads to end and reports them.
         var following: Task<Void, Never>?
-        /// The latest report. Each report begins after the one before it has ended.
+        /// The latest report. Each report begins after the previous report has ended.
         var latest: Task<Void, Never>?
     }
 
@@ -35,7 +34,7 @@ final class OutcomeReporter: Sendable {
 
     func close() { state.withLock { $0.following }?.cancel() }
 
-    /// Reports all uploads that have ended, and returns when they were reported.
+    /// Reports all uploads that have ended, and then returns.
     func reportAll() async {
         let task = state.withLock { state in
             let task = Task { @concurrent [latest = state.latest] in
@@ -48,13 +47,12 @@ final class OutcomeReporter: Sendable {
         await task.value
     }
 
-    /// Returns when all uploads that have ended were reported. Returns at once if the reporter was not started.
+    /// Returns when all uploads that have ended were reported, or at once if the reporter was not started.
     func rested() async {
         if state.withLock({ $0.following != nil }) { await reportAll() }
     }
 
-    /// Reports uploads in batches. If the closure throws for an upload, or the upload could not be acknowledged, it is
-    /// reported again the next time.
+    /// Reports uploads in batches. After an error of the closure or of the acknowledgment, an upload is reported again.
     private func reportBatches() async {
         guard let store = try? await opening.store() else { return }
         var last: Int64 = 0

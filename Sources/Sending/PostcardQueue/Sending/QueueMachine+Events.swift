@@ -8,20 +8,20 @@ extension QueueMachine {
         case woken(News)
         case closed([AttemptEvent])
         case done
-        /// The attempts of the carrier and of the database were read, to be compared.
+        /// The attempts of the carrier and of the database were read, for a comparison.
         ///
         /// - Parameters:
-        ///   - carried: The carrier's attempts. The value is `true` if the attempt has ended but its end was not
-        ///     reported yet, and `false` if it has not ended.
-        ///   - recorded: The attempts that the database has.
+        ///   - carried: The carrier's attempts. The value is `true` if the attempt has ended and its end was not
+        ///     reported yet.
+        ///   - recorded: The attempts in the database.
         ///   - events: The attempt events that were reported in the meantime.
         case compared(
             carried: [AttemptID: Bool], recorded: [AttemptID: QueuedUpload.ID], events: [AttemptEvent])
         case recorded([AttemptID: QueuedUpload.ID])
         case claimed([UploadRow])
-        /// No upload can be claimed now.
+        /// No upload may be sent now.
         ///
-        /// - Parameter nextDue: The time at which the next upload may be claimed.
+        /// - Parameter nextDue: The time at which the next upload may be sent.
         case exhausted(nextDue: Date?)
         case refused(Refusal)
         /// The attempts of the carrier were read.
@@ -30,11 +30,11 @@ extension QueueMachine {
         case listed([AttemptID: Bool], events: [AttemptEvent])
         /// The action has failed.
         ///
-        /// - Parameter mayPass: Whether the same action may succeed later, for example because the disk was full.
+        /// - Parameter mayPass: Whether the action may succeed later, such as after a full disk.
         case failed(mayPass: Bool)
     }
 
-    /// Everything that has happened since the last round.
+    /// The events since the last round.
     struct News: Sendable {
         var events: [AttemptEvent] = []
         /// Whether the system has passed completion handlers.
@@ -52,7 +52,7 @@ extension QueueMachine {
     /// An attempt that could not begin.
     struct Refusal: Sendable {
         let outcome: AttemptOutcome
-        /// Whether the carrier may have begun the attempt nevertheless.
+        /// Whether the carrier may have begun the attempt.
         let hasBegun: Bool
     }
 
@@ -64,80 +64,77 @@ extension QueueMachine {
         let isFirst: Bool
     }
 
-    /// An action that the sender must carry out.
+    /// An action for the sender to carry out.
     enum Action: Sendable {
         case connect
         case compare
         case settle([EndedAttempt], [Progress])
         /// Cancel attempts.
         ///
-        /// - Parameter uploads: The uploads of the attempts that are known.
+        /// - Parameter uploads: The uploads of the attempts, as far as they are known.
         case cancel([AttemptID], of: [QueuedUpload.ID])
         case read
-        /// Mark uploads as being sent. The marks are on disk before any attempt begins, so that later attempts take it
-        /// into account.
+        /// Mark uploads as being sent. The marks are on disk before any attempt begins, for later attempts.
         case claim(Claim)
         case begin(UploadRow)
         case list
         /// Call the system's completion handlers. Then the system suspends the app.
         case callHandlers
-        /// Wait until something happens.
+        /// Wait for the next event.
         ///
-        /// - Parameter until: When the next round is due if nothing happens, or `nil` for never.
+        /// - Parameter until: When the next round is due without an event; `nil` for never.
         case rest(until: Date?)
-        /// Report that the last action failed, or that the system does not accept uploads, and wait until something
-        /// happens.
+        /// Report that the last action failed or that the system does not accept uploads, and wait for the next event.
         case giveUp(SessionProblem?)
-        /// Report an event that cannot happen.
+        /// Report an event that is impossible in the machine's state.
         case fault(ImpossibleEvent)
-        /// Nothing is left to do.
+        /// End, because no upload is left to send.
         case end
     }
 
-    /// Which uploads to mark as being sent.
+    /// The uploads to mark as being sent.
     struct Claim: Sendable, Equatable {
         /// The maximum number of uploads.
         let count: Int
-        /// The maximum number of uploads that the carrier may have before they are due, so that other uploads need not
-        /// wait for them. Only the system accepts such uploads.
+        /// The maximum number of uploads that the carrier may get before they are due, so that they do not delay other
+        /// uploads. Only the system accepts such uploads.
         let later: Int
-        /// Uploads that must not be claimed even if they are due.
+        /// The uploads to leave unmarked even if they are due.
         let excluded: Set<QueuedUpload.ID>
     }
 
     /// The settings by which the machine decides.
     struct Rules: Sendable {
-        /// The identifier of the background session, or `nil` for a sender in this process.
+        /// The identifier of the background session; `nil` for a sender in this process.
         var session: String?
         let retryPolicy: RetryPolicy
-        /// Whether the app makes header fields whenever an upload is handed over.
+        /// Whether the app makes header fields whenever an upload is handed to the system.
         var makesFields = false
-        /// Whether the app makes new presigned forms for those that have expired.
+        /// Whether the app makes new presigned forms in place of expired ones.
         var makesForms = false
-        /// The statuses of success for uploads whose endpoints do not name any.
+        /// The statuses of success for uploads whose endpoints have no own statuses.
         var acceptedStatuses = Set(200..<300)
-        /// How long an upload may take as a whole; `nil` means no limit. For the system it is `nil`, because the system
-        /// has its own limit for each attempt.
+        /// How long an upload may take as a whole; `nil` means no limit. The system has its own limit for each attempt.
         var totalTimeout: Duration?
         /// The maximum number of attempts that the carrier has at a time.
         var maximumConcurrentUploads: Int
         /// Whether the sender ends when no upload is left that can be sent.
         var endsWhenEmpty = false
-        /// How often the sender checks for changes by other processes; `nil` means that there are no other processes.
+        /// How often to check for changes by other processes; `nil` if there are no other processes.
         var pollInterval: Duration?
     }
 }
 
-/// What the machine's state is made of.
+/// The types of the machine's state.
 extension QueueMachine {
     /// The carrier of attempts, as far as this process knows it.
     struct Session {
         enum Connection {
             case disconnected
-            /// The carrier is connected, but may not have all claimed uploads: those of earlier processes, and those
-            /// after a failure that could not be saved, may be missing.
+        /// The carrier is connected. Some attempts in the database may be missing in the carrier: those of earlier
+        /// processes, and those after a failure that could not be saved.
             case connected
-            /// The carrier has all attempts that the database records.
+        /// The carrier has all attempts in the database.
             case compared
         }
 
@@ -196,7 +193,7 @@ extension QueueMachine {
         }
     }
 
-    /// The result that the machine waits for.
+    /// The state of a round, which decides which result the machine waits for.
     enum State {
         case resting
         case connecting
@@ -211,7 +208,7 @@ extension QueueMachine {
         case calling(then: Action)
     }
 
-    /// The step that follows when the ends of all attempts are recorded.
+    /// The step after the ends of all attempts are recorded.
     enum Step {
         case work
         case compare(Comparison)
@@ -225,14 +222,14 @@ extension QueueMachine {
         let recorded: [AttemptID: QueuedUpload.ID]
     }
 
-    /// State that is only needed in the current round.
+    /// The state of the current round.
     struct Round {
         var hasOnlyProgress = false
-        /// Whether the carrier must be asked which attempts have ended without a report. The event `deliveredAll` may
-        /// have arrived before the handlers, or belong to an earlier wake-up.
+        /// Whether to ask the carrier for attempts that have ended without a report. The event `deliveredAll` may have
+        /// arrived before the handlers, or belong to an earlier wake-up.
         var mustList = false
         var nextDue: Date?
-        /// Why the system does not accept uploads.
+        /// The reason why the system does not accept uploads.
         var problem: SessionProblem?
     }
 }

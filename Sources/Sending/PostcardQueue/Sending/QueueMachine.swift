@@ -1,24 +1,24 @@
 import PostcardClient
 import PostcardFoundation
 
-/// Decides what a sender of a queue does next: a state machine without its own clock, database, network, files or
-/// random numbers. Both senders carry out its actions: ``LocalSender``, which sends in this process, and
-/// ``BackgroundSender``, which hands uploads to the system.
+/// Decides the next action of a queue's sender: a state machine without its own clock, database, network, files or
+/// random numbers. Two senders carry out its actions: ``LocalSender`` sends in this process, and ``BackgroundSender``
+/// hands uploads to the system. An attempt is carried out by its carrier: this process, or the system.
 ///
-/// Each round begins with an event that says what has happened since the last round. Each event leads to one action,
-/// whose result is the next event:
+/// Each round begins with the events since the last one. Each event leads to one action, whose result is the next
+/// event:
 ///
 /// | action | event |
 /// | --- | --- |
 /// | | `woken`, or `closed` for the last round |
 /// | `connect`: connect to the carrier of attempts | `done` |
-/// | `compare`: read which attempts the carrier has, and which the database says it has | `compared` |
+/// | `compare`: read the attempts that the carrier has, and those in the database | `compared` |
 /// | `settle`: record progress, and how attempts ended | `done` |
 /// | `cancel`: cancel attempts | `done` |
-/// | `read`: read which attempts the database says the carrier has | `recorded` |
+/// | `read`: read the carrier's attempts in the database | `recorded` |
 /// | `claim`: mark uploads that may be sent as being sent | `claimed`, or `exhausted` if there are none |
 /// | `begin`: begin an attempt | `done` or `refused` |
-/// | `list`: read which attempts the carrier has | `listed` |
+/// | `list`: read the attempts that the carrier has | `listed` |
 /// | `callHandlers`: call the system's completion handlers | `done` |
 /// | `rest`, `giveUp` or `end`: the round is over | |
 ///
@@ -26,17 +26,15 @@ import PostcardFoundation
 struct QueueMachine: Sendable {
     /// The maximum number of uploads in one write, so that writes stay short.
     static let batch = 50
-    /// How long to wait, in seconds, before recording the ends of attempts again after that has failed, for example
-    /// because the disk was full.
+    /// How many seconds to wait before the ends of attempts are recorded again, for example after a full disk.
     private static let recordPause = 1.0
-    /// How often recording the ends of attempts may fail in a row. After that the run ends with the error, because a
-    /// database that stays broken must be noticed.
+    /// The number of times in a row that recording the ends of attempts may fail. Then the run ends with the error, so
+    /// that a broken database is noticed.
     static let maximumRecordFailures = 60
-    /// The maximum number of sessions in a row that end by themselves. After that the run ends with an error. A
-    /// server's response resets the count.
+    /// The maximum number of sessions in a row that end by themselves, before the run fails. A server's response resets
+    /// the count.
     static let maximumInvalidations = 3
-    /// The longest wait between rounds, in seconds. It is limited because the system's clock may be changed during the
-    /// wait.
+    /// The longest wait between rounds, in seconds. It is limited because the system's clock may be changed meanwhile.
     static let longestWait = 86_400.0
 
     let rules: Rules
@@ -44,11 +42,11 @@ struct QueueMachine: Sendable {
     private var round = Round()
     private var session = Session()
     private var ledger = AttemptLedger()
-    /// Events that wait until the carrier's attempts were compared with the database.
+    /// Events that wait for the comparison of the carrier's attempts with the database.
     private var events: [AttemptEvent] = []
-    /// Uploads that could not be handed over, with the time to try again.
+    /// Uploads that the carrier could not begin, with the time to try again.
     private var postponed: [QueuedUpload.ID: Date] = [:]
-    /// How often recording the ends of attempts has failed since the last success.
+    /// The number of failures in a row to record the ends of attempts.
     private var recordFailures = 0
 
     init(_ rules: Rules) {
@@ -68,7 +66,7 @@ struct QueueMachine: Sendable {
         case (.comparing, .compared(let carried, let recorded, let events)):
             ledger.add(recorded: recorded)
             receive(events)
-            // If another process uses the session, it may have seemed to have no transfers.
+            // If another process uses the session, the session may have seemed to have no transfers.
             if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
             return settle(then: .compare(Comparison(carried: carried, recorded: recorded)), at: now)
         case (.settling(let count, let step), .done):
@@ -84,8 +82,8 @@ struct QueueMachine: Sendable {
             return finish(at: now)
         case (.beginning(_, let rows), .done): return begin(rows[...], at: now)
         case (.beginning(let row, let rows), .refused(let refusal)):
-            // The upload waits longer than its own delay, because uploads that are due later are claimed too. An upload
-            // that was put back into the queue is claimed at once.
+            // The upload waits longer than its own delay, because even uploads that are due later are handed over. An
+            // upload that was put back into the queue is handed over at once.
             if !refusal.outcome.isStopped { postponed[row.upload.id] = now.addingTimeInterval(Rules.postponement) }
             ledger.end(row.attempt, refusal.outcome, hasBegun: refusal.hasBegun)
             return settle(then: .begin(rows), at: now)
@@ -115,7 +113,7 @@ extension QueueMachine {
         // Attempts that have ended since `deliveredAll` are still to be reported.
         round.hasOnlyProgress = news.hasOnlyProgress && session.connection == .compared
         if case .complete = session.delivery { round.mustList = news.hasHandlers }
-        // The system forgets an end once it has reported it, so the end is recorded first.
+        // The system forgets an attempt's end after reporting it, so the end is recorded first.
         if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
         switch session.connection {
         case .disconnected:
@@ -146,7 +144,7 @@ extension QueueMachine {
             state = .reading
             return .read
         case .compare(let comparison):
-            // It is unknown which uploads these attempts belong to.
+            // It is unknown to which uploads these attempts belong.
             let unknown = comparison.carried.filter { !$0.value && comparison.recorded[$0.key] == nil }.keys
             if unknown.isEmpty { return recover(from: comparison, at: now) }
             state = .dropping(comparison)
@@ -178,8 +176,7 @@ extension QueueMachine {
         }
     }
 
-    /// Sends uploads again whose attempts the carrier no longer has. This happens after a delay, because their ends may
-    /// be reported late.
+    /// Sends uploads again whose attempts the carrier has lost, after a delay, because their ends may be reported late.
     private mutating func recover(from comparison: Comparison, at now: Date) -> Action {
         session.connection = .compared
         ledger.endLost(comparing: comparison)
@@ -194,7 +191,7 @@ extension QueueMachine {
     private mutating func cancelObsolete(_ recorded: [AttemptID: QueuedUpload.ID], at now: Date) -> Action {
         let obsolete = ledger.obsolete(comparing: recorded)
         if obsolete.isEmpty { return claim(at: now) }
-        // In this process, an attempt stays open until it has stopped. For the system it is closed at once, because the
+        // In this process, an attempt is open until it has stopped. In the system it is closed at once, because the
         // system may never report its end.
         if rules.session != nil {
             for each in obsolete { ledger.forget(each.attempt) }
@@ -204,7 +201,7 @@ extension QueueMachine {
     }
 
     private mutating func claim(at now: Date) -> Action {
-        // No postponed upload is due later than this, unless the clock was set back.
+        // No postponed upload is due later than this time, unless the clock was set back.
         let latest = now.addingTimeInterval(Rules.postponement)
         postponed = postponed.filter { $0.value > now && $0.value <= latest }
         round.nextDue = nil
@@ -222,7 +219,7 @@ extension QueueMachine {
     private mutating func begin(_ rows: ArraySlice<UploadRow>, at now: Date) -> Action {
         guard let row = rows.first else { return claim(at: now) }
         let rest = Array(rows.dropFirst())
-        // The system begins the attempt when it is due; this process begins it at once.
+        // The system begins the attempt when it is due. This process begins it at once.
         let time = rules.session == nil ? now : max(now, row.earliestBegin ?? now)
         if let error = row.expiry(by: rules.schedule(for: row), at: time) {
             ledger.end(row.attempt, .expired(error), hasBegun: false)
@@ -246,7 +243,7 @@ extension QueueMachine {
         return callHandlers(at: now)
     }
 
-    /// Calls the system's completion handlers when the ends of all attempts are recorded, and ends the round.
+    /// After the ends of all attempts are recorded, calls the system's completion handlers and ends the round.
     private mutating func callHandlers(at now: Date) -> Action {
         if let problem = round.problem { return callHandlers(then: .giveUp(problem)) }
         if session.mayCallHandlers(with: ledger) { return callHandlers(then: rest(at: now)) }
@@ -262,7 +259,7 @@ extension QueueMachine {
     private mutating func rest(at now: Date) -> Action {
         state = .resting
         if rules.endsWhenEmpty, ledger.isEmpty, round.nextDue == nil { return .end }
-        // The wait is a little longer, because the time is a fraction of a second.
+        // The wait is slightly longer, because the time is a fraction of a second.
         let due = round.nextDue.map { min($0, now.addingTimeInterval(Self.longestWait)).addingTimeInterval(0.001) }
         let poll = rules.pollInterval.map { now.addingTimeInterval($0 / .seconds(1)) }
         return rest(until: [due, poll].compactMap(\.self).min())
@@ -280,8 +277,8 @@ extension QueueMachine {
             // These uploads are claimed, but the carrier does not have their attempts.
             if case .begin(let rows) = step, !rows.isEmpty { session.connection = .connected }
             recordFailures += 1
-            // The response is only in memory. If the sender ends before it is recorded, the form is sent again with the
-            // same `Idempotency-Key`.
+            // The response is only in memory. If the sender ends first, the form is sent again with the same
+            // `Idempotency-Key`.
             if rules.session == nil, mayPass, recordFailures < Self.maximumRecordFailures {
                 return rest(until: now.addingTimeInterval(Self.recordPause))
             }
@@ -289,7 +286,7 @@ extension QueueMachine {
         case .claiming: session.connection = .connected
         default: break
         }
-        // Waiting here would not help: the action cannot succeed now, and the system must not wait for it.
+        // The action cannot succeed now, and the system must not wait for it.
         return callHandlers(then: .giveUp(nil))
     }
 }

@@ -1,53 +1,52 @@
 import HTTPTypes
 public import PostcardClient
 
-/// How ``UploadQueue/run(_:options:)`` sends uploads in this process.
+/// The settings with which ``UploadQueue/run(_:options:)`` sends uploads in this process.
 public struct QueueOptions: Sendable {
     /// The maximum number of uploads at a time. Defaults to 3.
     public var maximumConcurrentUploads: Int
 
-    /// Whether, when and how often a failed upload is sent again. This policy replaces the client's policy, because the
-    /// delays must outlive the process. Its deadline counts from the first attempt, also while no process is running.
-    /// Defaults to `RetryPolicy.persistent`: 1,000 attempts, at most 30 minutes apart.
+    /// Whether, when and how often a failed upload is sent again. It replaces the client's policy, because the delays
+    /// must outlive the process. Its deadline counts from the first attempt, even while no process is running. Defaults
+    /// to `RetryPolicy.persistent`: 1,000 attempts, at most 30 minutes apart.
     public var retryPolicy: RetryPolicy
 
-    /// Whether and how an interrupted upload resumes, in this process or a later one. This policy replaces the client's
-    /// policy. `nil` means that uploads start over. By default, uploads resume with servers that support it, and
+    /// Whether and how an interrupted upload resumes, in this process or a later one. It replaces the client's policy;
+    /// `nil` means that uploads start over. By default, uploads resume with servers that support it, and
     /// ``retryPolicy`` decides after three attempts in a row without progress. If an upload is cancelled while it is
-    /// being sent, the server is always asked to delete its bytes, even if `deletesCancelledUploads` is `false`.
+    /// being sent, the server is always asked to delete its bytes, whatever the value of `deletesCancelledUploads` is.
     public var resumption: ResumptionPolicy?
 
-    /// Whether the run ends when no upload is left that can be sent. Such a run waits for the next attempts of uploads
-    /// that failed, unless ``awaitsRetries`` is `false`. It does not wait for uploads with a later
-    /// ``UploadConditions/notBefore``. Defaults to `false`.
+    /// Whether the run ends when no upload is left that can be sent. Such a run waits for the next attempts of failed
+    /// uploads, unless ``awaitsRetries`` is `false`, but not for uploads with a later ``UploadConditions/notBefore``.
+    /// Defaults to `false`.
     public var endsWhenEmpty: Bool
 
-    /// Whether a run that ends when the queue is empty first waits for the next attempts of uploads that failed.
-    /// Defaults to `true`.
+    /// Whether a run that ends when the queue is empty waits for the next attempts of failed uploads. Defaults to
+    /// `true`.
     public var awaitsRetries = true
 
-    /// How often the queue checks for changes by other processes. Defaults to 1 second. `nil` means that there are no
-    /// other processes.
+    /// How often the queue checks for changes by other processes. Defaults to 1 second; `nil` if there are no others.
     public var pollInterval: Duration?
 
-    /// Returns the network in use, or `nil` if it is not known yet. The closure is called before each upload. By
-    /// default, the system is asked. On platforms that do not distinguish networks, the network has no restrictions.
+    /// Returns the network in use, or `nil` if it is not known yet. The closure is called before each upload. Defaults
+    /// to the system's network, which has no restrictions on platforms that do not distinguish networks.
     public var networkPath: @Sendable () -> NetworkPath?
 
     /// Makes a new presigned form for an upload whose form has expired, or was refused as expired. The closure is
     /// called before each such attempt; the form is not stored. If the closure throws, the upload is sent later.
-    /// Defaults to `nil`: an upload whose form has expired fails, with the code `form-expired`.
+    /// Defaults to `nil`: an upload whose form has expired fails with the code `form-expired`.
     public var presignedForm: (@Sendable (QueuedUpload) async throws -> PresignedForm)?
 
-    /// Checks a response whose status means success: see ``BackgroundSession/accepts``. The closure has no time limit.
-    /// Defaults to `nil`: the client's accepted statuses decide.
+    /// Checks a response whose status means success (see ``BackgroundSession/accepts``), without a time limit. Defaults
+    /// to `nil`: the client's accepted statuses decide.
     public var accepts: (@Sendable (QueuedUpload, QueuedUpload.Response) async throws -> Void)?
 
-    /// Makes header fields that only one attempt has, such as a token: see ``BackgroundSession/headerFields``. The
-    /// closure is called before each attempt; the fields are not stored. Defaults to `nil`.
+    /// Makes header fields for a single attempt, such as a token (see ``BackgroundSession/headerFields``). The closure
+    /// is called before each attempt; the fields are not stored. Defaults to `nil`.
     public var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
 
-    /// Makes options. The parameters are documented with the properties of the same names.
+    /// Makes options from the values of the properties with the same names.
     public init(
         maximumConcurrentUploads: Int = 3,
         retryPolicy: RetryPolicy = .persistent,

@@ -6,8 +6,7 @@ import PostcardFoundation
 protocol AttemptCarrier: Sendable {
     func connect() async throws
 
-    /// The identifiers of attempts. The value is `true` if the attempt has ended but its end was not reported yet, and
-    /// `false` if it has not ended.
+    /// The identifiers of attempts. The value is `true` if the attempt has ended and its end was not reported yet.
     func attempts() async throws -> [AttemptID: Bool]
 
     /// The events that were reported since the last call.
@@ -15,24 +14,22 @@ protocol AttemptCarrier: Sendable {
 
     /// Marks uploads that may be sent as being sent. The marks are on disk when the method returns.
     ///
-    /// - Returns: The uploads that were marked. If there are none, the time at which the next upload may be claimed.
+    /// - Returns: The marked uploads. If there are none, the time at which the next upload may be sent.
     func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?)
 
-    /// Begins an attempt.
-    ///
-    /// - Returns: Why the attempt could not begin; `nil` if it has begun.
+    /// Begins an attempt. Returns the reason if the attempt could not begin, and `nil` otherwise.
     func begin(_ row: UploadRow) async -> QueueMachine.Refusal?
 
-    /// Cancels attempts. Ignores attempts that have ended.
+    /// Cancels attempts, except those that have ended.
     ///
-    /// - Parameter paused: The attempts whose uploads should be able to resume later.
-    /// - Returns: The resume data for the next attempts of these uploads, if the carrier has any.
+    /// - Parameter paused: The attempts whose uploads may resume later.
+    /// - Returns: The resume data for the next attempts of these uploads, as far as the carrier has any.
     func cancel(_ attempts: Set<AttemptID>, pausing paused: Set<AttemptID>) async -> [AttemptID: Data]
 
     /// Whether the app checks successful responses after the system has received them.
     var judges: Bool { get }
 
-    /// Lets the app check a response that the system has received and whose status means success.
+    /// Lets the app check a response whose status means success, after the system has received it.
     ///
     /// - Returns: The error if the app rejects the response; `nil` if the app accepts it.
     func rejection(of response: QueuedUpload.Response, to upload: QueuedUpload) async -> UploadError?
@@ -44,16 +41,15 @@ protocol AttemptCarrier: Sendable {
     func notifyChange()
 }
 
-/// Carries out the actions of a ``QueueMachine``. The ``AttemptCarrier`` does what differs between this process and the
-/// system.
+/// Carries out the actions of a ``QueueMachine``. An ``AttemptCarrier`` does the work in which the senders differ.
 struct QueueRun<Carrier: AttemptCarrier> {
     private var machine: QueueMachine
     private let store: QueueStore
     private let time: QueueTime
     private let carrier: Carrier
-    /// The time at which uploads were last checked for expiry.
+    /// The time of the last check for expired uploads.
     private var lastDate: Date?
-    /// When the next upload expires.
+    /// The time at which the next upload expires.
     private var nextExpiry: Date?
 
     init(_ rules: QueueMachine.Rules, _ store: QueueStore, _ time: QueueTime, _ carrier: Carrier) {
@@ -63,7 +59,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         self.carrier = carrier
     }
 
-    /// Records that the database is intact, because the process may be ended before it closes the queue.
+    /// Records that the database is intact, because the process may end before it closes the queue.
     func noteRest() { store.database.noteRest() }
 
     /// Whether the database records attempts of the carrier.
@@ -72,13 +68,13 @@ struct QueueRun<Carrier: AttemptCarrier> {
         return attempts?.isEmpty != true
     }
 
-    /// How a round ended.
+    /// The way in which a round ended.
     enum Ending {
         case rest(until: Date?)
         case end
     }
 
-    /// Runs a round of the machine: carries out its actions until the round ends.
+    /// Runs a round: carries out the machine's actions until the round ends.
     ///
     /// - Throws: ``UploadQueueError`` or an error of the carrier if the round was given up.
     mutating func play(_ event: QueueMachine.Event) async throws -> Ending {
@@ -107,13 +103,13 @@ struct QueueRun<Carrier: AttemptCarrier> {
         }
     }
 
-    /// Reports that states of uploads have changed, and that some uploads may have ended.
+    /// Reports that states of uploads have changed, and that uploads may have ended.
     private func notifyChange() {
         carrier.notifyChange()
         store.ends.notify()
     }
 
-    /// When the next round is due: at the given time, or earlier if an upload expires before.
+    /// The time of the next round: the given time, or the time at which the next upload expires if that is earlier.
     private func rest(until due: Date?) -> Date? {
         let expiry = nextExpiry.map { min($0, time.date().addingTimeInterval(QueueMachine.longestWait)) }
         return [due, expiry].compactMap(\.self).min()
@@ -149,8 +145,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         return .done
     }
 
-    /// Fails the uploads that have expired, so that they are no longer claimed or sent. Also corrects times that were
-    /// set while the clock was ahead.
+    /// Fails expired uploads, so that they are not sent. Also corrects times that were set while the clock was ahead.
     private mutating func noteTime() throws {
         let now = time.date()
         try redateUploads(at: now)
@@ -163,16 +158,14 @@ struct QueueRun<Carrier: AttemptCarrier> {
         notifyChange()
     }
 
-    /// Corrects due dates that were set by a wrong clock. This is done at the first call, and after each time the clock
-    /// was set back.
+    /// Corrects due dates that a wrong clock has set, at the first call and whenever the clock was set back.
     private mutating func redateUploads(at now: Date) throws {
         // A sender that only stops uploads may have other settings than the sender of these uploads.
         if lastDate == nil || isSetBack(at: now), machine.rules.maximumConcurrentUploads > 0 {
             let (session, latest) = (machine.rules.session, now.addingTimeInterval(machine.rules.longestDelay))
-            // The rows are read before they are written: a write locks the database, and iOS ends an app that is
-            // suspended while it holds a lock.
+            // Reading first avoids a write, which locks the database. iOS ends an app that is suspended with a lock.
             if try store.database.read({ try $0.hasMisdatedUploads(at: now, after: latest, of: session) }) {
-                // The ends of attempts that were handed to the system may still be reported.
+                // The system may still report the ends of attempts.
                 let due = now.addingTimeInterval(Interruption.lost.delay(after: 1))
                 try store.database.write { db in
                     try db.correctLaterTimes(to: now)
@@ -184,8 +177,8 @@ struct QueueRun<Carrier: AttemptCarrier> {
         lastDate = now
     }
 
-    /// Whether the clock was set back since uploads were last checked. Small corrections are ignored, because all
-    /// uploads would have to be read.
+    /// Whether the clock was set back since the last check. Small corrections are ignored, because they would cost much
+    /// reading.
     private func isSetBack(at now: Date) -> Bool { lastDate.map { now < $0.addingTimeInterval(-60) } ?? false }
 
     private mutating func recorded() throws -> [AttemptID: QueuedUpload.ID] {
@@ -197,8 +190,7 @@ struct QueueRun<Carrier: AttemptCarrier> {
         for progress in progress {
             store.progress.note(progress.upload, bytesSent: progress.bytesSent)
             if progress.isFirst {
-                // If this write fails, the upload is listed as waiting although it is being sent. Nothing else depends
-                // on it.
+                // If this write fails, the upload is only listed as waiting although it is being sent.
                 try? store.database.writeWithoutSync { try $0.beginTransfer(of: progress.upload) }
                 store.changes.notify()
                 store.updates.notify()
@@ -207,11 +199,11 @@ struct QueueRun<Carrier: AttemptCarrier> {
         if !progress.isEmpty { store.updates.notifyProgress() }
     }
 
-    /// Cancels attempts. Uploads that were paused keep their progress if the carrier can resume them.
+    /// Cancels attempts. Paused uploads keep their progress if the carrier can resume them.
     private func cancel(_ attempts: Set<AttemptID>, of uploads: [QueuedUpload.ID]) async {
         let progress = store.progress.all()
         for upload in uploads { store.progress.end(upload) }
-        // If this or the write below fails, these uploads start over.
+        // If this read or the write below fails, these uploads start over.
         let pausing = (try? store.database.read { try $0.pausingAttempts() }) ?? []
         let paused = attempts.intersection(pausing)
         let resumable = await carrier.cancel(attempts, pausing: paused)
@@ -241,10 +233,10 @@ struct QueueRun<Carrier: AttemptCarrier> {
         return judged
     }
 
-    /// Records what the ends of attempts mean for their uploads.
+    /// Records the results of attempts for their uploads.
     private func settle(_ attempts: [QueueMachine.EndedAttempt]) throws {
         let now = time.date()
-        // If the clock was set back, an upload that is done now would be removed as the oldest.
+        // If the clock was set back, an upload that is done now would seem to be the oldest and would be removed.
         let isSetBack = isSetBack(at: now)
         let settled = try store.database.write { db in
             if isSetBack { try db.correctLaterTimes(to: now) }
@@ -270,10 +262,10 @@ struct QueueRun<Carrier: AttemptCarrier> {
 /// Records attempts that are being stopped, and their resume data, in the table `resumption`. Each method is called
 /// within one write.
 extension Database {
-    /// The maximum size of resume data, in bytes, larger than the system needs to describe a file and a request.
+    /// The maximum size of resume data in bytes, more than the system needs to describe a file and a request.
     private static let maximumResumeDataBytes = 1 << 20
 
-    /// The attempts that are to be stopped so that their uploads can continue.
+    /// The attempts to stop so that their uploads can continue later.
     func pausingAttempts() throws -> Set<AttemptID> {
         let rows = try Row.fetchAll(
             self, sql: "SELECT uuid, stopped FROM resumption JOIN upload USING (id) WHERE resumeData IS NULL")
@@ -289,7 +281,7 @@ extension Database {
     /// Records that an attempt was stopped. Without resume data, the upload starts over.
     ///
     /// - Parameters:
-    ///   - progress: The number of bytes sent for each upload, if it is known.
+    ///   - progress: The number of bytes sent for each upload, as far as it is known.
     ///   - failure: The failure of an upload whose bytes had all been sent. With `nil`, such an upload starts over too.
     func notePause(
         of attempt: AttemptID, resumingWith data: Data?, _ progress: [QueuedUpload.ID: Int64],
@@ -315,7 +307,7 @@ extension Database {
         }
     }
 
-    /// Records which resume data an attempt has used, and which it has left. The system can use resume data only once.
+    /// Records the resume data that an attempt has used and left. The system can use resume data only once.
     func noteResumption(
         after attempt: QueueMachine.EndedAttempt, _ settlement: Settlement, of id: QueuedUpload.ID
     ) throws {

@@ -4,14 +4,14 @@ import PostcardClient
 import PostcardFoundation
 import PostcardWire
 
-/// What is recorded about an attempt that has ended.
+/// The result of an ended attempt for its upload.
 enum Settlement: Sendable, Equatable {
     /// The server accepted the form.
     case done(QueuedUpload.Response)
     /// The form is sent again.
     ///
     /// - Parameters:
-    ///   - count: How the attempt is counted.
+    ///   - count: The kind under which the attempt is counted.
     ///   - mayHaveArrived: Whether the attempt may have delivered the form.
     case delay(until: Date, because: QueuedUpload.Failure, as: AttemptCount, mayHaveArrived: Bool)
     /// The upload has failed.
@@ -21,7 +21,7 @@ enum Settlement: Sendable, Equatable {
 }
 
 extension QueueMachine {
-    /// An attempt that has ended, or that could not begin.
+    /// An attempt that has ended or could not begin.
     struct EndedAttempt: Sendable {
         let id: AttemptID
         /// The attempt's upload, if it is known.
@@ -36,11 +36,11 @@ extension QueueMachine {
 }
 
 extension QueueMachine.Rules {
-    /// How long to wait before an upload that could not be handed over is tried again, in seconds.
+    /// How many seconds to wait before an upload that could not begin is tried again.
     static let postponement = 60.0
 
-    /// The longest plausible delay, in seconds. A time further ahead was set by a wrong clock. It is a day, or longer
-    /// if the policy allows longer delays.
+    /// The longest plausible delay in seconds: a day, or longer if the policy allows it. Longer delays come from a
+    /// wrong clock.
     var longestDelay: Double { max(86_400, max(retryPolicy.maximumDelay, retryPolicy.maximumRetryAfter) / .seconds(1)) }
 
     func schedule(for row: UploadRow) -> RetrySchedule {
@@ -55,8 +55,8 @@ extension QueueMachine.Rules {
         return .failed(error)
     }
 
-    /// Decides what is recorded about an attempt. Returns `nil` if nothing changes: events may arrive twice, and the
-    /// upload may have been cancelled, paused or sent again since.
+    /// Decides the result of an attempt. Returns `nil` if nothing changes: events may arrive twice, and the upload may
+    /// have been cancelled, paused or sent again in the meantime.
     ///
     /// - Parameters:
     ///   - attempt: The attempt that has ended.
@@ -68,14 +68,14 @@ extension QueueMachine.Rules {
     ) -> Settlement? {
         if case .done = row.upload.state { return nil }
         let outcome = outcome(of: attempt, row)
-        // The server has the form, even if the upload was cancelled or paused since.
+        // The server has the form, even if the upload was cancelled or paused in the meantime.
         if case .accepted(let response) = outcome { return .done(response) }
         guard row.attempt == attempt.id else { return nil }
         // An upload that resumes is not unclear. If an earlier attempt was unclear, the user was already asked.
         let asks = !retryPolicy.repeatsUnclear && row.resource == nil && attempt.resumeData == nil
-        // The user is asked even if the upload was paused since: otherwise it would be sent again without a question
-        // when it is resumed. If the user has retried the upload since, or sent it to another address, the earlier
-        // attempt does not count.
+        // The user is asked even if the upload was paused in the meantime, because resuming it would send it again
+        // without a question. If the user has retried the upload or sent it to another URL, the earlier attempt does
+        // not count.
         if asks, row.possibleDelivery != nil, !row.upload.state.isEnded, case .stopped(mayHaveArrived: true) = outcome {
             return .fail(because: .unclear(after: .stopped), mayHaveArrived: true)
         }
@@ -95,7 +95,7 @@ extension QueueMachine.Rules {
         switch outcome {
         case .accepted(let response): return .done(response)
         case .failed(let error, _) where makesFields && !row.hasFreshFields && error.response?.status == .unauthorized:
-            // The server refused the form, perhaps because a token has expired while the upload waited for a network.
+            // The server refused the form, perhaps because a token expired while the upload waited for a network.
             return .delay(until: now, because: QueuedUpload.Failure(error), as: .staleFields, mayHaveArrived: false)
         case .failed(let error, _)
         where makesForms && !row.hasFreshFields
@@ -103,9 +103,9 @@ extension QueueMachine.Rules {
             return .delay(until: now, because: QueuedUpload.Failure(error), as: .staleForm, mayHaveArrived: false)
         case .failed(let error, let pause):
             let failure = RetrySchedule.Failure(error, at: now, pause: pause)
-            // The system repeats a request whose connection broke, and does not report that. So without a response, the
-            // form may have arrived, even if the latest failure is another one. The system's count of bytes sent does
-            // not help: an app that was suspended has not received it. A 409 may be the response to an earlier request.
+            // After a broken connection, the system repeats a request without reporting it. So without a response, the
+            // form may have arrived, even if the latest failure is another one. The system's count of bytes does not
+            // help, because a suspended app does not receive it. A 409 may be the response to an earlier request.
             let isRepeated = session != nil && attempt.hasBegun
             var history = row.history(after: isRepeated ? .responseLost(resource: nil) : delivery)
             history.add(failure)
@@ -118,7 +118,7 @@ extension QueueMachine.Rules {
                     as: .failure(conflicts: history.conflicts), mayHaveArrived: mayHaveArrived)
             case .fail(let error) where error.response != nil && error.outlook == nil && row.resumeData != nil:
                 // After a pause, the server may refuse the rest of a form whose beginning it has lost, and not the form
-                // itself. The next attempt sends the whole form.
+                // itself. So the next attempt sends the whole form.
                 return .delay(
                     until: now, because: QueuedUpload.Failure(error), as: .nothing,
                     mayHaveArrived: mayHaveArrived || delivery.mayHaveArrived)
@@ -127,8 +127,7 @@ extension QueueMachine.Rules {
             }
         case .interrupted(let interruption):
             let count = row.interruptions + 1
-            // An attempt that was waiting in the system for its time was not sent. It can be interrupted again at no
-            // cost.
+            // The system has not sent an attempt before its time, so it can be interrupted any number of times.
             let isDue = row.earliestBegin.map { $0 <= now } ?? true
             let counts = interruption.counts && attempt.hasBegun && isDue
             if counts, count >= Interruption.maximumCount {
@@ -150,12 +149,12 @@ extension QueueMachine.Rules {
     }
 }
 
-/// Reads and records attempts in the database, for both senders. Each method is called within one transaction.
+/// Reads and records attempts in the database for both senders. Each method is called within one transaction.
 extension Database {
     /// The attempts that a sender should have.
     ///
-    /// - Parameter session: The identifier of the sender's background session, or `nil` for
-    ///   ``UploadQueue/run(_:options:)``, in this process or another.
+    /// - Parameter session: The identifier of the sender's background session; `nil` for
+    ///   ``UploadQueue/run(_:options:)`` in any process.
     func attempts(of session: String?) throws -> [AttemptID: QueuedUpload.ID] {
         let rows = try Row.fetchAll(
             self,
@@ -175,7 +174,7 @@ extension Database {
         return attempts
     }
 
-    /// The uploads of a background session whose rows cannot be read. The session may report no event that ends them.
+    /// The uploads of a background session whose rows cannot be read. The session may never report their ends.
     func unreadableUploads(of session: String) throws -> [QueuedUpload.ID] {
         try QueuedUpload.ID.fetchAll(
             self, sql: "SELECT id FROM upload INDEXED BY upload_session WHERE session = ?", arguments: [session]
@@ -184,7 +183,7 @@ extension Database {
         }
     }
 
-    /// Marks an upload that was handed over before it was due as being sent.
+    /// Marks an upload that the system got before its time as being sent.
     func beginTransfer(of id: QueuedUpload.ID) throws {
         try execute(
             sql: """
@@ -211,7 +210,7 @@ extension Settlement {
 }
 
 extension QueueMachine.EndedAttempt {
-    /// A line for the log: how the attempt ended, and what happens to the upload.
+    /// A line for the log with the end of the attempt and the result for the upload.
     func logLine(_ settlement: Settlement, of upload: QueuedUpload.ID) -> String {
         var line = "Attempt \(id.number) of upload \(upload) ended"
         if let systemCode { line += " (\(systemCode))" }
@@ -233,10 +232,10 @@ extension QueueMachine.EndedAttempt {
     }
 }
 
-/// Finds responses that are failures although their statuses mean success.
+/// Finds failures among responses whose statuses mean success.
 extension UploadRow {
-    /// Returns an error if the response does not come from the server, and `nil` otherwise. If the form asked for JSON,
-    /// a web page is the sign-in page of the network or the page of a proxy.
+    /// Returns an error if the response is not the server's. If the form asked for JSON, a web page comes from a proxy
+    /// or is the sign-in page of the network.
     func interception(by response: QueuedUpload.Response) -> UploadError? {
         let type = response.contentType?.lowercased() ?? ""
         guard headerFields[.accept]?.lowercased().contains("json") == true,
@@ -251,7 +250,7 @@ extension UploadRow {
 }
 
 extension UploadError {
-    /// The error of an upload whose response the app does not accept.
+    /// The error of an upload whose response the app rejects.
     static func rejected(
         _ response: QueuedUpload.Response, to upload: QueuedUpload, because error: any Error
     ) -> UploadError {

@@ -3,14 +3,13 @@ import Foundation
 import Synchronization
 #endif
 
-/// How the processes that use a queue, such as an app and its extensions, notify each other of changes.
+/// Notifications of changes between the processes that use a queue, such as an app and its extensions.
 package struct ChangeBroadcast: Sendable {
     /// How often a queue checks for changes by itself, because notifications may get lost.
     let pollInterval: Duration
-    /// Notifies all listeners of a name. Listeners of this process are notified too; their next round then finds
-    /// nothing to do.
+    /// Notifies all listeners of a name, even those of this process, whose next round then finds no work.
     let post: @Sendable (_ name: String) -> Void
-    /// Calls a closure for each notification of a name, from any process, until the returned object is released.
+    /// Calls a closure for each notification of a name from any process, until the returned object is released.
     let listen: @Sendable (_ name: String, _ notify: @escaping @Sendable () -> Void) -> Listener
 
     package init(
@@ -34,7 +33,7 @@ package struct ChangeBroadcast: Sendable {
     }
 
     #if canImport(Darwin)
-    /// A broadcast with Darwin notifications. They are not delivered to a suspended app.
+    /// A broadcast with Darwin notifications, which a suspended app does not get.
     package static let usual = ChangeBroadcast(pollInterval: .seconds(60)) { name in
         CFNotificationCenterPostNotification(
             CFNotificationCenterGetDarwinNotifyCenter(), CFNotificationName(name as CFString), nil, nil, true)
@@ -52,8 +51,8 @@ package struct ChangeBroadcast: Sendable {
 }
 
 #if canImport(Darwin)
-/// The listeners of this process, by the names of notifications. This object is never released, because the system has
-/// a pointer to it.
+/// The listeners of this process, by the names of notifications. The object is never released, because the system
+/// points to it.
 private final class DarwinListeners: Sendable {
     static let shared = DarwinListeners()
 
@@ -81,7 +80,7 @@ private final class DarwinListeners: Sendable {
         return key
     }
 
-    /// The system's observer is kept, because another queue may soon use the same name.
+    /// Removes a listener. The system's observer stays, because another queue may soon use the same name.
     func remove(_ key: Int, of name: String) { state.withLock { $0.all[name]?[key] = nil } }
 
     private func notify(_ name: String) {

@@ -1,10 +1,9 @@
 import GRDB
 import PostcardFoundation
 
-/// Reads and changes the ends of uploads that the app has not acknowledged. Each method is called within one
-/// transaction.
+/// Reads and changes the unacknowledged ends of uploads. Each method is called within one transaction.
 extension Database {
-    /// The sequence numbers of the ends that the app has not acknowledged, and their uploads.
+    /// The sequence numbers of ends that the app has not acknowledged, with their uploads.
     ///
     /// - Parameters:
     ///   - end: The sequence number after which to start.
@@ -20,7 +19,7 @@ extension Database {
         ).map { (try $0.decode(Int64.self, forColumn: "ended"), try $0.decode(Int64.self, forColumn: "id")) }
     }
 
-    /// Records that the app has acknowledged how an upload ended. Does nothing if the upload has ended again since.
+    /// Records that the app has acknowledged the end of an upload. Does nothing if the upload has ended again.
     func acknowledge(_ end: Int64, of id: QueuedUpload.ID) throws {
         try cachedStatement(sql: "UPDATE upload SET ended = NULL WHERE id = ? AND ended = ?")
             .execute(arguments: [id, end])
@@ -52,10 +51,10 @@ extension QueueStore {
     }
 }
 
-/// Counts the uploads that are done, and finds those that need no longer be listed. An upload whose end the app has not
+/// Counts the uploads that are done, and finds those that are no longer listed. An upload whose end the app has not
 /// acknowledged is always listed. Each method is called within one transaction.
 extension Database {
-    /// The number of uploads that servers have accepted, including uploads that were removed since.
+    /// The number of uploads that servers have accepted, even if they were removed later.
     var doneCount: Int {
         get throws {
             // The table has one row, unless another program has changed it.
@@ -64,7 +63,7 @@ extension Database {
         }
     }
 
-    /// The uploads that are done and need no longer be listed.
+    /// The uploads that are done and no longer listed.
     func oldDoneUploads(_ kept: DoneUploads, at now: Date) throws -> Set<QueuedUpload.ID> {
         let done = "SELECT id FROM upload INDEXED BY upload_done WHERE state = 'done' AND ended IS NULL"
         var old: Set<QueuedUpload.ID> = []
@@ -80,7 +79,7 @@ extension Database {
         return old
     }
 
-    /// Removes the uploads that are done and need no longer be listed. Their bodies were removed before.
+    /// Removes the uploads that are done and no longer listed. Their bodies were removed before.
     func removeOldDoneUploads(_ kept: DoneUploads, at now: Date) throws {
         for id in try oldDoneUploads(kept, at: now) {
             try execute(sql: "DELETE FROM upload WHERE id = ?", arguments: [id])

@@ -2,10 +2,9 @@ import GRDB
 import PostcardClient
 import PostcardFoundation
 
-/// The ends of uploads and the changes by hand, as changes to their rows. Each is called within one write.
+/// Changes the rows of uploads that end or that are changed by hand. Each method is called within one write.
 extension Database {
-    /// Ends an upload that the server accepted. This also applies if it was cancelled or paused since: the server has
-    /// it.
+    /// Ends an upload that the server has accepted, even if it was cancelled or paused in the meantime.
     func finishUpload(_ id: QueuedUpload.ID, with response: QueuedUpload.Response, at now: Date) throws {
         try execute(
             sql: """
@@ -14,7 +13,7 @@ extension Database {
                 WHERE id = ? AND state <> 'done'
                 """, arguments: [now.timeIntervalSince1970, id])
         guard changesCount == 1 else { return }
-        // An address that was signed is as good as a password, and needed no more.
+        // A signed address is as good as a password, so it is removed once it is not needed.
         try execute(sql: "UPDATE request SET signed = NULL WHERE id = ?", arguments: [id])
         try forgetResumption(of: id)
         try execute(sql: "UPDATE queue SET done = \(Self.increment("done"))")
@@ -23,7 +22,7 @@ extension Database {
         try releaseGroup(of: id)
     }
 
-    /// Numbers the end of an upload, which the app has to acknowledge.
+    /// Gives the end of an upload a number, by which the app acknowledges the end.
     private func noteEnd(of id: QueuedUpload.ID) throws {
         try cachedStatement(sql: "UPDATE queue SET ends = \(Self.increment("ends"))").execute()
         try cachedStatement(
@@ -31,7 +30,7 @@ extension Database {
         ).execute(arguments: [id])
     }
 
-    /// Keeps the latest response of a server, or `nil` if there was none.
+    /// Stores the latest response of a server; removes it if the response is `nil`.
     private func keep(_ response: QueuedUpload.Response?, of id: QueuedUpload.ID) throws {
         guard let response else { return try execute(sql: "DELETE FROM response WHERE id = ?", arguments: [id]) }
         try execute(
@@ -42,13 +41,13 @@ extension Database {
             ])
     }
 
-    /// Notes that an attempt begins. Until its outcome is known, it may have delivered the form.
+    /// Records that an attempt begins. Until its outcome is known, it may have delivered the form.
     func noteAttempt(of id: QueuedUpload.ID) throws {
         try execute(
             sql: "INSERT OR IGNORE INTO delivery SELECT id, attempts FROM upload WHERE id = ?", arguments: [id])
     }
 
-    /// Notes that the latest attempt did not deliver the form.
+    /// Records that the latest attempt did not deliver the form.
     func ruleOutDelivery(of id: QueuedUpload.ID) throws {
         try execute(
             sql: "DELETE FROM delivery WHERE id = ? AND attempt = (SELECT attempts FROM upload WHERE id = delivery.id)",
@@ -58,7 +57,7 @@ extension Database {
     /// Delays an upload after an attempt.
     ///
     /// - Parameters:
-    ///   - count: What the attempt counts as.
+    ///   - count: The kind under which the attempt is counted.
     ///   - mayHaveArrived: Whether the attempt may have delivered the form.
     func delayUpload(
         _ id: QueuedUpload.ID, until due: Date, because failure: QueuedUpload.Failure, as count: AttemptCount,
@@ -87,12 +86,12 @@ extension Database {
         if case .staleForm = count { try endSignature(of: id, at: due) }
     }
 
-    /// Whether a clock that was ahead has dated something: when an upload is due, when its first attempt began, or when
-    /// it was done.
+    /// Whether a clock that was ahead has set the time when an upload is due, when it was first attempted or when it
+    /// was done.
     ///
     /// - Parameters:
-    ///   - latest: The end of the longest delay, if it begins now.
-    ///   - session: The identifier of the sender's background session, or `nil` for a sender in this process.
+    ///   - latest: The end of the longest delay that begins now.
+    ///   - session: The identifier of the sender's background session; `nil` for a sender in this process.
     func hasMisdatedUploads(at now: Date, after latest: Date, of session: String?) throws -> Bool {
         try Bool.fetchOne(
             self,
@@ -106,8 +105,8 @@ extension Database {
             ]) ?? false
     }
 
-    /// Dates by the present clock what a clock that was ahead has dated after now. Otherwise the time of these uploads
-    /// would not begin to run, and uploads that are done from now on would be removed before them.
+    /// Replaces times in the future, which a clock that was ahead has set, by the current time. Otherwise the time
+    /// limits of these uploads would begin late, and uploads that are done from now on would be removed before them.
     func correctLaterTimes(to now: Date) throws {
         let arguments: StatementArguments = ["now": now.timeIntervalSince1970]
         try execute(sql: "UPDATE upload SET started = :now WHERE \(Self.startsLater)", arguments: arguments)
@@ -115,18 +114,18 @@ extension Database {
             sql: "UPDATE upload SET finished = :now WHERE state = 'done' AND finished > :now", arguments: arguments)
     }
 
-    /// A condition for uploads whose first attempt was dated later than it can have begun. One that a background session
-    /// was given early begins at its time.
+    /// A condition for uploads whose first attempt has an impossible date in the future. An attempt that the system got
+    /// early begins when its upload is due.
     private static let startsLater = "typeof(started) = 'real' AND started > max(:now, coalesce(notBefore, 0))"
 
-    /// A condition for uploads that are further away than the longest delay, and than their own time.
+    /// A condition for uploads that are due later than the longest delay and than their own earliest time.
     private static let isDueTooLate = """
         state IN ('waiting', 'retrying') AND typeof(due) = 'real' AND due > max(:latest, coalesce(notBefore, 0))
             AND (session IS NULL OR session = :session)
         """
 
-    /// Corrects the due dates of uploads that are still misdated. Those that a background session has are taken from the
-    /// session: its sender then cancels their attempts.
+    /// Corrects the due dates of uploads that are too late. Uploads of a background session are taken from the session,
+    /// whose sender then cancels their attempts.
     func redateUploads(after latest: Date, of session: String?, to due: Date) throws {
         let ids = try QueuedUpload.ID.fetchAll(
             self, sql: "SELECT id FROM upload WHERE \(Self.isDueTooLate)",
@@ -142,7 +141,7 @@ extension Database {
         }
     }
 
-    /// Notes that a store has called the form of an upload expired.
+    /// Records that a store has refused the form of an upload as expired.
     private func endSignature(of id: QueuedUpload.ID, at time: Date) throws {
         guard let signed = try row(id)?.signed else { return }
         try execute(
@@ -150,15 +149,15 @@ extension Database {
             arguments: [try JSONEncoder().encode(signed.expired(at: time)), id])
     }
 
-    /// The value of the column `schedule` of an upload that goes back into the queue: ``Schedule/behind`` if an earlier
-    /// upload of its group has not ended, which may have gone back before it, and otherwise ``Schedule/delayed``.
+    /// The value of the column `schedule` for an upload that goes back into the queue: ``Schedule/behind`` if an
+    /// earlier upload of its group has not ended, and otherwise ``Schedule/delayed``.
     static let place = """
         CASE WHEN sequence IS NOT NULL AND EXISTS (
             SELECT 1 FROM upload AS other WHERE other.sequence = upload.sequence AND other.id < upload.id
                 AND other.state NOT IN ('done', 'cancelled')) THEN 2 ELSE 1 END
         """
 
-    /// Puts an upload back into the queue whose attempt was interrupted.
+    /// Puts an upload back into the queue after its attempt was interrupted.
     func returnUpload(_ id: QueuedUpload.ID) throws {
         try execute(
             sql: """
@@ -168,8 +167,8 @@ extension Database {
                 """, arguments: [id])
     }
 
-    /// An expression that increments a count. It first moves the count into the range in which `Row.count(_:)` reads
-    /// it: a very negative count would never reach a limit.
+    /// An expression that increments a count. It first limits the count to the range that `Row.count(_:)` reads,
+    /// because a very negative count would never reach a limit.
     static func increment(_ column: String) -> String {
         "min(max(\(column), 0), \(Row.maximumCount - 1)) + 1"
     }
@@ -178,7 +177,7 @@ extension Database {
     ///
     /// - Parameters:
     ///   - mayHaveArrived: Whether the latest attempt may have delivered the form. Defaults to `true`.
-    ///   - includingPaused: Whether a paused upload ends too. Defaults to `false`.
+    ///   - includingPaused: Whether a paused upload fails too. Defaults to `false`.
     func failUpload(
         _ id: QueuedUpload.ID, because failure: QueuedUpload.Failure, mayHaveArrived: Bool = true,
         includingPaused: Bool = false
@@ -226,12 +225,12 @@ extension Database {
             sql: "UPDATE upload SET state = 'paused', schedule = NULL, session = NULL WHERE id = ?", arguments: [id])
     }
 
-    /// Puts an upload back into the queue. It starts over, unless it was paused or waited for its next attempt: then it
-    /// resumes. If its time is over, it has no end any longer.
+    /// Puts an upload back into the queue. A paused or retrying upload resumes; any other upload starts over. An upload
+    /// that has expired no longer expires.
     ///
     /// - Parameter holdsBack: Whether the later uploads of its group wait for it again. Defaults to `true`.
     func retryUpload(_ id: QueuedUpload.ID, at now: Date, holdingBack holdsBack: Bool = true) throws {
-        // The system may have the next attempt already, and with it has used what the last one left.
+        // The system may already have the next attempt, which has used the resume data of the previous one.
         try notePausing(of: id)
         try execute(
             sql: """
@@ -249,17 +248,17 @@ extension Database {
                     schedule = \(Self.place)
                 WHERE id = ?
                 """, arguments: [now.timeIntervalSince1970, id])
-        // The response of an earlier failure says nothing about a later one.
+        // The response belongs to an earlier failure.
         try keep(nil, of: id)
         if holdsBack { try holdBack(after: id) }
     }
 
-    /// The value of the column `started` of an upload that is taken back: the system was to send one that is still waiting
-    /// at its time, and has not begun.
+    /// The value of the column `started` for an upload that is taken back from the system. A waiting upload has not
+    /// begun, because the system was to send it later.
     private static let begun = "CASE WHEN state = 'waiting' THEN NULL ELSE started END"
 
-    /// Has the later uploads of a group wait again for one that went back into the queue. Those that a background
-    /// session was given before their time are taken from it. One that is being sent goes on.
+    /// Makes the later uploads of a group wait again for an upload that went back into the queue. Uploads that the
+    /// system got early are taken back from it. An upload that is being sent continues.
     private func holdBack(after id: QueuedUpload.ID) throws {
         let later = "sequence = (SELECT sequence FROM upload WHERE id = ?) AND id > ?"
         let handedOver = try QueuedUpload.ID.fetchAll(
@@ -276,9 +275,9 @@ extension Database {
                 """, arguments: [id, id])
     }
 
-    /// Puts an upload back into the queue with another address.
+    /// Puts an upload back into the queue with another URL.
     ///
-    /// - Parameter keepsDelivery: Whether what may have been delivered concerns the new address as well.
+    /// - Parameter keepsDelivery: Whether the possible delivery of the form also concerns the new URL.
     func readdressUpload(
         _ id: QueuedUpload.ID, to url: URL, keepingDelivery keepsDelivery: Bool, at now: Date
     ) throws {
@@ -290,7 +289,7 @@ extension Database {
             arguments: [url.absoluteString, id])
     }
 
-    /// When the next upload expires, or `nil` if none does.
+    /// The time at which the next upload expires; `nil` if no upload expires.
     func nextExpiry() throws -> Date? {
         let expires = try DatabaseValue.fetchOne(
             self,
@@ -301,13 +300,13 @@ extension Database {
         return expires.flatMap(Double.fromDatabaseValue).map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Fails the uploads whose time is over, wherever they are: those that are being sent have no sender then.
+    /// Fails the uploads that have expired, even those that are being sent, whose attempts are then cancelled.
     func failExpiredUploads(at now: Date) throws {
         let failure = QueuedUpload.Failure.expired
         let expired = try QueuedUpload.ID.fetchAll(
             self, sql: "SELECT id FROM upload WHERE \(Self.isExpired) ORDER BY id",
             arguments: [now.timeIntervalSince1970])
-        // A response belongs to the failure before.
+        // A stored response belongs to an earlier failure.
         try execute(
             sql: "DELETE FROM response WHERE id IN (SELECT id FROM upload WHERE \(Self.isExpired))",
             arguments: [now.timeIntervalSince1970])
@@ -321,12 +320,12 @@ extension Database {
         try forgetResumptionsOfEndedUploads()
     }
 
-    /// A condition like that of the index for it.
+    /// The condition for expired uploads, written like the condition of the index `upload_expires`.
     private static let isExpired = "expires <= ? AND state NOT IN ('done', 'failed', 'cancelled')"
 
-    /// Pauses or resumes the whole queue. Uploads keep their places.
+    /// Pauses or resumes the whole queue. The order of the uploads stays the same.
     func setQueuePaused(_ isPaused: Bool) throws {
-        // There is one row, unless someone has changed that.
+        // The table has one row, unless another program has changed it.
         let done = try doneCount
         let ends = try Int64.fetchOne(self, sql: "SELECT CAST(max(ends) AS INTEGER) FROM queue") ?? 0
         try execute(sql: "DELETE FROM queue")
@@ -342,7 +341,7 @@ extension Database {
                 """)
     }
 
-    /// The uploads in some states.
+    /// The uploads in the given states.
     func ids(in states: Set<QueuedUpload.State.Kind>) throws -> [QueuedUpload.ID] {
         let names = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
         return try QueuedUpload.ID.fetchAll(self, sql: "SELECT id FROM upload WHERE state IN (\(names)) ORDER BY id")
@@ -350,7 +349,7 @@ extension Database {
 
     /// Removes uploads.
     ///
-    /// - Returns: The number of those that there were, the names of their bodies, and the sessions that had them.
+    /// - Returns: The number of removed uploads, the names of their bodies, and the sessions that had them.
     func removeUploads(_ ids: [QueuedUpload.ID]) throws -> (count: Int, bodies: [UUID], sessions: Set<String>) {
         var (count, bodies, sessions) = (0, [UUID](), Set<String>())
         var groups: Set<DatabaseValue> = []
@@ -375,7 +374,7 @@ extension Database {
         if let group, !group.isNull { try release(group) }
     }
 
-    /// Schedules the first upload of a group that has not ended, if it waited for earlier ones.
+    /// Schedules the first upload of a group that has not ended, if it waited for earlier uploads.
     private func release(_ group: DatabaseValue) throws {
         try execute(
             sql: """

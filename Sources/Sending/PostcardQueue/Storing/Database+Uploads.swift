@@ -3,9 +3,9 @@ import HTTPTypes
 import PostcardClient
 import PostcardFoundation
 
-/// Enqueues, reads and claims uploads. Each method is called within one transaction.
+/// Enqueues, reads and marks uploads. Each method is called within one transaction.
 ///
-/// Rows are decoded while a cursor points to them: a copied row would compare column names for each value that is read.
+/// Rows are decoded while a cursor points to them, because reading a copied row compares column names for each value.
 extension Database {
     /// Inserts an upload at the end of the queue.
     func insert(_ new: NewUpload, at now: Date) throws -> QueuedUpload.ID {
@@ -63,7 +63,7 @@ extension Database {
         get throws { try Bool.fetchOne(self, sql: "SELECT EXISTS (SELECT 1 FROM queue WHERE isPaused <> 0)") ?? false }
     }
 
-    /// The number of uploads for each name of a state in the database.
+    /// The number of uploads in each state, by the state's name in the database.
     func counts() throws -> [String: Int] {
         let rows = try Row.fetchAll(
             self, sql: "SELECT CAST(state AS TEXT) AS name, count(*) AS number FROM upload GROUP BY name")
@@ -97,8 +97,7 @@ extension Database {
         }
     }
 
-    /// Reads the state of an upload, even if the rest of its row cannot be read. Returns `nil` if no upload has the
-    /// identifier.
+    /// Reads the state of an upload, even if its row is otherwise damaged. Returns `nil` if there is no such upload.
     func state(_ id: QueuedUpload.ID) throws -> QueuedUpload.State.Kind? {
         let state = try DatabaseValue.fetchOne(self, sql: "SELECT state FROM upload WHERE id = ?", arguments: [id])
         return state.map { String.fromDatabaseValue($0).flatMap(QueuedUpload.State.Kind.init(rawValue:)) ?? .failed }
@@ -124,7 +123,7 @@ extension Database {
         return Set(names.compactMap(UUID.init(bodyName:)))
     }
 
-    /// Whether a background session has uploads, or whether there are uploads to hand to it.
+    /// Whether a background session has uploads or can get uploads.
     func hasOpenUploads(of session: String) throws -> Bool {
         try Bool.fetchOne(
             self,
@@ -144,20 +143,18 @@ extension Database {
     ///
     /// - Parameters:
     ///   - masks: The values of ``PostcardClient/AllowedNetworks/mask`` with which an upload may be sent now.
-    ///   - active: Uploads whose attempts have not ended yet. They are skipped even if they were cancelled and retried
-    ///     since.
+    ///   - active: Uploads with attempts that have not ended. They are skipped even if they were cancelled and retried.
     func claimUpload(
         allowedBy masks: [Int64], excluding active: Set<QueuedUpload.ID>, at now: Date
     ) throws -> UploadRow? {
         if try isQueuePaused { return nil }
-        // A value that is not a time counts as due: otherwise the upload would never be due, and the run would check it
-        // without end.
+        // A value that is not a time counts as due. Otherwise the run would check the upload forever.
         try execute(
             sql: "UPDATE upload SET schedule = 0 WHERE schedule = 1 AND (due <= ? OR typeof(due) <> 'real')",
             arguments: [now.timeIntervalSince1970])
         while true {
-            // The rows are sorted by the stored column, like the index. If they were sorted by a converted value,
-            // SQLite would sort all uploads each time.
+            // The rows are sorted by the stored column, like the index. With a converted value, SQLite would sort all
+            // rows.
             let candidates = try masks.compactMap { mask in
                 try Row.fetchOne(
                     self,
@@ -182,7 +179,7 @@ extension Database {
                     WHERE id = ? AND schedule = 0
                     """, arguments: [now.timeIntervalSince1970, id])
             guard changesCount == 1 else {
-                // Without an error, the damaged index would return the same upload again and again.
+                // Without this error, the damaged index would return the same upload again and again.
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an index does not match its table")
             }
             // Only the system can use resume data.
@@ -191,8 +188,7 @@ extension Database {
         }
     }
 
-    /// Reads an upload that is about to be sent. If the row cannot be read, the upload fails, so that it does not block
-    /// the others.
+    /// Reads an upload to be sent. If the row cannot be read, the upload fails, so that it does not block others.
     func readable(_ id: QueuedUpload.ID) throws -> UploadRow? {
         do {
             if let row = try row(id) { return row }
@@ -203,7 +199,7 @@ extension Database {
         return nil
     }
 
-    /// The earliest time at which a delayed upload may be sent, or `nil` if no upload is delayed.
+    /// The earliest time at which a delayed upload may be sent; `nil` if no upload is delayed.
     ///
     /// - Parameter ofRetries: Whether to consider only uploads that have failed before. Defaults to `false`.
     func nextDue(ofRetries: Bool = false) throws -> Date? {
@@ -214,14 +210,14 @@ extension Database {
                 WHERE schedule = 1 \(ofRetries ? "AND state = 'retrying'" : "")
                 """)
         guard let due, !due.isNull else { return nil }
-        // A value that is not a time is due at once: the next claim marks its upload as ready.
+        // A value that is not a time is due at once: `claimUpload` then marks its upload as ready.
         return Date(timeIntervalSince1970: Double.fromDatabaseValue(due) ?? 0)
     }
 
     /// Puts uploads back into the queue that an earlier process was sending when it ended.
     ///
     /// - Parameter failure: The failure of uploads whose form a server may have, if the server cannot be asked.
-    ///   Defaults to `nil`: they are put back too.
+    ///   Defaults to `nil`: these uploads are put back too.
     func recoverUploads(failingUnclear failure: QueuedUpload.Failure? = nil) throws {
         if let failure {
             let unclear = try QueuedUpload.ID.fetchAll(
@@ -244,7 +240,7 @@ extension Database {
             sql: "UPDATE upload SET sent = ? WHERE id = ? AND state = 'sending'", arguments: [bytesSent, id])
     }
 
-    /// Saves the URL of an upload's upload resource, or `nil` if the server has none.
+    /// Saves the URL of an upload's upload resource; `nil` removes it.
     func noteResource(_ resource: URL?, of id: QueuedUpload.ID) throws {
         try execute(
             sql: "UPDATE upload SET resource = ? WHERE id = ? AND state = 'sending' AND session IS NULL",
@@ -252,11 +248,10 @@ extension Database {
     }
 }
 
-/// Changes the resume data of uploads that the system has stopped, in the table `resumption`. Each method is called
-/// within one write.
+/// Changes the resume data of stopped uploads in the table `resumption`. Each method is called within one write.
 extension Database {
-    /// Records that a background session is about to stop an upload, or all its uploads, so that they can resume later.
-    /// Call this method before the uploads are taken from the session.
+    /// Records that a background session is about to stop an upload or all its uploads, so that they can resume later.
+    /// Must be called before the uploads are taken from the session.
     func notePausing(of id: QueuedUpload.ID? = nil) throws {
         try execute(
             sql: """
@@ -284,17 +279,17 @@ extension Database {
     }
 }
 
-/// What an attempt counts as that did not deliver the form.
+/// The kinds under which attempts that did not deliver the form are counted.
 enum AttemptCount: Sendable, Equatable {
     /// A failure.
     ///
     /// - Parameter conflicts: The number of conflicts in a row.
     case failure(conflicts: Int)
-    /// A request whose header fields were out of date. The next one has fresh ones.
+    /// A request with outdated header fields. The next request gets new ones.
     case staleFields
-    /// A form whose signature has ended. The next one has another.
+    /// A presigned form that has expired. The next attempt gets a new one.
     case staleForm
-    /// An interruption, which may be one of several in a row.
+    /// An interruption by the system, which may be one of several in a row.
     case interruption
     case nothing
 }

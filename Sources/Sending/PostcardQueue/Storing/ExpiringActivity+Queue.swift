@@ -1,7 +1,7 @@
 import PostcardFoundation
 
 extension ExpiringActivity {
-    /// Begins an activity. The caller must end the activity.
+    /// Begins an activity, which the caller must end.
     ///
     /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/suspended`` if the system is about to suspend
     ///   the app.
@@ -10,7 +10,7 @@ extension ExpiringActivity {
         return grant
     }
 
-    /// Runs blocking work within an activity.
+    /// Runs blocking work within an activity, so that the system does not suspend the app.
     ///
     /// - Parameter interrupt: Called if the system is about to suspend the app, so that the work ends soon.
     func perform<Value>(
@@ -25,10 +25,10 @@ extension ExpiringActivity {
         return try work()
     }
 
-    /// Runs work within an activity. The work is cancelled if the system is about to suspend the app.
+    /// Runs work within an activity. Cancels the work if the system is about to suspend the app.
     ///
-    /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/suspended`` if the work was cancelled for that
-    ///   reason; errors of the work.
+    /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/suspended`` if the work was cancelled in this
+    ///   way; errors of the work.
     func perform<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let grant = try granted()
         let task = Task { @concurrent in try await work() }

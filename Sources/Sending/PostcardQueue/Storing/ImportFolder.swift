@@ -15,7 +15,7 @@ struct ImportFolder: Sendable {
 
     static let lockName: FilePath.Component = "lock"
 
-    /// Opens the folder of an upload. Makes the folder if it does not exist.
+    /// Opens the folder of an upload. Makes the folder if there is none.
     ///
     /// - Throws: `FileError`, with the errno `wouldBlock` if the folder is in use.
     init(_ uuid: UUID, in queue: QueueDirectory) throws(FileError) {
@@ -29,8 +29,7 @@ struct ImportFolder: Sendable {
         lock = try directory.lock(Self.lockName)
     }
 
-    /// The URL of a file in the folder. Throws if the name, which may come from the database, would lead outside the
-    /// folder.
+    /// The URL of a file in the folder. Throws if the name, which may be from the database, leads outside the folder.
     func file(_ name: String) throws(FileError) -> URL {
         guard let component = FilePath.Component(name), component.kind == .regular, component.string == name else {
             throw FileError("open", directory.path, Errno.invalidArgument)
@@ -38,7 +37,7 @@ struct ImportFolder: Sendable {
         return url.appending(component: name)
     }
 
-    /// Copies the content of a part unchanged into a file, and waits until the file is on disk.
+    /// Copies the content of a part into a file, and waits until the file is on disk.
     func write(_ part: FormPart, at index: Int) async throws -> String {
         let name = "\(index)"
         guard let component = FilePath.Component(name) else { throw Errno.invalidArgument }
@@ -64,9 +63,9 @@ struct ImportFolder: Sendable {
     }
 }
 
-/// Reads and changes uploads whose picked items are not all copied yet. Each method is called within one transaction.
+/// Reads and changes uploads whose picked items are being copied. Each method is called within one transaction.
 extension Database {
-    /// Inserts an upload whose picked items are still to be copied.
+    /// Inserts an upload whose picked items were not copied yet.
     func insert(_ new: NewUpload, importing form: StoredForm, at now: Date) throws -> QueuedUpload.ID {
         let id = try insert(new, at: now)
         try execute(sql: "UPDATE upload SET state = 'importing', schedule = NULL WHERE id = ?", arguments: [id])
@@ -81,7 +80,7 @@ extension Database {
             sql: "UPDATE import SET form = ? WHERE id = ?", arguments: [try JSONEncoder().encode(form), id])
     }
 
-    /// The form of an upload whose picked items are being copied; `nil` if the upload has ended or was removed since.
+    /// The form of an upload whose picked items are being copied; `nil` if the upload has ended or was removed.
     func importingForm(of id: QueuedUpload.ID) throws -> StoredForm? {
         try Data.fetchOne(
             self, sql: "SELECT form FROM import JOIN upload USING (id) WHERE id = ? AND state = 'importing'",
@@ -91,13 +90,13 @@ extension Database {
         }
     }
 
-    /// The uploads whose picked items are still to be copied.
+    /// The uploads whose picked items were not all copied yet.
     func importingUploads() throws -> [QueuedUpload.ID] {
         try QueuedUpload.ID.fetchAll(
             self, sql: "SELECT id FROM import JOIN upload USING (id) WHERE state = 'importing' ORDER BY id")
     }
 
-    /// The names of the import folders that are still needed, also by uploads that have failed and may be retried.
+    /// The names of the import folders that are still needed, even by failed uploads that may be retried.
     func importNames() throws -> Set<UUID> {
         let names = try DatabaseValue.fetchAll(self, sql: "SELECT uuid FROM upload JOIN import USING (id)")
         return Set(names.compactMap(UUID.init(bodyName:)))
@@ -107,9 +106,8 @@ extension Database {
         try Bool.fetchOne(self, sql: "SELECT EXISTS (SELECT 1 FROM import WHERE id = ?)", arguments: [id]) ?? false
     }
 
-    /// Puts an upload into the queue after all its items were copied and its body was written.
-    ///
-    /// - Returns: `false` if the upload has ended or was removed since.
+    /// Puts an upload into the queue after all its items were copied and its body was written. Returns `false` if the
+    /// upload has ended or was removed.
     func finishImport(of id: QueuedUpload.ID, with form: NewForm) throws -> Bool {
         try execute(
             sql: """
@@ -128,7 +126,7 @@ extension Database {
         return true
     }
 
-    /// Records why items could not be copied. They are tried again, unless the maximum number of tries is reached.
+    /// Records the failure to copy items. Copying is tried again until the maximum number of tries is reached.
     func delayImport(of id: QueuedUpload.ID, because failure: QueuedUpload.Failure, atMost tries: Int) throws {
         try execute(
             sql: """
@@ -145,9 +143,7 @@ extension Database {
         try execute(sql: "DELETE FROM import WHERE id = ?", arguments: [id])
     }
 
-    /// Starts copying the items of an upload again, if the upload failed or was cancelled before all items were copied.
-    ///
-    /// - Returns: `false` if all items were copied.
+    /// Starts copying again for an upload that ended before all items were copied. Returns `false` if all were copied.
     func restartImport(of id: QueuedUpload.ID) throws -> Bool {
         try execute(
             sql: """

@@ -18,7 +18,7 @@ struct NewForm {
     /// Writes the body of a form.
     ///
     /// - Parameters:
-    ///   - request: The URL, the method and the header fields of the form's request.
+    ///   - request: The form's request.
     ///   - signed: The signed address of an object store; `nil` for other servers.
     ///   - uuid: The name of the body's file. Defaults to a new name.
     init(
@@ -51,7 +51,7 @@ struct NewForm {
     }
 }
 
-/// The request that a form is sent with.
+/// The request with a form.
 struct QueuedRequest {
     let url: URL
     let method: HTTPRequest.Method
@@ -59,32 +59,32 @@ struct QueuedRequest {
     var presigned: PresignedForm?
     var acceptedStatuses: Set<Int>?
 
-    /// The header fields to store: those of the request, without those that the form and the URL determine.
+    /// The header fields to store: those of the request, except those that the form and the URL determine.
     fileprivate func storedFields(for body: UploadBody?) throws -> HTTPFields {
         let request = try UploadRequest(
             url: url, method: method, headerFields: headerFields, body: body, maximumResponseBytes: 0)
         var fields = request.headerFields
         fields[.contentType] = nil
-        // Credentials in the URL are not stored as a header field too.
+        // Credentials in the URL are not stored a second time as a header field.
         if !headerFields.contains(.authorization) { fields[.authorization] = nil }
         return fields
     }
 }
 
-/// An upload whose row is still to be inserted.
+/// An upload whose row was not inserted yet.
 struct NewUpload {
     let form: NewForm
     let conditions: UploadConditions
     let tag: Data?
 }
 
-/// The data of a presigned form that is not in its body. The body has the signed fields.
+/// The data of a presigned form besides the signed fields, which are in its body.
 struct SignedAddress: Codable, Sendable {
     /// The address, including its signature if it has one.
     let url: URL
     /// When the form expires; `nil` if the expiration is not known.
     let expires: Date?
-    /// The names of the text fields that the app sends in addition to the signed fields or instead of them.
+    /// The names of the app's own text fields, which are added to the signed fields or replace some of them.
     let texts: [String]
 
     init(_ presigned: PresignedForm, texts: [String]) {
@@ -97,14 +97,14 @@ struct SignedAddress: Codable, Sendable {
         self.texts = texts
     }
 
-    /// The same address, marked as expired because the store has refused it as expired.
+    /// The same address, marked as expired after the store has refused it as expired.
     func expired(at time: Date) -> SignedAddress {
         SignedAddress(url: url, expires: min(time, expires ?? time), texts: texts)
     }
 }
 
 extension PresignedForm {
-    /// The address without its signature, to be shown.
+    /// The address without its signature, for display.
     var openURL: URL {
         guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return url }
         components.query = nil

@@ -2,12 +2,12 @@ import PostcardFiles
 import Synchronization
 import SystemPackage
 
-/// The databases that this process has open.
+/// The open databases of this process.
 ///
 /// SQLite uses the locks of `fcntl`, which belong to the process. Closing any descriptor of the file releases all of
-/// them, also those of another connection. Then two processes may write at the same time
-/// (https://www.sqlite.org/howtocorrupt.html, section 2.2). So the file of an open database must not be opened a second
-/// time to check it.
+/// them, even those of another connection. Then two processes may write at the same time
+/// (https://www.sqlite.org/howtocorrupt.html, section 2.2). So the file of an open database must not be opened again
+/// for a check.
 final class OpenDatabases: Sendable {
     static let shared = OpenDatabases()
 
@@ -21,9 +21,9 @@ final class OpenDatabases: Sendable {
         }
     }
 
-    /// A use of a database. The use ends when the object is released.
+    /// A use of a database, which ends when the object is released.
     final class Use: Sendable {
-        /// A name for the database that is the same in all processes, whatever path they use.
+        /// A name for the database that is the same in all processes, whatever paths they use.
         let name: String
         private let end: @Sendable () -> Void
 
@@ -39,8 +39,8 @@ final class OpenDatabases: Sendable {
 
     /// Registers a use of a database, until the returned object is released.
     ///
-    /// - Parameter prepare: Opens, checks and closes the files of a database that is not in use, and makes the database
-    ///   if there is none.
+    /// - Parameter prepare: Opens, checks and closes the files of an unused database. Makes the database if there is
+    ///   none.
     /// - Throws: Errors of `prepare`; `FileError` if the database does not exist after `prepare`.
     func use(
         _ name: FilePath.Component, in directory: PrivateDirectory, preparing prepare: () throws -> Void

@@ -5,39 +5,37 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// The queue's SQLite database: opening it, its tables, and its errors. The database is closed when the object is
-/// released.
+/// The queue's SQLite database: opening it, its tables, and its errors. Releasing the object closes the database.
 final class QueueDatabase: Sendable {
     let path: String
-    /// Whether the whole database was checked when it was opened. The check is skipped if the database's files have not
-    /// changed since they were recorded as intact.
+    /// Whether the whole database was checked when it was opened. The check is skipped if the database's files are
+    /// unchanged since they were recorded as intact.
     let wasReadThrough: Bool
     private let directory: QueueDirectory
     private let activity: ExpiringActivity
     private unowned let pool: DatabasePool
-    /// Holds the pool, which closes the database when it is released. The pool must not be closed explicitly before:
-    /// then its log would not be written back (https://github.com/groue/GRDB.swift/issues/739).
+    /// The pool, which closes the database when it is released. If the pool were closed explicitly, its log would not
+    /// be written back (https://github.com/groue/GRDB.swift/issues/739).
     private let owned: Mutex<DatabasePool?>
 
     /// The version of the tables that this code makes.
     static let version = 7
 
-    /// The application identifier in the file's header: "Post".
+    /// The application identifier in the file's header, "Post".
     private static let application: Int32 = 0x506F_7374
 
-    /// The maximum size of a row and of a value in it, in bytes. The largest values are the lists of parts, with about
-    /// 100 bytes per part. A larger row was not written by the queue and cannot be read.
+    /// The maximum size of a row and of a value in bytes. The largest values are the lists of parts, with about 100
+    /// bytes per part. The queue writes and reads no larger rows.
     static let maximumRowBytes: Int32 = 64 << 20
 
     /// Opens the database in a directory, and makes its tables if it is empty.
     ///
-    /// - Throws: ``UploadQueueError``. A file that is damaged, older or newer, or does not belong to a queue, is not
-    ///   changed.
+    /// - Throws: ``UploadQueueError``. A file that is damaged, older, newer or not a queue's stays unchanged.
     init(_ directory: QueueDirectory, _ activity: ExpiringActivity) throws(UploadQueueError) {
         self.directory = directory
         self.activity = activity
         path = directory.databasePath
-        // This is checked before SQLite makes its other files.
+        // The files are compared before SQLite makes its other files.
         let isKnown = directory.isAsClosed
         wasReadThrough = !isKnown
         // If opening fails, there is no object, so an unchecked database is not recorded as intact.
@@ -56,8 +54,7 @@ final class QueueDatabase: Sendable {
         // Several processes may use the database at the same time, with short writes.
         configuration.busyMode = .timeout(30)
         configuration.prepareDatabase { db in
-            // On Darwin, FULL alone leaves bytes in the drive's cache. Temporary files would be outside the queue's
-            // directory.
+            // On Darwin, FULL alone leaves bytes in the drive's cache. Temporary files would be outside the directory.
             try db.execute(
                 sql: """
                     PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;
@@ -69,7 +66,7 @@ final class QueueDatabase: Sendable {
         }
         do {
             let pool = try DatabasePool(path: path, configuration: configuration)
-            // The pool has set NORMAL. Committed writes must survive a power failure.
+            // The pool has set NORMAL, but committed writes must survive a power failure.
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             try pool.read { try $0.checkContent(directory, readingAll: all) }
             try pool.write { db in
@@ -88,25 +85,25 @@ final class QueueDatabase: Sendable {
     }
 
     deinit {
-        // Closing locks the database, to write back its log. The system may grant no time for that.
+        // Closing locks the database to write back its log. The system may grant no time for closing.
         let grant = activity.begin()
         defer { grant?.end() }
         owned.withLock { $0 = nil }
-        // If another process has the database open, its writes change the files once more.
+        // If another process has the database open, its writes change the files again.
         directory.noteClosing()
     }
 
     /// Records that the database is intact, because the process may be ended without notice.
     func noteRest() { directory.noteClosing() }
 
-    /// Reads from the database, also while the system is about to suspend the app. Reading takes no lock for which iOS
-    /// would end a suspended app, according to GRDB's documentation of `Database.suspendNotification`.
+    /// Reads from the database, even while the system is about to suspend the app. According to GRDB's documentation of
+    /// `Database.suspendNotification`, iOS does not end a suspended app for the locks of reading.
     func read<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         while true {
             do {
                 return try pool.read(work)
             } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {
-                // A write was interrupted, which also interrupts all other uses of the database at that moment.
+                // An interrupted write also interrupts all other uses of the database at that moment.
                 continue
             } catch {
                 throw Self.error(error, at: path)
@@ -116,8 +113,8 @@ final class QueueDatabase: Sendable {
 
     /// Runs a transaction, and waits until its changes are on disk.
     ///
-    /// - Throws: ``UploadQueueError``, with code ``UploadQueueError/Code/suspended`` if the system is about to suspend
-    ///   the app. Then nothing was changed.
+    /// - Throws: ``UploadQueueError``. If its code is ``UploadQueueError/Code/suspended``, the system is about to
+    ///   suspend the app, and nothing was changed.
     func write<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         try locking { pool in try pool.write(work) }
     }
@@ -137,8 +134,7 @@ final class QueueDatabase: Sendable {
         }
     }
 
-    /// Runs a transaction without waiting for the disk, for changes that may get lost in a power failure, such as
-    /// progress.
+    /// Runs a transaction without waiting for the disk, for changes such as progress that a power failure may undo.
     func writeWithoutSync<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         try locking { pool in
             try pool.writeWithoutTransaction { db in
@@ -166,10 +162,10 @@ final class QueueDatabase: Sendable {
         case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
             .databaseFull(path, error)
         case let error as DatabaseError where error.resultCode == .SQLITE_AUTH:
-            // SQLite on iOS reports this for protected files before the first unlock.
+            // SQLite on iOS reports this error for protected files before the first unlock.
             .locked(error)
         case let error as DatabaseError where [.SQLITE_INTERRUPT, .SQLITE_ABORT].contains(error.resultCode):
-            // The activity has expired.
+            // The error means that the activity has expired.
             .suspended(error)
         case let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN:
             .unusableDirectory("The queue's database \(path) cannot be opened: \(error).", underlyingError: error)
@@ -178,7 +174,7 @@ final class QueueDatabase: Sendable {
         }
     }
 
-    /// The result codes that SQLite returns if the tables or their contents are not as the queue made them.
+    /// The result codes of SQLite for tables or contents that the queue has not made.
     private static let damages: [ResultCode] = [
         .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH,
     ]
@@ -192,8 +188,7 @@ final class QueueDatabase: Sendable {
         } catch {
             throw .damaged(path, "\(error)", underlyingError: error)
         }
-        // A power failure while the database is made may leave zeros. SQLite's journal turns them into an empty
-        // database.
+        // A power failure may leave a new database full of zeros. SQLite's journal makes an empty database of it.
         guard header.contains(where: { $0 != 0 }) else { return }
         guard count == 100, header.starts(with: Data("SQLite format 3\0".utf8)) else {
             throw .damaged(path, "it is not an SQLite database")
@@ -208,26 +203,26 @@ final class QueueDatabase: Sendable {
         guard found == 0 || found == version else { throw .older(path, version: Int(found), than: version) }
     }
 
-    /// Makes the tables and indexes. ``Database/checkContent(_:readingAll:)`` compares them with those of a database
-    /// that is opened, so every change except white space needs a new version.
+    /// Makes the tables and indexes. ``Database/checkContent(_:readingAll:)`` compares them with those of an opened
+    /// database, so every change except white space needs a new version.
     ///
-    /// In the table `upload`, the column `started` says when the first attempt began since the upload was enqueued or
-    /// retried by hand, `conflicts` how many conflicts in a row there were, as `RetrySchedule` counts them, and
-    /// `interruptions` how many attempts in a row the system has ended. `hasFreshFields` says whether the latest
-    /// attempt follows a 401 or the refusal of an expired form. `code`, `reason` and `advice` say why the latest
-    /// attempt failed, and `finished` when the upload was done. `ended` has the sequence number of an end that the app
-    /// has not acknowledged.
+    /// In the table `upload`, the column `started` is the time of the first attempt after the upload was enqueued or
+    /// retried by hand. `conflicts` is the number of conflicts in a row, as `RetrySchedule` counts them.
+    /// `interruptions` is the number of attempts in a row that the system has ended. `hasFreshFields` is true if the
+    /// latest attempt follows a 401 or the refusal of an expired form. `code`, `reason` and `advice` describe the
+    /// failure of the latest attempt. `finished` is the time at which the upload was done. `ended` is the sequence
+    /// number of an end that the app has not acknowledged.
     ///
     /// In the table `request`, the column `signed` has the address of a presigned form until its upload is done, and
     /// `statuses` the statuses of success of an endpoint. The table `response` has the latest response, if it belongs
-    /// to the latest failure or to success. The table `delivery` has a row for each upload whose form may have arrived:
-    /// the first attempt that may have delivered the form. The columns `done` and `ends` of the table `queue` count the
-    /// uploads that were done and the ends of uploads, including those of removed ones.
+    /// to the latest failure or to success. The table `delivery` has the first attempt that may have delivered the
+    /// form, for each upload whose form may have arrived. The columns `done` and `ends` of the table `queue` count the
+    /// uploads that were done and the ends of uploads, including those of removed uploads.
     ///
-    /// The table `import` has the forms whose picked items are not all copied yet, until their bodies are written.
+    /// The table `import` has the forms whose picked items are being copied, until their bodies are written.
     ///
-    /// The table `resumption` has a row for each upload that was taken back from the system and should resume later:
-    /// the number of the stopped attempt, and the resume data, which is `NULL` until the system has stopped the
+    /// The table `resumption` has a row for each upload that was taken back from the system and can resume later, with
+    /// the number of the stopped attempt and the resume data. The data is `NULL` until the system has stopped the
     /// attempt.
     static func makeTables(in db: Database) throws {
         try db.execute(
@@ -328,11 +323,10 @@ extension Database {
 
     /// Checks that the database has the queue's tables and nothing else, and that it is not damaged.
     ///
-    /// - Parameter all: Whether to read the whole database. If `false`, only the definitions of its tables are
-    ///   compared.
+    /// - Parameter all: Whether to read the whole database, or else only the definitions of its tables.
     ///
-    /// A trigger, a view, a generated column or an index on an expression would run as part of the queue's own
-    /// statements. A cycle in the tree of pages, or an index with entries for missing rows, could make reading endless.
+    /// A trigger, a view, a generated column or an index on an expression would run as part of the queue's statements.
+    /// A cycle in the tree of pages, or an index with entries for missing rows, could make reading endless.
     fileprivate func checkContent(_ directory: QueueDirectory, readingAll all: Bool) throws {
         guard try checkVersion(directory) > 0 else {
             guard try schema().isEmpty else { throw damage("it is another program's database") }
@@ -346,15 +340,14 @@ extension Database {
         let pages = try Int64.fetchOne(self, sql: "PRAGMA page_count") ?? 0
         let pageBytes = try Int64.fetchOne(self, sql: "PRAGMA page_size") ?? 0
         let (bytes, isTooLarge) = pages.multipliedReportingOverflow(by: pageBytes)
-        // The check below allocates memory for each page that the file's header claims.
+        // The check below allocates memory for each page that the file's header announces.
         guard !isTooLarge, try bytes <= directory.databaseBytes() else { throw damage("it is cut off") }
         guard all else { return }
         let result = try String.fetchOne(self, sql: "PRAGMA integrity_check(1)") ?? "it cannot be checked"
         guard result == "ok" else { throw damage(result) }
     }
 
-    /// The SQL statements that made the database, without differences in white space and without the tables that
-    /// ANALYZE adds.
+    /// The SQL statements that made the database, with normalized white space and without the tables of ANALYZE.
     private func schema() throws -> Set<String> {
         let rows = try Row.fetchAll(
             self, sql: "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat_'")

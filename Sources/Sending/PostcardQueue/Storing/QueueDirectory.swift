@@ -23,7 +23,7 @@ final class QueueDirectory: Sendable {
     let bodies: PrivateDirectory
     let imports: PrivateDirectory
     private let freeBytes: @Sendable (URL) -> Int64?
-    /// The use of the database, held as long as the database may be open.
+    /// The use of the database, which lasts as long as the database may be open.
     let use: OpenDatabases.Use
     private let locking = Mutex(())
 
@@ -37,13 +37,13 @@ final class QueueDirectory: Sendable {
 
     var databasePath: String { url.appending(path: Self.databaseName.string).path }
 
-    /// Opens a directory. Makes it if it does not exist.
+    /// Opens a directory, or makes it if there is none.
     ///
     /// - Parameters:
-    ///   - systemSends: Whether the system sends the bodies. The system may make a further hard link to a body for each
-    ///     transfer, also for a transfer that was cancelled a moment ago.
+    ///   - systemSends: Whether the system sends the bodies. The system may make another hard link to a body for each
+    ///     transfer, even for a transfer that was just cancelled.
     ///   - freeBytes: Returns the number of free bytes at a folder.
-    ///   - check: Checks an existing database before anything is created next to it.
+    ///   - check: Checks an existing database before other files are made next to it.
     /// - Throws: ``UploadQueueError`` if the directory cannot be used or other users can write to it; errors of
     ///   `check`.
     init(
@@ -56,7 +56,7 @@ final class QueueDirectory: Sendable {
             let root = try PrivateDirectory(FilePath(url.absoluteURL.path))
             self.root = root
             use = try OpenDatabases.shared.use(Self.databaseName, in: root) {
-                // The protection is set before anything is made in the directory, because files inherit it.
+                // The protection is set before other files are made in the directory, because they inherit it.
                 try Self.protect(url)
                 try Self.prepareDatabase(in: root, check)
             }
@@ -76,8 +76,7 @@ final class QueueDirectory: Sendable {
     private static func prepareDatabase(
         in root: PrivateDirectory, _ check: (FileDescriptor) throws(UploadQueueError) -> Void
     ) throws {
-        // SQLite would make a database that all users can read. SQLite's other files get the permissions of the
-        // database.
+        // SQLite would make a database that all users can read. Its other files get the database's permissions.
         let isNew = try root.status(of: databaseName) == nil
         let database = try root.openOrCreate(databaseName)
         defer { try? database.close() }
@@ -89,11 +88,11 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Refuses a journal that names another file, because SQLite would remove that file after a rollback, wherever it
-    /// is. The queue's own transactions use one database, so their journals name no file.
+    /// Refuses a journal that names another file, because SQLite would remove that file after a rollback. The queue's
+    /// own transactions use one database, so their journals name no file.
     private static func checkJournal(_ journal: FileDescriptor, _ path: FilePath) throws {
-        // https://www.sqlite.org/fileformat.html, 3: a name in a journal is followed by its length, its checksum and
-        // these bytes.
+        // https://www.sqlite.org/fileformat.html, 3: after a name in a journal are its length, its checksum and these
+        // bytes.
         let mark: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
         let size = try journal.stat().size
         guard path.string.hasSuffix("-journal"), size >= mark.count else { return }
@@ -114,8 +113,8 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Makes the directory readable while the phone is locked, and excludes it from backups: if uploads were restored
-    /// on another phone, they would be sent a second time.
+    /// Makes the directory readable while the phone is locked, and excludes it from backups. Otherwise uploads that are
+    /// restored on another phone would be sent a second time.
     private static func protect(_ url: URL) throws {
         #if canImport(Darwin)
         var directory = url
@@ -143,8 +142,7 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Runs work that must not happen while a process sends. Does nothing if a process is sending. A sender of this
-    /// process waits until the work is done.
+    /// Runs work unless a process is sending. A sender of this process waits for the end of the work.
     func whileNoneSends(_ work: () throws -> Void) throws {
         try locking.withLock { _ in
             guard let lock = try? root.lock(Self.lockName) else { return }
@@ -170,11 +168,11 @@ final class QueueDirectory: Sendable {
         return (written.length, UploadRow.Part.list(layout, written.contentRanges))
     }
 
-    /// Writes a body, and waits until it is on disk. If the body is a whole file and the file system supports it, the
-    /// body is a clone of the file, which takes neither time nor space.
+    /// Writes a body, and waits until it is on disk. If the body is a whole file and the file system supports clones,
+    /// the body is a clone of the file, which needs neither time nor space.
     ///
-    /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/full`` before anything is written, if the free
-    ///   space is too small.
+    /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/full`` before writing, if there is too little
+    ///   free space.
     func write(
         _ layout: FormLayout, as name: FilePath.Component, in directory: PrivateDirectory
     ) async throws -> (length: Int64, contentRanges: [Range<Int64>]) {
@@ -205,7 +203,7 @@ final class QueueDirectory: Sendable {
 
     /// Opens the body of an upload.
     ///
-    /// - Throws: `FileError`, also if the file has another length.
+    /// - Throws: `FileError`, also if the body has another length.
     func openBody(_ upload: UUID, length: Int64) throws(FileError) -> FileDescriptor {
         guard let name = FilePath.Component(upload.uuidString) else {
             throw FileError("open", bodies.path, Errno.invalidArgument)
@@ -237,8 +235,8 @@ final class QueueDirectory: Sendable {
         try? FileManager.default.removeItem(at: importURL(upload))
     }
 
-    /// Removes bodies that belong to no upload and were last written before a given time. A process that ended while it
-    /// wrote them left them behind. Files with other names, and anything but regular files, are not touched.
+    /// Removes bodies without an upload that were last written before a given time. A process left them when it ended
+    /// during a write. Only regular files whose names are those of bodies are removed.
     func sweep(keeping uploads: Set<UUID>, olderThan limit: Date) {
         for name in (try? bodies.names()) ?? [] {
             guard let upload = UUID(uuidString: name), upload.uuidString == name, !uploads.contains(upload),
@@ -249,7 +247,7 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Removes import folders that belong to no upload and are not in use.
+    /// Removes import folders without an upload that are not in use.
     func sweepImports(keeping uploads: Set<UUID>, olderThan limit: Date) {
         for name in (try? imports.names()) ?? [] {
             guard let upload = UUID(uuidString: name), upload.uuidString == name, !uploads.contains(upload),
@@ -263,8 +261,8 @@ final class QueueDirectory: Sendable {
 }
 
 extension FileError: PassingError {
-    /// Whether the same call may succeed later: the phone was locked, the disk full, or too many files were open. If
-    /// the file is missing or replaced by something else, the call fails again.
+    /// Whether the call may succeed later: after a locked phone, a full disk or too many open files. It fails again if
+    /// the file is missing or was replaced.
     package var mayPass: Bool {
         let passing: [Errno] = [
             .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,
@@ -296,11 +294,11 @@ extension QueueDirectory {
         _ = try? note.writeAll(state.utf8)
     }
 
-    /// The maximum size of the recorded state, larger than any.
+    /// The maximum size of the recorded state in bytes, more than any state has.
     private static let maximumNoteBytes = 1024
 
     /// The sizes of the database and its log, and the times of their last changes, as text; `nil` if they cannot be
-    /// read. An empty log counts as none. SQLite's other files contain nothing that outlives a process.
+    /// read. An empty log counts as none. SQLite's other files have no lasting content.
     private var fileState: String? {
         var state = "\(QueueDatabase.version)\n"
         for name in [Self.databaseName, Self.logName] {
@@ -314,16 +312,16 @@ extension QueueDirectory {
     }
 }
 
-/// Queues of older versions of the package. They are kept, because they may have the only copies of their forms.
+/// Queues of older versions of the package, which may have the only copies of their forms.
 extension QueueDirectory {
     private static let olderPrefix = "older-"
 
     /// Moves the database and the bodies of an older version into a folder of the queue's directory.
     ///
-    /// The database is moved last: if the process ends before that, the next process continues.
+    /// The database is moved last, so that the next process can continue if this process ends in between.
     ///
     /// - Parameter isOlder: Returns whether the database is still that of an older version. Another process may have
-    ///   moved it since it was checked, and made a new database in its place.
+    ///   moved it since the check, and made a new database in its place.
     /// - Throws: ``UploadQueueError`` if a process is sending from the queue, or if the files cannot be moved.
     static func setAside(_ url: URL, if isOlder: () -> Bool) throws(UploadQueueError) {
         do throws(FileError) {
@@ -342,7 +340,7 @@ extension QueueDirectory {
         }
     }
 
-    /// The first folder without a database. It may have files that an earlier process moved before it ended.
+    /// The first folder without a database. The folder may have files that an earlier process moved before it ended.
     private static func folderForOlder(in root: PrivateDirectory) throws(FileError) -> PrivateDirectory {
         var number = 1
         while true {

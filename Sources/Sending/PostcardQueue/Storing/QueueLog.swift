@@ -5,7 +5,7 @@ import Synchronization
 import os
 #endif
 
-/// The log of a queue's uploads in this process. On Apple platforms, its events are also in the system's log, with the
+/// The log of a queue's uploads in this process. On Apple platforms, the system's log has the same events, with the
 /// subsystem `Postcard` and the category `queue`.
 ///
 /// The events have identifiers, codes, servers and the messages of errors, but no texts or files of forms.
@@ -39,7 +39,7 @@ final class QueueLog: Sendable {
         #endif
     }
 
-    /// The latest events as lines of text, the oldest first.
+    /// The latest events as lines of text, oldest first.
     var lines: [String] {
         latest.withLock { $0 }.map { event in
             "\(event.date.formatted(.iso8601)) \(event.level == .error ? "error: " : "")\(event.text)"

@@ -3,7 +3,7 @@ package import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// A queue's directory and database, and the signals that they have changed. The methods block.
+/// A queue's directory and database, and the signals of their changes. The methods block.
 struct QueueStore: Sendable {
     let directory: QueueDirectory
     let database: QueueDatabase
@@ -20,11 +20,11 @@ struct QueueStore: Sendable {
     let log: QueueLog
     /// Notifies other processes of changes.
     let broadcast: ChangeBroadcast
-    /// The name of the notifications between processes, and the listener that receives them.
+    /// The name of the notifications between processes.
     private let broadcastName: String
     private let listener: ChangeBroadcast.Listener
 
-    /// Opens a queue. The queue of an older version is set aside, and a new queue is made in its place.
+    /// Opens a queue. The queue of an older version is moved into a folder, and a new queue takes its place.
     fileprivate init(_ opening: QueueOpening) throws(UploadQueueError) {
         do throws(UploadQueueError) {
             (directory, database) = try Self.open(opening)
@@ -78,7 +78,7 @@ struct QueueStore: Sendable {
         guard let result else { throw .suspended(nil) }
         return try result.get()
         #else
-        // SQLite's own locks are sufficient here.
+        // Without file coordination, SQLite's own locks are sufficient.
         return try openFiles(opening)
         #endif
     }
@@ -96,8 +96,7 @@ struct QueueStore: Sendable {
         return (directory, try QueueDatabase(directory, opening.activity))
     }
 
-    /// Updates an upload that was read from the database: adds its current progress, and whether it waits for a
-    /// network.
+    /// Updates an upload from the database with its current progress, and with whether it waits for a network.
     func current(_ upload: QueuedUpload, at now: Date) -> QueuedUpload {
         var upload = progress.applied(to: upload)
         let isWaiting =
@@ -128,9 +127,8 @@ struct QueueStore: Sendable {
         }
     }
 
-    /// Removes what is no longer needed. These are uploads that were done long ago, and bodies that a process left
-    /// behind because it ended while it wrote them. Only bodies are removed that are at least a day old by the clock of
-    /// the file system.
+    /// Removes uploads that were done long ago, and bodies that a process left when it ended during a write. Such a
+    /// body is removed only if it is at least a day old by the clock of the file system.
     func sweep(at now: Date) throws(UploadQueueError) {
         if try !database.read({ try $0.oldDoneUploads(done, at: now) }).isEmpty {
             try database.write { try $0.removeOldDoneUploads(done, at: now) }
@@ -143,8 +141,8 @@ struct QueueStore: Sendable {
     }
 }
 
-/// Opens a queue when it is first used. Opening does not run on the caller's actor: a queue is made on the main actor,
-/// and its files may be slow, or locked until the device is unlocked for the first time.
+/// Opens a queue at its first use, not on the caller's actor. A queue is made on the main actor, but its files may be
+/// slow, or locked until the device is unlocked for the first time.
 final class QueueOpening: Sendable {
     let url: URL
     /// Whether the system may send the bodies.
@@ -163,13 +161,12 @@ final class QueueOpening: Sendable {
 
     private enum State {
         case closed
-        /// The task returns the error if opening fails. It does not return the queue, which would then outlive this
-        /// object.
+        /// The task returns the error if opening fails. If it returned the queue, the queue would outlive this object.
         case opening(Task<UploadQueueError?, Never>)
         case open(QueueStore)
     }
 
-    /// How long to wait before opening a queue again if the device was locked or the app was about to be suspended.
+    /// How long to wait before opening the queue again if the device was locked or the app was being suspended.
     private static let lockedPause = Duration.seconds(1)
 
     init(
@@ -214,7 +211,7 @@ final class QueueOpening: Sendable {
         }
     }
 
-    /// Opens the queue. Waits until the device was unlocked and the system lets the app run.
+    /// Opens the queue. Waits while the device is locked or the system is about to suspend the app.
     func storeOnceUnlocked(_ time: QueueTime) async throws -> QueueStore {
         while true {
             let failure: UploadQueueError
@@ -229,7 +226,7 @@ final class QueueOpening: Sendable {
     }
 }
 
-/// The progress of the uploads in progress, which is more recent than that in the database.
+/// The current progress of the uploads that are being sent, which the database gets later.
 final class QueueProgress: Sendable {
     private let sent = Mutex<[QueuedUpload.ID: Int64]>([:])
 
@@ -237,7 +234,7 @@ final class QueueProgress: Sendable {
         sent.withLock { $0[id] = max($0[id] ?? 0, bytesSent) }
     }
 
-    /// Records that an attempt sends its form from the beginning again.
+    /// Records that an attempt starts its form over.
     func restart(_ id: QueuedUpload.ID) {
         sent.withLock { $0[id] = 0 }
     }
@@ -250,7 +247,7 @@ final class QueueProgress: Sendable {
         sent.withLock { $0 }
     }
 
-    /// Updates an upload that was read from the database with its current progress.
+    /// Updates an upload from the database with its current progress.
     func applied(to upload: QueuedUpload) -> QueuedUpload {
         guard case .sending = upload.state, let bytesSent = sent.withLock({ $0[upload.id] }) else { return upload }
         var upload = upload
@@ -269,7 +266,7 @@ final class ChangeSignal: Sendable {
 
     private let state = Mutex(State())
 
-    /// A number that changes with each change of the rows.
+    /// The number of changes of the rows.
     var version: Int { state.withLock { $0.version } }
 
     func notify() { notify(of: 1) }
@@ -285,7 +282,7 @@ final class ChangeSignal: Sendable {
         for listener in listeners { listener.yield() }
     }
 
-    /// Yields an element at once and after each change. Changes while the listener is busy are combined.
+    /// A stream with an element at once and after each change. Changes while the listener is busy are combined.
     func stream() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let key = state.withLock { state in
@@ -309,14 +306,12 @@ extension QueueStore {
     }
 }
 
-/// The clocks of a queue: a wall clock, by which uploads are due, and a monotonic clock for waiting. Tests pass their
-/// own clocks.
+/// The clocks of a queue: a wall clock for the times at which uploads are due, and a monotonic clock for waiting.
 package struct QueueTime: Sendable {
     package var date: @Sendable () -> Date
     package var instant: @Sendable () -> ContinuousClock.Instant
     package var sleep: @Sendable (_ end: ContinuousClock.Instant) async throws -> Void
-    /// How often a queue with a background session checks for changes by other processes. Defaults to `nil`: the
-    /// system's default.
+    /// How often a queue with a background session checks for changes by other processes; `nil` means the default.
     package var pollInterval: Duration?
 
     /// Makes the clocks of a queue. Defaults to those of the system.

@@ -3,8 +3,7 @@ import PostcardClient
 import PostcardForm
 import PostcardFoundation
 
-/// A form as it is recorded before its picked items are copied. It has everything that a later run of the app needs to
-/// continue.
+/// The record of a form whose picked items were not copied yet, with all that a later run of the app needs.
 struct StoredForm: Codable, Sendable {
     private let boundary: String
     private let normalizesLineBreaks: Bool
@@ -23,7 +22,7 @@ struct StoredForm: Codable, Sendable {
         fileprivate let preparation: Data?
         fileprivate(set) var content: Content
 
-        /// Replaces a picked item with its copied file, which is in the upload's import folder.
+        /// Replaces a picked item by its copied file, which is in the upload's import folder.
         mutating func take(_ copy: PickedCopy) {
             filename = filename ?? copy.filename
             contentType = contentType ?? copy.contentType
@@ -35,12 +34,11 @@ struct StoredForm: Codable, Sendable {
         case text(String)
         /// A file in the upload's import folder.
         case file(String)
-        /// An item that is still to be copied, with its record.
+        /// An item that was not copied yet, with its record.
         case picked(Data?)
     }
 
-    /// Records a form. Contents that are neither texts nor picked items are copied into the folder, because they may be
-    /// gone in a later run.
+    /// Records a form. Contents other than texts and picked items are copied into the folder for a later run.
     init(_ form: MultipartForm, _ presigned: PresignedForm?, in folder: ImportFolder) async throws {
         boundary = form.boundary.value
         normalizesLineBreaks = form.lineBreaks == .normalized
@@ -69,7 +67,7 @@ struct StoredForm: Codable, Sendable {
     ///
     /// - Parameters:
     ///   - live: The app's form, if this run has recorded it.
-    ///   - finder: Makes the preparations again for a form of an earlier run.
+    ///   - finder: Makes the preparations of an earlier run's form again.
     /// - Throws: ``LostItem`` if a preparation cannot be made again.
     func form(in folder: ImportFolder, _ live: MultipartForm?, _ finder: (any PickedItemFinder)?) throws
         -> MultipartForm
@@ -90,7 +88,7 @@ struct StoredForm: Codable, Sendable {
                 name: part.name, filename: part.filename, contentType: part.contentType,
                 headerFields: UploadRow.Field.fields(part.headerFields), content: content, metadata: part.metadata,
                 preparation: found)
-            // If the part has no filename, its file holds bytes or a stream of the app.
+            // The file of a part without a filename has bytes or a stream of the app.
             made.filename = part.filename
             form.append(made)
         }
@@ -99,9 +97,9 @@ struct StoredForm: Codable, Sendable {
 }
 
 extension MultipartForm {
-    /// The part at an index, which comes from the database; `nil` if there is none.
+    /// The part at an index from the database; `nil` if there is none.
     func part(at index: Int) -> FormPart? { parts.indices.contains(index) ? parts[index] : nil }
 }
 
-/// An error: a picked item cannot be found again.
+/// The error if a picked item cannot be found again.
 struct LostItem: Error {}

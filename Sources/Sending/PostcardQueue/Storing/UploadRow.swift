@@ -7,18 +7,18 @@ import PostcardFoundation
 
 /// The row of an upload with everything that is needed to send it.
 ///
-/// All values are checked when they are read: the database may be old or damaged, or someone may have changed it.
+/// All values are checked when they are read, because the database may be old, damaged or changed by someone.
 struct UploadRow: Sendable {
     let upload: QueuedUpload
     /// The name of the upload's body and of its transfers in a background session.
     let uuid: UUID
     /// The header fields of the request, including `Idempotency-Key`. Object stores do not get that field, because the
-    /// key of an object already identifies the upload.
+    /// key of an object identifies the upload.
     let headerFields: HTTPFields
     let contentType: String
     /// The signed address of an object store; `nil` for other servers.
     let signed: SignedAddress?
-    /// The statuses of success, if the form's endpoint names them.
+    /// The statuses of success of the form's endpoint, if it has its own.
     var acceptedStatuses: Set<Int>?
     /// The URL of the upload resource, if the server resumes the upload.
     let resource: URL?
@@ -32,9 +32,9 @@ struct UploadRow: Sendable {
     let hasFreshFields: Bool
     /// The time of the first attempt after the upload was enqueued or retried by hand.
     let started: Date?
-    /// Why the latest attempt failed.
+    /// The reason for the failure of the latest attempt.
     let reason: String?
-    /// The identifier of the background session that the upload was handed to; `nil` if there is none.
+    /// The identifier of the background session that has the upload; `nil` if there is none.
     let session: String?
     /// The number of the first attempt that may have delivered the form; `nil` if no attempt can have delivered it.
     let possibleDelivery: Int64?
@@ -73,21 +73,20 @@ extension UploadRow {
         resumeData = stopped.map { $0 < attempts } ?? false ? data : nil
     }
 
-    /// Whether servers may have the form from attempts before the given one.
+    /// The possible delivery of the form by attempts before the given one.
     func delivery(before attempt: Int) -> PossibleDelivery {
         possibleDelivery.map { $0 < attempt } ?? false ? .responseLost(resource: nil) : .neverArrived
     }
 
-    /// The failed attempts, in the form that the retry schedule needs.
+    /// The failed attempts, for the retry schedule.
     func history(after delivery: PossibleDelivery) -> RetrySchedule.History {
         RetrySchedule.History(failures: failures, conflicts: conflicts, after: delivery)
     }
 
-    /// The maximum of ``elapsed(at:)`` in seconds: longer than any upload takes, and small enough that calculations do
-    /// not overflow.
+    /// The maximum of ``elapsed(at:)`` in seconds: longer than any upload, and short enough for calculations.
     private static let longestTime = 1e9
 
-    /// The time since the first attempt since the upload was enqueued or retried by hand.
+    /// The time since the first attempt after the upload was enqueued or retried by hand.
     func elapsed(at now: Date) -> Duration {
         started.map { .seconds(min(max(0, now.timeIntervalSince($0)), Self.longestTime)) } ?? .zero
     }
@@ -134,7 +133,7 @@ extension UploadRow {
 
     /// The layout of the body on disk.
     ///
-    /// - Throws: `FileError` or `FormError` if the file is not the file that was written.
+    /// - Throws: `FileError` or `FormError` if the file is not the one that was written.
     func layout(in directory: QueueDirectory) throws -> FormLayout {
         let file = try directory.openBody(uuid, length: upload.totalBytes)
         let parts = upload.parts.map { part in
@@ -152,7 +151,7 @@ extension UploadRow {
 }
 
 extension UploadRow.Part {
-    /// The parts of a body that was written, for the database.
+    /// The parts of a written body, for the database.
     static func list(_ layout: FormLayout, _ ranges: [Range<Int64>]) -> [UploadRow.Part] {
         zip(layout.parts, ranges).map { part, range in
             UploadRow.Part(
@@ -162,8 +161,8 @@ extension UploadRow.Part {
     }
 }
 
-/// When an upload may be sent, as the values of the column `schedule`. The queue finds the next upload by this column.
-/// It is `NULL` for uploads that are not waiting.
+/// The values of the column `schedule`, by which the queue finds the next upload to send. The column is `NULL` for
+/// uploads that are not waiting.
 enum Schedule: Int {
     /// The upload may be sent.
     case ready
@@ -174,7 +173,7 @@ enum Schedule: Int {
 }
 
 extension QueuedUpload {
-    /// The maximum length of a body: more than any disk holds, and small enough to add up the lengths of many uploads.
+    /// The maximum length of a body: more than any disk has, and small enough to add up the lengths of many uploads.
     private static let maximumBytes: Int64 = 1 << 50
 
     /// The SQL that selects the columns of an upload.
@@ -228,7 +227,7 @@ extension QueuedUpload {
             case .retrying: .retrying(at: try row.date("due") ?? enqueued, because: failure)
             case .paused: .paused
             case .done:
-                // The response is missing if the row was read without it.
+                // The row may have been read without its response.
                 .done(response ?? Response(status: 0, headerFields: HTTPFields(), body: Data()))
             case .failed: .failed(because: failure)
             case .cancelled: .cancelled
@@ -237,7 +236,7 @@ extension QueuedUpload {
 }
 
 extension QueuedUpload.Response {
-    /// Reads a response. The result is `nil` if there is none, or if the row was read without its response.
+    /// Reads a response. Returns `nil` if there is none, or if the row was read without its response.
     fileprivate init?(_ row: Row) throws {
         guard row.hasColumn("responseStatus"), let status = try row.optional(Int64.self, "responseStatus") else {
             return nil
@@ -251,7 +250,7 @@ extension QueuedUpload.Response {
 }
 
 extension AllowedNetworks {
-    /// The value of the column `networks`: it has a bit for each kind of network that the upload may not use.
+    /// The value of the column `networks`, with a bit for each kind of network that the upload may not use.
     var mask: Int64 { (cellular ? 0 : 1) | (expensive ? 0 : 2) | (constrained ? 0 : 4) }
 
     init(mask: Int64) {
@@ -267,8 +266,7 @@ extension Row {
         try optional(Double.self, column).map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Reads a value that must have the type of its column. The stored type is checked, because SQLite would convert
-    /// the value: a text to the number 0.
+    /// Reads a value that must have its column's type. Without the check, SQLite would convert text to the number 0.
     fileprivate func value<Value: DatabaseValueConvertible>(_ type: Value.Type, _ column: String) throws -> Value {
         guard let value = try optional(type, column) else { throw RowDamage("its \(column) is missing") }
         return value
@@ -299,7 +297,7 @@ extension UUID {
     }
 }
 
-/// An error: the queue cannot have written this row. Other uploads are not affected.
+/// The error for a row that the queue cannot have written. It does not affect other uploads.
 struct RowDamage: Error, CustomStringConvertible {
     let description: String
 
@@ -307,7 +305,7 @@ struct RowDamage: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// Reads a row, and throws ``RowDamage`` for errors that concern this row alone.
+    /// Reads a row, and throws ``RowDamage`` for errors about this row alone.
     static func naming<Value>(_ id: QueuedUpload.ID, _ read: () throws -> Value) throws -> Value {
         do {
             return try read()

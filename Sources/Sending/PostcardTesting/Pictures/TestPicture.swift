@@ -10,7 +10,7 @@ public import PostcardFoundation
 /// sent.expectFile("petImage", type: .jpeg, hasLocation: false)
 /// ```
 ///
-/// Every picture except ``broken`` can be decoded. All together have less than 10 kB.
+/// Every picture except ``broken`` can be decoded. Together they have less than 10 kB.
 public struct TestPicture: Sendable {
     /// A filename with the extension of its type, such as `located.jpg`.
     public let filename: String
@@ -18,7 +18,7 @@ public struct TestPicture: Sendable {
     /// The bytes of the picture or film.
     public let data: Data
 
-    /// The media type that the bytes show.
+    /// The media type according to the bytes.
     public let contentType: MediaType
 
     /// The number of pixels in each row, as stored.
@@ -70,7 +70,7 @@ public struct TestPicture: Sendable {
     /// An animated GIF of two pictures.
     public static let animated = TestPicture("waves.gif", Bytes.animated, .gif, 16, 8)
 
-    /// A JPEG followed by a film in the same file, as Android's cameras make them.
+    /// A JPEG with a film in the same file, as Android's cameras make it.
     public static let motionPhoto = TestPicture("motion.jpg", Bytes.motionPhoto, .jpeg, 48, 32)
 
     /// A JPEG that is cut off in the middle, as after an interrupted download.
@@ -84,10 +84,9 @@ public struct TestPicture: Sendable {
         landscape, portrait, located, heic, livePhoto, livePhotoMovie, transparent, animated, motionPhoto, broken, film,
     ]
 
-    /// Writes the picture into a folder, as ``filename``.
+    /// Writes the picture into a folder as ``filename``, and returns the URL of the file.
     ///
     /// - Parameter folder: The folder, which must exist.
-    /// - Returns: The URL of the file.
     /// - Throws: Errors of Foundation, if the file cannot be written.
     public func file(in folder: URL) throws -> URL {
         let file = folder.appending(path: filename)
