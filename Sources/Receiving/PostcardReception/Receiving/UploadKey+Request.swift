@@ -3,7 +3,7 @@ import PostcardStore
 import PostcardWire
 
 extension UploadKey {
-    /// The key of a request; `nil` if it has none.
+    /// The idempotency key of a request; `nil` if the request has no key.
     init?(of request: IncomingRequest, scope: (HTTPFields) -> String) throws(UploadProblem) {
         guard let name = HTTPField.Name.idempotencyKey else { return nil }
         let values = request.headers[values: name]
@@ -12,8 +12,8 @@ extension UploadKey {
         self.init(text, scope: scope(request.headers))
     }
 
-    /// The draft wants a string of a structured field (RFC 9651 §3.3.3). Many clients send the text without quotes, which
-    /// is accepted.
+    /// Parses a key. The draft requires a quoted string (RFC 9651 §3.3.3), but many clients send the key without
+    /// quotes, which is accepted.
     static func text(of value: String) -> String? {
         var text = value
         if value.utf8.first == UInt8(ascii: "\"") {
