@@ -13,8 +13,7 @@ public struct BearerTokens: Sendable {
 
     /// Makes a set of accepted tokens.
     ///
-    /// - Parameter tokens: The accepted tokens. Empty tokens are ignored. If no token remains, every request is
-    ///   refused.
+    /// - Parameter tokens: The accepted tokens, except empty ones. Without tokens, every request is refused.
     public init(_ tokens: Set<String>) {
         // An empty token, such as the value of an unset variable, would let everyone in.
         digests = tokens.filter { !$0.isEmpty }.map { SHA256.hash(data: Array($0.utf8)) }

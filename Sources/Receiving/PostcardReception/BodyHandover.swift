@@ -298,8 +298,7 @@ final class ClientConnection: RequestConnection {
 
 /// Measures whether a body arrives fast enough.
 ///
-/// Each grace period is measured separately, so that a client cannot become slow after a fast start. Time in which the
-/// server did not read does not count.
+/// Each grace period is measured separately, without time in which the server did not read. A fast start does not help.
 package struct TransferRate: Sendable {
     private let minimumBytesPerSecond: Int
     private let gracePeriod: Duration

@@ -9,8 +9,7 @@ public import PostcardForm
 import PostcardFoundation
 public import PostcardStore
 
-/// Receives forms in any server: the server passes the head of a request and the bytes of its body, and gets a stored
-/// record or a problem.
+/// Receives forms in any server, which passes a request's head and body, and gets a stored record or a problem.
 ///
 /// ```swift
 /// let receiver = FormReceiver(store: try LocalUploadStore(directory: "received"))
@@ -138,12 +137,10 @@ public struct FormReceiver: Sendable {
     /// ```
     ///
     /// - Parameters:
-    ///   - head: The head of the request. The path is only used with ``UploadOptions/acceptsAnyBody``: its last segment
-    ///     is the name of the file.
-    ///   - body: The bytes of the body in pieces of any size. The body is read once, and only while the form needs
-    ///     bytes; after a refusal, the other bytes stay unread. If the client is too slow, the task that reads the body
-    ///     is cancelled.
-    ///   - address: The client's address as a text, such as `192.0.2.1`. Limits for each client use it. Defaults to
+    ///   - head: The head of the request. With ``UploadOptions/acceptsAnyBody``, the end of its path names the file.
+    ///   - body: The bytes of the body in pieces of any size, which are read once as the form needs them, and not after
+    ///     a refusal. If the client is too slow, the task that reads the body is cancelled.
+    ///   - address: The client's address as a text, such as `192.0.2.1`, for the limits of each client. Defaults to
     ///     `nil`: all clients share their limits.
     ///   - inform: Sends an interim response, such as 100 and 104. Defaults to `nil`: no interim responses.
     /// - Throws: ``UploadProblem`` if the form is refused, `CancellationError`, and errors of the body. After an error,
@@ -193,8 +190,7 @@ public struct FormReceiver: Sendable {
         }
     }
 
-    /// Reads the body of a response into memory. If the record of a stored form cannot be read, the response only
-    /// contains its identifier.
+    /// Reads the body of a response into memory. If a stored record cannot be read, only its identifier is sent.
     private func response(
         _ response: FormResponse, to head: HTTPRequest, _ connection: ClientConnection
     ) async throws -> Response {

@@ -123,8 +123,7 @@ public struct FormReadingOptions: Sendable {
     /// The maximum total size of all text fields, which are kept in memory, in bytes. Defaults to 8 MiB.
     public var maximumTextBytes = 8 << 20
 
-    /// The maximum total size of files in memory, in bytes. Files that would exceed the maximum are written to disk.
-    /// Defaults to 1 MiB.
+    /// The maximum size of all files in memory, in bytes. Further files are written to disk. Defaults to 1 MiB.
     public var maximumFileBytesInMemory = 1 << 20
 
     /// Decodes the value from the fields.

@@ -38,8 +38,7 @@ public struct AccessTokens: Sendable, Hashable {
     func isOpen(for purpose: Purpose) -> Bool { tokens(for: purpose).isEmpty }
 
     /// - Parameter authorization: The value of the request's `Authorization` field.
-    /// - Throws: ``UploadProblem`` if the purpose requires a token and `authorization` contains none of the accepted
-    ///   tokens.
+    /// - Throws: ``UploadProblem`` if `authorization` contains none of the tokens that the purpose requires.
     func check(_ authorization: String?, for purpose: Purpose) throws(UploadProblem) {
         let tokens = tokens(for: purpose)
         guard !tokens.isEmpty else { return }
@@ -47,8 +46,7 @@ public struct AccessTokens: Sendable, Hashable {
     }
 }
 
-/// Refuses requests that lack a required token. If the receiver has no tokens, the middleware refuses requests from
-/// pages of other origins.
+/// Refuses requests that lack a required token. Without any tokens, refuses requests from pages of other origins.
 struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     let tokens: AccessTokens
     let origins: OriginPolicy

@@ -9,8 +9,7 @@ import PostcardWire
 /// A page on the web can let its own name resolve to 127.0.0.1. To the browser it then has the same origin as a
 /// receiver on this machine, and could read the uploads. The name in `Host` reveals this attack.
 struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
-    /// The host names that requests may use in addition to this machine's own names, in lower case and without a
-    /// trailing dot; `nil` allows all names.
+    /// The allowed host names besides this machine's own, in lower case without a trailing dot; `nil` allows all names.
     let allowed: Set<String>?
     let meter: UploadMeter
 

@@ -3,8 +3,7 @@ import Hummingbird
 import PostcardReception
 import PostcardServer
 
-/// Lets pages of the allowed origins send requests and read the responses (CORS, in the Fetch standard). Browsers hide
-/// the responses from all other pages.
+/// Lets pages of the allowed origins send requests and read the responses (CORS, in the Fetch standard).
 struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
     let policy: OriginPolicy
 
@@ -68,8 +67,7 @@ struct OriginPolicy: Sendable {
         guard isOwn(origin, of: request) else { throw .originNotAllowed }
     }
 
-    /// Whether an origin is the receiver's own. The scheme `https` is accepted even without TLS, because a proxy may
-    /// provide TLS.
+    /// Whether an origin is the receiver's own. A proxy may provide TLS, so `https` is accepted even without TLS.
     private func isOwn(_ origin: String, of request: Request) -> Bool {
         guard let host = request.host else { return false }
         return ["https", "http"].prefix(isSecure ? 1 : 2).contains { scheme in

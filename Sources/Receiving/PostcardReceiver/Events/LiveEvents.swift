@@ -181,8 +181,7 @@ struct EventStream: Sendable {
     /// Publishes the events of other receivers; `nil` if no other receiver uses the store.
     let follower: StoreFollower?
 
-    /// The interval of heartbeats, shorter than the time after which proxies close an idle response. Heartbeats also
-    /// reveal clients that have disconnected.
+    /// The interval of heartbeats, which keep proxies from closing an idle response and reveal disconnected clients.
     private static let heartbeat = Duration.seconds(15)
 
     /// The first bytes of the response. The comment fills the buffers of proxies that hold back the first 2 KiB.
@@ -231,8 +230,7 @@ struct EventStream: Sendable {
 
 /// Publishes the uploads that other receivers have stored or deleted in a shared store, while there are listeners.
 ///
-/// Each receiver asks the store for its newest records every few seconds: one request for all listeners, and another
-/// for each new record.
+/// Every few seconds, a receiver asks the store for its newest records in one request, and reads each new record.
 actor StoreFollower {
     private let store: any MaintainedUploadStore
     private let interval: Duration
@@ -245,8 +243,7 @@ actor StoreFollower {
     private var beginning: Task<Known, any Error>?
     private var isFailing = false
 
-    /// The maximum number of new records published at once. If there are more, all listeners are disconnected and
-    /// reload the lists.
+    /// The maximum number of new records published at once. Beyond it, listeners are disconnected and reload the lists.
     private static let maximumRecords = 100
 
     private struct Known: Sendable {

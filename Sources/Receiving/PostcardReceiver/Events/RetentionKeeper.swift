@@ -28,8 +28,7 @@ struct RetentionKeeper: Service {
     private let news: RetentionNews
     private let begun = AsyncStream<Never>.makeStream()
 
-    /// The interval at which a shared store is listed while it seems to be within the limit. A listing costs one
-    /// request for every thousand uploads.
+    /// The interval of listings of a shared store within its limit. A listing costs one request per thousand uploads.
     private static let sharedInterval = Duration.seconds(600)
     /// The interval at which a shared store is listed while it seems to exceed the limit by more than ``tolerance``.
     private static let excessInterval = Duration.seconds(30)
@@ -161,8 +160,7 @@ struct RetentionKeeper: Service {
 
     // MARK: - Size
 
-    /// The maximum number of uploads whose records are read one by one for their sizes. For more uploads, one request
-    /// asks for all sizes.
+    /// The maximum number of uploads whose sizes are read from their records. For more, one request asks for all sizes.
     static let fewUploads = 100
 
     /// Reads the sizes of all uploads.
@@ -248,8 +246,7 @@ struct RetentionKeeper: Service {
         while !rest.isEmpty, !Task.isCancelled {
             let batch = rest.prefix(Self.batchCount)
             rest = rest.dropFirst(batch.count)
-            // The results are not returned by the tasks: in optimized code, a task group that returns these tuples
-            // reads invalid memory.
+            // In optimized code, a task group whose tasks return these tuples reads invalid memory.
             let removals = Removals()
             await withTaskGroup(of: Void.self) { tasks in
                 for id in batch {

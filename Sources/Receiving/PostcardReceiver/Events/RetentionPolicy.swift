@@ -2,8 +2,7 @@ import Logging
 import PostcardFoundation
 import PostcardServer
 
-/// How long a receiver keeps uploads, and how many bytes of them. Uploads that exceed a limit are removed, oldest
-/// first.
+/// How long a receiver keeps uploads, and how many bytes of them. Beyond a limit, the oldest uploads are removed.
 ///
 /// ```swift
 /// var retention = RetentionPolicy()
@@ -11,8 +10,7 @@ import PostcardServer
 /// receiver.retention = retention
 /// ```
 ///
-/// If an upload is removed during a download, the download still completes. Unfinished uploads are not counted; see
-/// `UnfinishedUploadOptions.lifetime`.
+/// Downloads of a removed upload still complete. `UnfinishedUploadOptions.lifetime` limits unfinished uploads.
 public struct RetentionPolicy: Sendable, Hashable {
     /// The maximum age of uploads. Defaults to `nil`: no limit.
     ///
@@ -30,8 +28,7 @@ public struct RetentionPolicy: Sendable, Hashable {
     /// The maximum number of bytes of all uploads together, records and files. Defaults to `nil`: no limit.
     ///
     /// In a directory, each file, record and folder counts in blocks of 4 KiB, as on the disk: the smallest form counts
-    /// 8 KiB. A client that may post can cause the removal of others' uploads, even before a webhook has announced
-    /// them.
+    /// 8 KiB. A client that may post can cause the removal of others' uploads, even before a webhook announces them.
     ///
     /// The newest upload is kept, even if it is larger than the limit. Older uploads are removed while new uploads
     /// arrive. If the uploads exceed the limit by a tenth, forms are refused with 503 and the code `store-over-limit`
@@ -107,8 +104,7 @@ enum UploadAges: Sendable {
 struct MeasuredAges: Sendable, Codable {
     /// A moment and the uploads that existed at that moment.
     private struct Mark: Codable {
-        /// An identifier that is greater than those of the existing uploads, and smaller than those of all later
-        /// uploads.
+        /// An identifier that is greater than those of the existing uploads, and smaller than those of later uploads.
         let end: UploadID
         let time: Double
     }
@@ -150,8 +146,7 @@ struct MeasuredAges: Sendable, Codable {
             time += max((uptime - last) / .seconds(1), 0)
         } else {
             time += min(max(wall.timeIntervalSince(self.wall), 0), maximumAge / 10)
-            // New identifiers are greater than those of existing uploads, but may be smaller than those of removed
-            // uploads.
+            // New identifiers exceed those of existing uploads, but perhaps not those of removed uploads.
             marks = end.map { end in marks.map { Mark(end: min($0.end, end), time: $0.time) } } ?? []
         }
         self.wall = wall

@@ -130,8 +130,7 @@ extension RequestDescription.Problem {
         return problem
     }
 
-    /// The approximate size of the problem in memory, in bytes. Texts that belong to a code are not counted, because
-    /// all problems share them.
+    /// The approximate size of the problem in memory, in bytes, without the texts that all problems share.
     var bytes: Int {
         consequences.reduce(message.utf8.count + (fix?.utf8.count ?? 0) + 32 * also.count) {
             $0 + $1.message.utf8.count + 32 * $1.places.count

@@ -176,8 +176,7 @@ struct SecretScan {
         for index in range { bytes[index] = UInt8(ascii: "*") }
     }
 
-    /// Finds the line that begins at `start`. The line excludes its line break, which is CRLF, CR or LF; `next` is the
-    /// start of the next line.
+    /// Returns the line at `start` without its line break (CRLF, CR or LF), and the start of the next line.
     static func line(of bytes: [UInt8], at start: Int) -> (line: Range<Int>, next: Int) {
         let (lineFeed, carriageReturn) = (UInt8(ascii: "\n"), UInt8(ascii: "\r"))
         var end = start
@@ -208,8 +207,7 @@ extension SecretScan {
         return speaksOfSecrets(content, &checks)
     }
 
-    /// Whether a text assigns a value to the name of a secret, or credentials to any name, as `name=value`, JSON, YAML
-    /// or XML.
+    /// Whether a text assigns a value to a secret name, or credentials to any name, as `name=value`, JSON, YAML or XML.
     static func speaksOfSecrets(_ text: ArraySlice<UInt8>) -> Bool {
         var checks = 0
         return speaksOfSecrets(text, &checks)

@@ -70,8 +70,7 @@ struct RecordedBody: Sendable {
         return isWhole ? runs.first?.bytes ?? [] : nil
     }
 
-    /// Changes bytes without changing their number. Adjacent pieces are joined first, because a line may span two
-    /// pieces.
+    /// Changes bytes without changing their number. A line may span adjacent pieces, so they are joined first.
     mutating func changeRuns(_ change: (inout Piece) -> Void) {
         var runs = runs
         for index in runs.indices { change(&runs[index]) }
@@ -88,8 +87,7 @@ struct RecordedBody: Sendable {
         return run?.part(wanted)
     }
 
-    /// Returns the body reduced to both its ends and the bytes around some offsets. An incomplete body is returned
-    /// unchanged.
+    /// Returns the body reduced to its ends and the bytes around some offsets. An incomplete body is not reduced.
     func cut(toEnds maximumEndBytes: Int, around offsets: [Int64], reach: Int) -> RecordedBody {
         guard pieces.count == 1, let whole = pieces.first else { return self }
         let firstEnd = min(Int64(maximumEndBytes), length)

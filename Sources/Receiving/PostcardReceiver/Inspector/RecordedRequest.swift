@@ -96,8 +96,7 @@ extension RecordedRequest {
         return fields
     }
 
-    /// Parses the header field in a line. If the line is malformed, its text becomes the name of a field without a
-    /// value.
+    /// Parses the header field in a line. A malformed line becomes the name of a field without a value.
     private static func field(_ line: Substring) -> (name: String, value: String) {
         let halves = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let name = halves[0]

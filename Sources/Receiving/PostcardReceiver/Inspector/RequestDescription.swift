@@ -149,12 +149,10 @@ extension RecordedRequest {
 }
 
 extension CurlCommand {
-    /// The maximum size, in bytes, of a body that is included in the command line. The line must be short enough to
-    /// paste.
+    /// The maximum size, in bytes, of a body in the command line, which must be short enough to paste.
     private static let maximumExactBytes = 16 << 10
 
-    /// Makes the command that repeats a request. The command contains the bytes of the body if all are recorded and
-    /// few, or else the form's parts.
+    /// Makes the command that repeats a request, with the bytes of a small recorded body, or else the form's parts.
     init(_ request: RecordedRequest) {
         self.init(url: "\(request.scheme)://\(request.host)\(request.path)", method: request.method)
         fields = request.fields.filter { !Self.isMasked($0) }

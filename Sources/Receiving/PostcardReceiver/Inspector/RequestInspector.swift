@@ -25,8 +25,7 @@ final class RequestInspector: Sendable {
         self.onRecorded = onRecorded
     }
 
-    /// The maximum number of bytes recorded at each end of a body. The maximum shrinks if many requests are in
-    /// progress.
+    /// The maximum number of bytes recorded at each end of a body. It shrinks if many requests are in progress.
     var maximumEndBytes: Int {
         min(options.maximumEndBytes, max(share / 2, 1))
     }

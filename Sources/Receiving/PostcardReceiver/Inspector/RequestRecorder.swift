@@ -69,8 +69,7 @@ final class RequestRecorder: FormObserver {
 
     /// The maximum length of a recorded text, in bytes: enough for a short message.
     private static let maximumTextBytes = 1 << 10
-    /// The maximum number of recorded warnings of one kind. The first warning is shown in full; later warnings only add
-    /// places.
+    /// The maximum number of recorded warnings of one kind. Only the first is shown in full; others add their places.
     private static let maximumWarningsOfAKind = FindingGroup.Places.maximum + 1
 
     /// - Parameter inspector: The inspector that keeps the record. The records of all requests in progress use about as
@@ -252,8 +251,7 @@ extension UploadProblem {
 extension RequestRecorder {
     /// The body of the request. All readers share one iterator, because the body can be read only once.
     ///
-    /// Unchecked: a single task handles a request. The task reads the body first as a form, and then to record the
-    /// remaining bytes.
+    /// Unchecked: a single task handles a request. It reads the body as a form, and then the remaining bytes.
     fileprivate final class Reader: @unchecked Sendable {
         private var iterator: RequestBody.AsyncIterator?
         private let body: RequestBody

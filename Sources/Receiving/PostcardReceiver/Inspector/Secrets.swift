@@ -121,8 +121,7 @@ enum Secrets {
 // MARK: - Texts
 
 extension Secrets {
-    /// The value of a header field, masked if it is a secret. If the value is a URL, only the secrets in the URL are
-    /// masked.
+    /// The value of a header field, masked if it is a secret. In a URL, only its secrets are masked.
     static func masked(_ value: String, of name: some StringProtocol) -> String {
         if isSecret(name) || beginsWithCredentials(value.utf8) { return mask }
         return name.utf8.isEqualIgnoringCase("host".utf8) ? masked(authority: value) : masked(path: value)
@@ -184,8 +183,7 @@ extension Secrets {
         scalar.isASCII ? scalar == " " || ("\t"..."\r").contains(scalar) : scalar.properties.isWhitespace
     }
 
-    /// The end of a parameter's value. A secret extends to the last possible end. Another value ends where another
-    /// parameter may begin.
+    /// The end of a parameter's value: the last possible end for a secret, or else the start of the next parameter.
     private static func endOfValue(_ rest: Substring, isSecret: Bool) -> Substring.Index {
         let quote = UInt8(ascii: "\"")
         if isSecret, rest.utf8.first == quote {
@@ -237,8 +235,7 @@ extension Secrets {
         }
     }
 
-    /// Masks the identifier of an unfinished upload in a path: anyone who knows the identifier can resume or discard
-    /// the upload.
+    /// Masks the identifier of an unfinished upload, with which anyone can resume or discard the upload.
     private static func maskingResumption(_ path: String) -> String {
         // The values of most header fields are too short to contain an identifier.
         guard path.utf8.count >= ResumptionID.length else { return path }

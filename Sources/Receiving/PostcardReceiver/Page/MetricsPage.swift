@@ -61,8 +61,7 @@ final class MetricsCollector: MetricsFactory {
     /// A factory whose metrics are collected here and by the factory of the process.
     var withThatOfProcess: any MetricsFactory { MultiplexMetricsHandler(factories: [MetricsSystem.factory, self]) }
 
-    /// The maximum number of label combinations of a metric. Further combinations are counted together, with the label
-    /// value `other`.
+    /// The maximum number of label combinations of a metric. Others count together, with the label value `other`.
     static let maximumSeries = 200
 
     func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {

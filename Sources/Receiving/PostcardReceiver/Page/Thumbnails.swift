@@ -22,8 +22,7 @@ struct Thumbnails: Sendable {
 
     /// The maximum size of a thumbnail, in bytes.
     static let maximumBytes = 256 << 10
-    /// How long making a thumbnail may take. The program limits its own processor time; this limit is for a machine
-    /// that is too busy to run the program.
+    /// How long making a thumbnail may take on a busy machine. The program itself limits its processor time.
     private static let timeLimit = Duration.seconds(120)
     /// The exit status of a program that was killed.
     private static let killedStatus: Int32 = 128 + 9

@@ -51,8 +51,7 @@ struct WebPage: Sendable {
             body: ResponseBody(byteBuffer: asset.bytes))
     }
 
-    /// The Content-Security-Policy: nothing from other origins and nothing inline. Pictures that the user chooses are
-    /// blobs.
+    /// The Content-Security-Policy: nothing from other origins or inline. Pictures that the user chooses are blobs.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -13,8 +13,7 @@ import PostcardWire
 import ServiceLifecycle
 public import SystemPackage
 
-/// The application that `postcard serve` runs: a server with upload routes, a page for trying it, `/health` and
-/// `/status`.
+/// The application that `postcard serve` runs: a server with upload routes, a page, `/health` and `/status`.
 ///
 /// ```swift
 /// let receiver = Receiver(directory: "received")
@@ -26,20 +25,18 @@ public import SystemPackage
 /// | request | response |
 /// | --- | --- |
 /// | `GET /` | the page, in English or Korean by `Accept-Language` or `?lang=` |
-/// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry,
-/// `behind` |
+/// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry, `behind` |
 /// | `GET /requests` | the last requests, newest first, accepted or refused |
-/// | `GET /requests/ID` | one request: header fields, parts, problems with their bytes, a line for curl;
-/// `?values=shown` hides only secrets |
+/// | `GET /requests/ID` | one request: header fields, parts, problems with their bytes, a line for curl; `?values=shown` hides only secrets |
 /// | `GET /uploads/ID/files/N/thumbnail` | a small JPEG of a picture, in `postcard serve` |
 /// | `GET /health` | 200 `ok`; 503 with the failure while no form can be stored |
 /// | `GET /status` | counts of received and refused requests |
 /// | `GET /metrics` | the counts of `/status` and more, in Prometheus' text format |
 /// | `GET /webhooks` | how many records were announced, and which are stuck, in `postcard serve` with `--webhook` |
 ///
-/// If several receivers share a store, uploads that another receiver stores or deletes cause events too, a few seconds
-/// later. The event `behind` reports the maximum delay in `seconds`, whenever it changes. Events about requests are
-/// only about this receiver's requests.
+/// If several receivers share a store, events also report uploads that another receiver stores or deletes, a few
+/// seconds later. The event `behind` reports changes of the maximum delay in `seconds`. Events about requests only
+/// concern this receiver's own requests.
 ///
 /// Secrets in recorded requests are masked by name: header fields such as `Authorization`, parameters in URLs, and
 /// fields of forms such as `password`. `Idempotency-Key` is not a secret.
@@ -63,15 +60,13 @@ public struct Receiver: Sendable {
     public var storage: Storage
     /// The number of bytes on the directory's disk that the receiver leaves free. Defaults to 64 MiB.
     public var keptFreeBytes: Int64 = 64 << 20
-    /// How long uploads are kept, and how many bytes of them. Defaults to `nil`: uploads are kept until they are
-    /// deleted.
+    /// How long uploads are kept, and how many bytes of them. Defaults to `nil`: no limits.
     public var retention: RetentionPolicy?
     /// The address to listen on. Defaults to `127.0.0.1`, which only this machine can reach.
     public var host = "127.0.0.1"
     /// The port to listen on; 0 means any free port. Defaults to 8080.
     public var port = 8080
-    /// The options of the upload routes. By default, clients may read and delete uploads, with a token if there are
-    /// ``tokens``.
+    /// The options of the upload routes. By default, clients may read and delete uploads, if necessary with ``tokens``.
     public var uploads = Self.usualUploads
     /// The tokens that clients need to post and to read. Defaults to none: every client may post and read.
     public var tokens = AccessTokens()
@@ -80,8 +75,7 @@ public struct Receiver: Sendable {
     /// The `Host` of requests is only checked if the receiver is reachable only from this machine and needs no tokens:
     /// a page on the web can let its own name resolve to this machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
-    /// The origins whose pages may post, delete, and read the responses, such as `https://app.example`. Defaults to
-    /// none.
+    /// The origins whose pages may post, delete and read, such as `https://app.example`. Defaults to none.
     ///
     /// A request without a token that changes something is refused if a page of another origin caused it. A page of
     /// another origin is recognized by a `Sec-Fetch-Site` other than `same-origin` or `none`. Without that field,
@@ -102,9 +96,8 @@ public struct Receiver: Sendable {
     /// names or values of the form. The receiver's own failures are logged too.
     public var logger = Logger(label: "postcard.receiver")
 
-    /// The program that makes thumbnails for the page, and its first arguments. The last argument is the path of a
-    /// file, and the program writes a JPEG of that file to standard output. Defaults to `nil`: the page shows the files
-    /// themselves.
+    /// The program that makes thumbnails, and its first arguments. The last argument is the path of a file, and the
+    /// program writes a JPEG of that file to standard output. Defaults to `nil`: the page shows the files themselves.
     package var thumbnailCommand: [String]?
 
     /// The endpoint that is notified of each new record. Defaults to `nil`: no notifications.

@@ -10,8 +10,7 @@ import Synchronization
 package struct RequestLine: Sendable {
     /// The time at which the response was complete or the connection was closed.
     package fileprivate(set) var ended = Date()
-    /// The address of the client; `nil` if it is unknown. For a request through a trusted proxy, the address that the
-    /// proxy reports.
+    /// The address of the client, as a trusted proxy reports it or the connection has it; `nil` if it is unknown.
     package let client: IPAddress?
     package let method: String
     /// The path without the query. The path may contain secrets.

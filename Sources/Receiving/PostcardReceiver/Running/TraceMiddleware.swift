@@ -42,8 +42,7 @@ struct TraceMiddleware<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// The span of a request in progress. The span ends when this object is released: the request was answered, and the
-/// response's body was sent or abandoned.
+/// The span of a request in progress. It ends when the request and its response have ended and release this object.
 private final class TracedWork: Sendable {
     let span: any Span
 

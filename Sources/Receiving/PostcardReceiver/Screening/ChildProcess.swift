@@ -135,8 +135,7 @@ final class ChildProcess: Sendable {
     }
 
     /// Reaps the killed processes of the group. They are children of this process only if this process is process 1 of
-    /// a container; otherwise the call returns at once. The system reuses the group's number only after all other
-    /// numbers.
+    /// a container; otherwise the call returns at once. The system reuses the group's number last.
     private static func reapOrphans(ofGroup group: pid_t) {
         while waitpid(-group, nil, 0) > 0 || errno == EINTR {}
     }
@@ -154,14 +153,12 @@ final class ChildProcess: Sendable {
             case .over: return nil
             }
         }
-        // The system cannot end some processes, such as a process that waits for a lost disk. The task does not wait
-        // for them.
+        // The system cannot end some processes, such as one that waits for a lost disk, so the task does not wait.
         waiter?.resume(throwing: CancellationError())
     }
 }
 
-/// The reading end of a pipe. Bytes are read as soon as they arrive, so that the writer never waits. The first bytes
-/// are kept.
+/// The reading end of a pipe. Bytes are read as they arrive, so that the writer never waits. The first are kept.
 ///
 /// System calls are used, because Dispatch sources that are made and released on many threads crash the process on
 /// Linux (swift-corelibs-libdispatch issue 949).

@@ -5,13 +5,11 @@ import SystemPackage
 
 /// Starts processes that inherit only the standard descriptors.
 ///
-/// Foundation's `Process` reports the end of a program only after all processes that the program started have ended,
-/// and keeps its pipes open even longer.
+/// Foundation's `Process` waits for all processes that the program started, and keeps its pipes open even longer.
 enum ProcessSpawn {
     /// Starts a program as the leader of its own process group. The call blocks.
     ///
-    /// The program's standard input is empty. It shares the standard error of this process. Signals have their default
-    /// effects.
+    /// The program has an empty standard input, this process's standard error, and default effects of signals.
     ///
     /// - Parameters:
     ///   - arguments: The program's path and its arguments.
@@ -71,20 +69,17 @@ enum ProcessSpawn {
     }
 
     #if !canImport(Darwin)
-    /// Makes the new process close a descriptor and all higher ones, without needing a free descriptor in this process.
-    /// glibc has the function since version 2.34. The symbol is looked up at run time, because a program linked to it
-    /// does not start with an older glibc.
+    /// Makes the new process close a descriptor and all higher ones, without using a descriptor of this process. Looked
+    /// up at run time, because glibc before version 2.34 lacks the function.
     private static let closeFrom = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np").map { symbol in
         unsafeBitCast(
             symbol,
             to: (@convention(c) @Sendable (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32).self)
     }
 
-    /// A number above all open descriptors, and above those that other threads open before the program starts. New
-    /// descriptors get the lowest free numbers.
+    /// A number above all open descriptors, and above those that other threads may open before the program starts.
     ///
-    /// - Throws: `Errno` if no descriptor is free to list the open ones, because the program would then inherit
-    ///   descriptors.
+    /// - Throws: `Errno` if no descriptor is free to list the open ones, which the program would inherit.
     private static func lowestUnusedDescriptor() throws(Errno) -> Int32 {
         let highest: Int32
         do {

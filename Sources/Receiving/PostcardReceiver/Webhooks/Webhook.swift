@@ -17,8 +17,7 @@ package struct Webhook: Sendable {
     package let url: String
     /// The secrets that sign messages. An endpoint accepts a signature by any of them, so that secrets can be replaced.
     package let secrets: [WebhookSecret]
-    /// Posts a message, and returns the status of the response. The closure must not follow redirects, and must return
-    /// within a minute.
+    /// Posts a message within a minute, without following redirects, and returns the status of the response.
     package let post: @Sendable (Message) async throws -> Int
 
     package init(

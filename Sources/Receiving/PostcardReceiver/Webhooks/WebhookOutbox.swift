@@ -88,8 +88,7 @@ struct WebhookOutbox: Sendable {
 
     private let options: Options
     private var entries: [UploadID: Entry] = [:]
-    /// The records without any attempt. The queue serves clients in turn, so a client with many records delays no
-    /// others.
+    /// The records without any attempt. Clients are served in turn, so a client with many records delays no others.
     private var fresh = TurnQueue<UploadID>()
     /// The records whose message failed and that wait for a time, latest first.
     private var waiting: [(until: Instant, id: UploadID)] = []
@@ -266,8 +265,7 @@ struct WebhookOutbox: Sendable {
         if (entries[id]?.attempts ?? 0) > 0 { repeatedInFlightCount += 1 }
     }
 
-    /// The time at which ``Event/due`` must be reported if no other event comes first; `nil` if no record waits for a
-    /// time.
+    /// The time at which ``Event/due`` must be reported; `nil` if no record waits for a time.
     var wakeTime: Instant? {
         switch health {
         case .up:

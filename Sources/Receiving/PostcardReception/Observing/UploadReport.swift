@@ -2,11 +2,9 @@ package import PostcardForm
 package import PostcardStore
 import Synchronization
 
-/// The outcome of a request to the upload routes, for the middleware around them, and the observer of the request's
-/// form.
+/// The outcome of a request to the upload routes, for the middleware around them, and the observer of its form.
 ///
-/// A report lives until the response is sent, so it does not contain the record: its text may be large, and a client
-/// may read the response slowly.
+/// A report lives until the client has read the response, so it does not contain the record, which may be large.
 package final class UploadReport: Sendable {
     package enum Outcome: Sendable {
         /// The form became a new record.

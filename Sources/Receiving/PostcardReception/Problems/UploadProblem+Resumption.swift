@@ -91,8 +91,7 @@ extension UploadProblem {
         status: 404, code: "upload-not-found",
         detail: "There is no such unfinished upload. It was discarded or has expired.", advice: "Start over.")
 
-    /// The problem of an append that a later request has replaced. The client never receives it, because the connection
-    /// is closed.
+    /// The problem of an append that a later request has replaced. The connection is closed without a response.
     static let supersededAppend = UploadProblem(
         status: 409, code: "append-superseded", detail: "Another request for the same upload arrived.",
         advice: "Send one request at a time to an upload.")

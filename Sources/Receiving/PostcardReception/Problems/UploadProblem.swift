@@ -53,8 +53,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         get { facts.challenge }
         set { facts.challenge = newValue }
     }
-    /// Whether the refusal is caused by the number of requests or bytes of clients, and not by the content of the
-    /// request.
+    /// Whether the refusal is caused by how much clients use, and not by the content of the request.
     package internal(set) var isOfShare: Bool {
         get { facts.isOfShare }
         set { facts.isOfShare = newValue }

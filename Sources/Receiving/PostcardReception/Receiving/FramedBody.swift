@@ -20,8 +20,7 @@ struct FramedBody: Sendable {
     /// The number of added bytes.
     var byteCount: Int64 { Int64(beginning.readableBytes + end.readableBytes) }
 
-    /// Frames the body of a request. The file's name is from `Content-Disposition` (RFC 6266), or else the last segment
-    /// of the path.
+    /// Frames the body of a request. `Content-Disposition` (RFC 6266) or the end of the path names the file.
     init(of request: IncomingRequest) {
         let parameters = Self.parameters(of: request)
         // The boundary cannot be guessed, so a body cannot contain it.

@@ -267,8 +267,7 @@ final class IncomingForm {
         }
     }
 
-    /// Decodes the texts that are not in UTF-8. The whole form must be read, because the field with the charset may be
-    /// last.
+    /// Decodes texts that are not in UTF-8 after the whole form was read, because the charset field may be last.
     private func decodeTexts() throws {
         var decoder = CharsetDecoder()
         for (index, field) in fields.enumerated() {

@@ -26,8 +26,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         self.limit = limit
     }
 
-    /// An app's handler of a stored form. It returns the app's own answer in memory, or `nil` to respond with the
-    /// record.
+    /// An app's handler of a stored form, which returns the app's own answer, or `nil` to respond with the record.
     package typealias StoredHandler = @Sendable (CommittedUpload) async throws -> FormResponse?
 
     /// Returns a copy that passes stored forms to the app.
@@ -272,8 +271,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         return try ArrivingFormChecker(parser: try parser(for: request, in: frame), frame: frame)
     }
 
-    /// Turns a body that is not a form into a form, if the options accept any body. Checks the request's head. Returns
-    /// `nil` if the body is a form.
+    /// Makes the frame that turns a body into a form; `nil` if the body is a form. Checks the request's head.
     func frame(of request: IncomingRequest) throws(UploadProblem) -> FramedBody? {
         let contentType = try request.head.formContentType(limits: options.limits)
         return options.acceptsAnyBody && !FramedBody.isForm(contentType) ? FramedBody(of: request) : nil

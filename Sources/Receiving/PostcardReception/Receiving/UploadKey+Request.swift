@@ -12,8 +12,7 @@ extension UploadKey {
         self.init(text, scope: scope(request.headers))
     }
 
-    /// Parses a key. The draft requires a quoted string (RFC 9651 §3.3.3), but many clients send the key without
-    /// quotes, which is accepted.
+    /// Parses a key: a quoted string, as the draft requires (RFC 9651 §3.3.3), or unquoted, as many clients send it.
     static func text(of value: String) -> String? {
         var text = value
         if value.utf8.first == UInt8(ascii: "\"") {

@@ -7,8 +7,7 @@ public import PostcardStore
 public struct UploadOptions: Sendable {
     /// The path where forms are posted, such as `/api/v1/images`. Defaults to `/uploads`.
     ///
-    /// A missing first slash is added and repeated slashes are removed, because a browser reads two slashes as the
-    /// beginning of a host.
+    /// A missing first slash is added, and repeated slashes are removed: a browser reads two slashes as a host.
     public var path = UploadRecord.readingPath {
         didSet { path = Self.withSingleSlashes(path) }
     }
@@ -22,8 +21,7 @@ public struct UploadOptions: Sendable {
     /// The limits of a form and its parts.
     public var limits = FormLimits()
 
-    /// The fields and files that a form may have. A form is refused at the first byte that breaks a rule. Defaults to
-    /// `nil`: all fields and files are allowed.
+    /// The fields and files that a form may have, checked as bytes arrive. Defaults to `nil`: all are allowed.
     public var rules: FormRules?
 
     /// The policy for files whose first bytes contradict their media type. Defaults to recording both types.
@@ -59,9 +57,8 @@ public struct UploadOptions: Sendable {
     /// The maximum number of forms that are received at once. Defaults to 2,000, so that a thousand slow clients leave
     /// capacity for others.
     ///
-    /// A form counts from the first byte of its body until its response. Each form and each response from the store has
-    /// a file open. At most half of the files that the process may open besides its connections (`RLIMIT_NOFILE`) are
-    /// for forms, and half for responses.
+    /// A form counts from its first byte until its response. Forms and responses from the store have a file open. The
+    /// files that the process may open besides its connections (`RLIMIT_NOFILE`) are divided equally between both.
     public var maximumConcurrentUploads = 2000
 
     /// The maximum number of requests in progress, with or without a form. Defaults to 2,500. Each request has a task
@@ -85,9 +82,9 @@ public struct UploadOptions: Sendable {
     public var clientShare = 0.25
 
     /// Returns the scope of a request's `Idempotency-Key`, such as the user, from the header fields: the same key in
-    /// two scopes names two uploads. The scope must stay the same between attempts, unlike a token that is refreshed.
-    /// Defaults to one scope for all clients. The default is safe because keys are random, and only the same form gets
-    /// the record of its key.
+    /// two scopes names two uploads. A scope must stay the same between attempts, unlike a token that is refreshed.
+    /// Defaults to one scope for all clients, because keys are random and only the same form gets the record of its
+    /// key.
     public var keyScope: @Sendable (HTTPFields) -> String = { _ in "" }
 
     /// The options of unfinished uploads, which clients can resume. `nil` disables resumption: every form must arrive
@@ -141,8 +138,7 @@ extension UploadOptions {
     }
 }
 
-/// The policy for a file whose first bytes contradict the media type that the client sent, such as a HEIC picture sent
-/// as `image/jpeg`.
+/// The policy for a file whose first bytes contradict its declared media type, such as a HEIC picture as `image/jpeg`.
 public enum ContentTypePolicy: String, Sendable, Hashable, CaseIterable {
     /// The record contains both types: `UploadRecord.File.contentType` and `UploadRecord.File.detectedType`.
     case recordBoth = "record"

@@ -161,8 +161,7 @@ extension ResumableReception {
 
     /// Receives a complete form as if it had arrived in a single request.
     ///
-    /// The key ensures that the form becomes only one record, even if the server is killed before the response is
-    /// stored.
+    /// The key prevents a second record, even if the server is killed before the response is stored.
     private func finish(
         _ upload: Uploads.Unfinished, _ holder: UploadLock.Holder, _ version: ResumptionVersion,
         on connection: (any RequestConnection)?, isWhole: Bool, _ logger: Logger

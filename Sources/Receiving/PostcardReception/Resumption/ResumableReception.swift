@@ -27,8 +27,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
     /// The outcome of a request.
     enum Outcome {
         case response(FormResponse)
-        /// The form was read and refused, and the refusal was counted. After a final refusal, the client need not ask
-        /// again.
+        /// The form was read and refused, and the refusal was counted. A final refusal will not change.
         case refusedForm(UploadProblem, isFinal: Bool)
     }
 
@@ -66,9 +65,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// Receives a form in one request although its client asked for resumption: no unfinished upload can be added, or
-    /// the header fields follow no known version. The response says so in the draft's header fields, like the response
-    /// to a resumed form.
+    /// Receives a form in one request although its client asked for resumption: there is no room, or the header fields
+    /// follow no known version. The response says so in the draft's header fields.
     private func receiveUnresumable(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {
@@ -250,8 +248,7 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         return describe(response, kept.length, version)
     }
 
-    /// Responds to HEAD with the progress. First ends an append in progress, because its client has given up, and keeps
-    /// the bytes received so far.
+    /// Responds to HEAD with the progress. Ends an append in progress, whose client has given up, but keeps its bytes.
     package func progress(
         _ request: IncomingRequest, id: String?, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {

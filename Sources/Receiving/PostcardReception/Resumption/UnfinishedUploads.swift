@@ -5,14 +5,13 @@ import Synchronization
 
 /// The unfinished uploads of a store, counted in the shares of their clients.
 ///
-/// If an upload has no room, another upload that is not worth keeping is discarded. It belongs to the address with the
-/// most uploads, or to the client's own address if that has as many. If bytes have no room, only uploads of the same
-/// address are discarded: uploads that are not worth keeping have few bytes, and a request could announce more bytes
-/// than all of them have.
+/// If there are too many uploads, an upload that is not worth keeping is discarded: of the address with the most, or of
+/// the client's own address if that has as many. If there are too many bytes, only uploads of the same address are
+/// discarded: a request could announce more bytes than all uploads that are not worth keeping have.
 ///
-/// An upload is worth keeping while a request uses it, and for a time after its creation: the time that its bytes take
-/// at 500 bytes per second. A phone that was offline for an hour thus still finds its two megabytes, and many uploads
-/// of a few bytes do not keep others out.
+/// An upload is worth keeping while a request uses it, and as long as it is younger than the time that its bytes take
+/// at 500 bytes per second. A phone that was offline for an hour thus still finds its two megabytes, and many tiny
+/// uploads do not keep others out.
 final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Entry {
         let upload: Store.Unfinished
@@ -121,8 +120,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         table.withLock { $0.entries[upload.id]?.held = end }
     }
 
-    /// Removes and returns the checker of an upload, if it has read all bytes up to the offset. The request that holds
-    /// the upload's lock puts the checker back.
+    /// Takes the checker of an upload if it has read all bytes up to the offset. ``keep(_:of:)`` puts it back.
     func takeChecker(of upload: Store.Unfinished, at offset: Int64) -> ArrivingFormChecker? {
         let checker = table.withLock { $0.entries[upload.id]?.checker.take() }
         return checker?.offset == offset ? checker : nil
@@ -262,8 +260,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
 
     /// Discards an upload.
     ///
-    /// - Returns: Whether to try again. Also `true` if a request now uses the upload, because another upload may be
-    ///   discarded instead.
+    /// - Returns: Whether to try again, even if the upload is now in use, because another may be discarded instead.
     private func giveWay(_ upload: Store.Unfinished) async -> Bool {
         do {
             _ = try await upload.lock.withLockIfIdle {

@@ -35,8 +35,7 @@ package final class ShareAccount: Sendable {
     ///   - limits: The limit of each resource.
     ///   - meter: Counts the refusals. Defaults to none.
     ///   - logger: Logs refusals, one line a minute for each code. Defaults to none.
-    ///   - patience: The minimum time that a client keeps its items when new clients find a resource used up. Defaults
-    ///     to 10 seconds.
+    ///   - patience: How long a client at least keeps its items while new clients have none. Defaults to 10 seconds.
     package init(
         _ limits: ShareLimits, meter: UploadMeter? = nil, logger: Logger? = nil, patience: Duration = .seconds(10)
     ) {
@@ -94,8 +93,7 @@ package final class ShareAccount: Sendable {
     ///   - amount: The amount to reserve.
     ///   - peer: The client that uses the resource.
     ///   - channel: The channel to close if this client must make room for a new one.
-    /// - Throws: ``UploadProblem`` with the status 429 if the address has used up its share, and 503 if the resource is
-    ///   used up.
+    /// - Throws: ``UploadProblem``: 429 if the address has used up its share, or 503 if the resource is used up.
     package func take(
         _ amount: Int = 1, of resource: SharedResource, for peer: PeerAddress?, on channel: (any Channel)? = nil
     ) throws(UploadProblem) -> Hold {
@@ -145,8 +143,8 @@ package final class ShareAccount: Sendable {
 
     // MARK: - Waiting
 
-    /// Waits for an amount of a resource and reserves it. Requests of the same address are served in order, and
-    /// addresses in turn.
+    /// Waits for an amount of a resource and reserves it. Addresses are served in turn, and the requests of each
+    /// address in order.
     ///
     /// - Parameters:
     ///   - amounts: The minimum and maximum useful amount.
@@ -188,8 +186,7 @@ package final class ShareAccount: Sendable {
         return grant.map { (Hold(self, resource, $0.number, peer), $0.amount) }
     }
 
-    /// - Parameter channel: The closed connection. It was retained so far, so that no other connection has the same
-    ///   identifier.
+    /// - Parameter channel: The closed connection, retained so that no other connection has the same identifier.
     private func closed(_ channel: any Channel) {
         let ticket = state.withLock { $0.connections.removeValue(forKey: ObjectIdentifier(channel)) }
         if let ticket { leave(ticket) }

@@ -135,8 +135,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         free -= amount
     }
 
-    /// Adds an existing item, even if it exceeds the total. A disk may report items of any size, so the sum is clamped
-    /// to `Int`.
+    /// Adds an existing item, even if it exceeds the total. A disk may report any size, so the sum is clamped to `Int`.
     mutating func restore(_ amount: Int, for peer: PeerAddress?, by owner: Owner, at now: Instant) -> Grant {
         let held = total - free
         let grant = Grant(number: nextNumber(), amount: min(amount, .max - held))
@@ -155,8 +154,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// Decides how much of a requested amount an address gets.
     ///
-    /// - Parameter holder: The index of the address; `nil` if it uses nothing. Each request calls this function several
-    ///   times, but looks up the index only once.
+    /// - Parameter holder: The index of the address, which each request looks up only once; `nil` if it uses nothing.
     private func grant(
         _ amounts: ClosedRange<Int>, to peer: PeerAddress?, at holder: Holders.Index?, isNewItem: Bool
     ) throws(Refusal) -> Int {
@@ -174,8 +172,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         return min(amounts.upperBound, max(min(rest, free) / Self.pieces, amounts.lowerBound))
     }
 
-    /// The maximum that an address may use in a number of items, out of an available amount; `nil` if the address has
-    /// no limit.
+    /// The maximum that an address may use in a number of items, out of an available amount; `nil` for no limit.
     private func limit(of peer: PeerAddress?, open: Int, items: Int) -> Int? {
         guard peer != nil, share < 1 else { return nil }
         let part = items > 1 ? share : max(share, Self.shareOfOnlyItem)

@@ -8,8 +8,7 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     case connections
     /// Open connections, counted for the clients in PROXY headers. The connections themselves belong to a proxy.
     case proxiedConnections
-    /// Requests in progress, each with a task and buffers. Without this limit, a client could cheaply open many HTTP/2
-    /// streams.
+    /// Requests in progress, each with a task and buffers, because a client can cheaply open many HTTP/2 streams.
     case requests
     /// Forms that are being received, each with an open file, until their responses are sent.
     case uploads
@@ -202,8 +201,7 @@ package enum OpenFiles {
     private static var resource: Int32 { RLIMIT_NOFILE }
     #endif
 
-    /// Raises the process's limit to the system's maximum. Many systems start processes with a limit of 1,024 or less,
-    /// for programs that cannot handle more.
+    /// Raises the process's limit to the system's maximum. Many processes start with 1,024 or less, for old programs.
     package static func allowAsManyAsPossible() {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return }

@@ -18,11 +18,9 @@ package final class StoreLimit: Sendable {
     private struct State {
         /// The total number of bytes in the ledger.
         var ledgerBytes: Int128 = 0
-        /// The number of bytes of the newest upload. It may exceed the limit, because no older upload is left to
-        /// remove.
+        /// The number of bytes of the newest upload, which may exceed the limit alone.
         var newestBytes: Int64 = 0
-        /// The number of bytes of forms that are being committed, and of forms in `arrivals`, which were committed
-        /// since the ledger was updated.
+        /// The number of bytes of forms that are being committed, or were committed since the ledger was updated.
         var arrivingBytes: Int128 = 0
         var arrivals: [Arrival] = []
         /// The amounts of the second tenth that clients use, until the excess is below a tenth.
@@ -82,8 +80,7 @@ package final class StoreLimit: Sendable {
 
     /// Counts a form that is about to become a record. Waits a moment if the store exceeds its limit too far.
     ///
-    /// - Throws: ``UploadProblem`` if the store still exceeds its limit too far afterwards, and `CancellationError` if
-    ///   the task is cancelled.
+    /// - Throws: ``UploadProblem`` if the store then still exceeds its limit too far, and `CancellationError`.
     func place(for formBytes: Int64, files: Int, of peer: PeerAddress?) async throws -> Place {
         let bytes = expectedBytes(formBytes, files: files)
         if let place = placeNow(bytes, of: peer) { return place }
@@ -124,8 +121,7 @@ package final class StoreLimit: Sendable {
         }
     }
 
-    /// The counted bytes of a form that becomes a record. They are given back when this object is released, unless the
-    /// form has become a record.
+    /// The counted bytes of a form, given back when this object is released, unless the form has become a record.
     final class Place: Sendable {
         private let limit: StoreLimit
         private let bytes: Int64
@@ -158,8 +154,7 @@ package final class StoreLimit: Sendable {
 
     /// Updates the ledger.
     ///
-    /// - Parameter enter: Adds the new records to the ledger, and returns the number of bytes in the ledger and of the
-    ///   newest upload.
+    /// - Parameter enter: Adds new records to the ledger, and returns the bytes of all uploads and of the newest.
     package func update(_ enter: ([Arrival]) -> (all: Int128, newest: Int64)) {
         // These reservations are released outside the lock.
         var released: [ShareAccount.Hold] = []

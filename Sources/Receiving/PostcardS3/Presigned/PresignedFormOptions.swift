@@ -6,16 +6,14 @@ public import PostcardStore
 
 /// The rules for files that clients send directly to the bucket, and the path where clients get forms.
 public struct PresignedFormOptions: Sendable {
-    /// The path where clients get forms. Clients report stored files at this path followed by `/finished`. Defaults to
-    /// `/uploads/forms`.
+    /// The path where clients get forms, and report stored files at `/finished` below it. Defaults to `/uploads/forms`.
     public var path = "/uploads/forms"
 
     /// How a file is sent: as a POST form, or as a PUT for stores without POST forms, such as R2 and B2. The size of a
     /// PUT is only checked after it is stored. Defaults to a POST form.
     public var method = Method.post
 
-    /// The prefix of the files' keys, below the bucket's prefix and `arriving/`: letters, digits and `!-_.*'()/`.
-    /// Defaults to an empty text.
+    /// The prefix of keys after the bucket's prefix and `arriving/`: letters, digits and `!-_.*'()/`. Defaults to none.
     public var keyPrefix = ""
 
     /// The maximum size of a file, in bytes; at most 5 GiB, the maximum of stores for one request. Defaults to 100 MiB.
@@ -24,17 +22,14 @@ public struct PresignedFormOptions: Sendable {
     /// The accepted media types of files. Defaults to all types.
     public var contentTypes = [MediaRange.any]
 
-    /// How long a form can be used: at most seven days, and at most until the credentials that sign it expire. Defaults
-    /// to ten minutes.
+    /// How long a form can be used: at most seven days, or until its credentials expire. Defaults to ten minutes.
     public var lifetime: Duration = .seconds(600)
 
-    /// The address at which clients reach the store, such as `https://files.example`. Defaults to `nil`: the address of
-    /// the bucket.
+    /// The URL of the store for clients, such as `https://files.example`. Defaults to `nil`: the bucket's own URL.
     public var endpoint: String?
 
     /// Checks each file before it becomes a record, for example with a virus scanner. A refused file is removed, and
-    /// its report is refused with 422. If the check throws an error, the report is refused with 503. Defaults to `nil`:
-    /// no file is checked.
+    /// its report gets 422. If the check throws an error, the report gets 503. Defaults to `nil`: no file is checked.
     public var screen: (@Sendable (FinishedFile) async throws -> ScreeningVerdict)?
 
     /// The maximum number of files that are checked at once. Further files wait. Defaults to the number of processors.

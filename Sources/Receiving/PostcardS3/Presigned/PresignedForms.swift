@@ -18,9 +18,8 @@ public import PostcardStore
 /// }
 /// ```
 ///
-/// A file is first stored below `arriving/`, at a key that cannot be guessed. When the file is reported, its content is
-/// copied within the store to a key where clients cannot write. A create-only PUT then makes the record, as for every
-/// upload.
+/// A file is first stored below `arriving/`, at a key that cannot be guessed. When it is reported, its content is
+/// copied within the store to a key where clients cannot write. A create-only PUT then makes the record.
 public struct PresignedForms: Sendable {
     private let store: S3UploadStore
     private let options: PresignedFormOptions
@@ -62,10 +61,8 @@ public struct PresignedForms: Sendable {
     /// - Parameters:
     ///   - filename: The client's name for the file. Defaults to an empty text.
     ///   - contentType: The media type of the file. Defaults to `nil`: any type, if all types are accepted.
-    ///   - fields: The text fields of the record. The fields and the filename may have at most 1,400 bytes of JSON.
-    ///     Defaults to none.
-    /// - Throws: `UploadProblem` if the type is not accepted or the fields are too long; `UploadStoreError` if there
-    ///   are no credentials.
+    ///   - fields: The record's text fields: with the filename, at most 1,400 bytes of JSON. Defaults to none.
+    /// - Throws: `UploadProblem` for an unaccepted type or too long fields; `UploadStoreError` without credentials.
     public func form(
         filename: String = "", contentType: MediaType? = nil, fields: [UploadRecord.Field] = []
     ) async throws -> SignedForm {
@@ -128,8 +125,7 @@ public struct PresignedForms: Sendable {
 
     // MARK: - Records
 
-    /// Makes a record of a file that was sent with one of these forms. If the file already has a record, returns that
-    /// record.
+    /// Makes a record of a file that was sent with one of these forms, or returns the record that the file has.
     ///
     /// - Parameters:
     ///   - key: The complete key of the object, as the store reported it.

@@ -23,8 +23,7 @@ extension Router {
     ///
     /// | request | response |
     /// | --- | --- |
-    /// | `POST /uploads/forms` with `{"filename", "contentType", "fields"}`, all optional | a signed form: `{"method",
-    /// "url", "fields" or "headers", "key", "expires"}` |
+    /// | `POST /uploads/forms` with `{"filename", "contentType", "fields"}`, all optional | a signed form: `{"method", "url", "fields" or "headers", "key", "expires"}` |
     /// | `POST /uploads/forms/finished` with `{"key", "etag", "size"}`, the last two optional | 201 and the record |
     /// | `POST /uploads/forms/finished` with an event of the store | 200 and the identifiers of the records |
     ///
@@ -32,8 +31,7 @@ extension Router {
     /// record. Ceph and MinIO post their events themselves; Amazon S3 needs a function in between. An event that cannot
     /// be handled now is answered with 503, so that the store delivers it again.
     ///
-    /// The routes do not authenticate clients. Add middleware that authenticates clients before these routes. Use a
-    /// separate token for the store's events.
+    /// The routes do not authenticate clients: add middleware before them. The store's events need a separate token.
     ///
     /// - Parameters:
     ///   - store: The store that keeps the uploads.
@@ -115,9 +113,8 @@ private struct PresignedFormRoutes: Sendable {
     }
 
     /// Makes records of the objects in an event. Objects of other programs and refused objects are skipped, because an
-    /// event is delivered again until it is answered with success. If an object fails, or the app fails to handle its
-    /// record, the error is thrown after all other objects were handled, so that they are not delayed by each new
-    /// delivery.
+    /// event is delivered again until it succeeds. If an object fails, or the app fails to handle its record, the error
+    /// is thrown after all other objects were handled, so that it does not delay them.
     private func handled(
         _ records: [ObjectNotification.Record], logger: Logger, _ process: (CommittedUpload) async throws -> Void
     ) async throws -> Response {

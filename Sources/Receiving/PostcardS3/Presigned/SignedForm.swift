@@ -14,8 +14,7 @@ public struct SignedForm: Sendable, Encodable {
     public let headers: [String: String]?
     /// The key of the object, with which the client reports the stored file.
     public let key: String
-    /// The time at which the form expires, in ISO 8601. The form expires at the end of its lifetime, or with the
-    /// credentials that sign it.
+    /// The time at which the form expires, in ISO 8601: at the latest when the credentials that sign it do.
     public let expires: String
 }
 
@@ -36,8 +35,7 @@ struct FormRequest: Codable, Sendable {
     static let maximumBytes = 16 << 10
 }
 
-/// The facts about the later record that an object contains: the metadata field `x-amz-meta-form`, with JSON in Base64,
-/// because header fields are ASCII.
+/// The facts about the later record in an object's metadata field `x-amz-meta-form`: JSON, as Base64 for ASCII.
 struct FormFacts: Codable, Sendable {
     var filename: String
     var fields: [FormRequest.Field]
@@ -60,8 +58,7 @@ struct ObjectNotification: Decodable, Sendable {
     }
 
     static let maximumBytes = 1 << 20
-    /// The maximum number of records in an event. Usual events have one or a few records, and each record causes a few
-    /// requests to the store.
+    /// The maximum number of records in an event. Usual events have few, and each causes a few requests to the store.
     static let maximumRecords = 100
 
     /// A record of an event, as in "Event message structure" in the reference of Amazon S3. Only members that all

@@ -178,8 +178,7 @@ struct SignableRequest: Sendable {
     }
 }
 
-/// A policy for posting a form to a bucket, with the conditions for the form's fields ("POST Policy" in the reference
-/// of Amazon S3).
+/// A policy for posting a form to a bucket ("POST Policy" in the reference of Amazon S3).
 struct PostPolicy: Sendable {
     var expires: Date
     /// The fields whose values the policy fixes.

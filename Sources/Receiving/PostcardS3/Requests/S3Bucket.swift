@@ -21,8 +21,7 @@ public struct S3Bucket: Sendable {
     public var credentials = S3CredentialSource.automatic()
     /// How long a single request may take. Defaults to 60 seconds.
     public var requestTimeout: Duration = .seconds(60)
-    /// How long a failed request is retried, with growing pauses. A request in progress may exceed this time. Defaults
-    /// to 15 seconds.
+    /// How long a failed request is retried, with growing pauses. A last try may take longer. Defaults to 15 seconds.
     public var retryTimeout: Duration = .seconds(15)
 
     /// Returns the current time, for signatures and identifiers.
@@ -50,8 +49,7 @@ public struct S3Bucket: Sendable {
         prefix = parts.dropFirst().map { $0 + "/" }.joined()
     }
 
-    /// The folder of the objects whose names are secrets: anyone who knows the identifier of an unfinished upload can
-    /// append to it.
+    /// The folder of objects with secret names: anyone who knows an unfinished upload's identifier can append to it.
     static let secretFolder = "unfinished/"
 
     /// The address of an object for messages. The name of a folder in ``secretFolder`` is left out.
@@ -63,8 +61,7 @@ public struct S3Bucket: Sendable {
     }
 }
 
-/// The network, clock, randomness and threads that a store uses. The simulator replaces them, and the clock of
-/// ``S3Bucket``.
+/// The network, clock, randomness and threads of a store. The simulator replaces them, and an ``S3Bucket``'s clock.
 package final class Surroundings: Sendable {
     /// Sends a request with a signature of a given time, within a limit; `nil` if requests are sent over the network.
     let exchange: (@Sendable (S3Request, _ signed: Date, _ limit: Duration) async throws -> S3Response)?

@@ -160,8 +160,7 @@ final class S3Connection: Sendable {
         }
     }
 
-    /// Whether the request may succeed with other credentials. A refused HEAD has no code, so its credentials may be
-    /// the cause.
+    /// Whether other credentials may help. A refused HEAD has no code, so any refusal of it may concern credentials.
     private static func isOfCredentials(_ error: S3Error, _ request: S3Request) -> Bool {
         error.isOfCredentials || request.method == .HEAD && [400, 401, 403].contains(error.status)
     }
@@ -295,8 +294,7 @@ final class S3Connection: Sendable {
     }
 }
 
-/// The span of a request to the store, in the trace of the request that causes it. Without a tracer in the process, the
-/// span does nothing.
+/// The span of a request to the store, in the trace of the request that causes it. Does nothing without a tracer.
 struct StoreSpan {
     private let span: any Span
 

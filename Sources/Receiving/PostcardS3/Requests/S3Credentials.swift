@@ -83,8 +83,7 @@ actor CurrentCredentials {
         }
     }
 
-    /// Fetches credentials again after the store has refused some: credentials in a file may have been replaced, and
-    /// have no expiry.
+    /// Fetches credentials again after a refusal: credentials in a file have no expiry, but may have been replaced.
     ///
     /// - Returns: `nil` if there are no other credentials.
     func value(insteadOf refused: S3Credentials) async -> S3Credentials? {

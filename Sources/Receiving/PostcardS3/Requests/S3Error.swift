@@ -131,8 +131,7 @@ extension S3Error {
     var isFull: Bool { cause == .full || status == 507 }
 }
 
-/// The meaning of a store's error code ("Error responses" in the reference of Amazon S3, and additions of other
-/// stores).
+/// The meaning of an error code ("Error responses" in the reference of Amazon S3, and codes of other stores).
 private enum StoreCause {
     case unknownKey, wrongSecret, notAllowed, endedCredentials, noBucket, wrongClock, otherRegion, busy, notImplemented
     case full, alteredBytes

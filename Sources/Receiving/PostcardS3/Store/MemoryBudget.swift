@@ -1,11 +1,9 @@
 import NIOCore
 import Synchronization
 
-/// The memory for bytes that wait to be sent to the object store, in blocks that all uploads share. Uploads that need a
-/// block wait in order.
+/// The memory for bytes that wait to be sent to the object store, in blocks that uploads share and wait for in order.
 ///
-/// The memory of a block is reused and not freed: if pieces of this size are freed and allocated, glibc keeps much more
-/// memory than is in use.
+/// Blocks are reused and not freed, because glibc would keep much more memory than is in use.
 ///
 /// A slow client takes long to fill a block. If other uploads wait, the uploads that have had a block for longest are
 /// asked to give it back, and then store the gathered bytes.
@@ -65,8 +63,7 @@ final class MemoryBudget: Sendable {
             }
         }
 
-        /// Protects the block from being reclaimed, because its bytes are being sent, which does not depend on the
-        /// client.
+        /// Protects the block from being reclaimed, because sending its bytes does not depend on the client.
         func isSending() { budget.forget(id) }
 
         deinit {
@@ -86,8 +83,7 @@ final class MemoryBudget: Sendable {
 
     /// Waits for a free block.
     ///
-    /// - Parameter reclaim: Called if other uploads wait for a block, and this block is still not being sent after a
-    ///   while.
+    /// - Parameter reclaim: Called if other uploads wait, and this block is still not being sent after a while.
     /// - Throws: `CancellationError` if the task is cancelled.
     func take(reclaim: @escaping @Sendable () -> Void) async throws -> Block {
         let id = state.withLock { state in

@@ -111,8 +111,7 @@ struct ObjectReading {
     var sha256: String { hash.finalize().hexadecimal }
 }
 
-/// Limits the number of files that are read ahead. Each uses up to 2 MiB: the current block, and the next block while
-/// it arrives.
+/// Limits the number of files that are read ahead, of which each uses up to 2 MiB: two blocks.
 final class ReadingAhead: Sendable {
     private let free = Atomic(16)
 

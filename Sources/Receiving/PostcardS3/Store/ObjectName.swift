@@ -22,7 +22,7 @@ enum ObjectName {
 
     // MARK: - Files
 
-    /// The folder of an upload's files. Its name is the random part of the upload's identifier, because the time in the
+    /// The folder of an upload's files, named after the random part of the upload's identifier, because the time in the
     /// identifier is chosen at the commit.
     static func folder(of id: UploadID) -> String { "\(files)\(id.randomText)/" }
 
@@ -44,8 +44,7 @@ enum ObjectName {
 
     static func folder(of digest: String) -> String { "\(keys)\(digest)/" }
 
-    /// The key of the object with the record of an idempotency key. Each deleted record makes the next generation
-    /// necessary.
+    /// The key of the object with the record of an idempotency key. After a deletion, the next generation is used.
     static func key(_ digest: String, generation: Int) -> String { folder(of: digest) + padded(Int64(generation), 8) }
 
     /// The generation in a key's object name; `nil` if there is none, or no next generation.

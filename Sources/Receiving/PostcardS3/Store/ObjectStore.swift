@@ -28,8 +28,7 @@ struct ObjectStore: Sendable {
 
     /// Creates an object unless the key is in use.
     ///
-    /// - Parameter signed: The time of the signature. The store accepts the request for 15 minutes after this time.
-    ///   Defaults to the time of each try.
+    /// - Parameter signed: The time of the signature, valid for 15 minutes. Defaults to the time of each try.
     func create(
         _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], signed: Date? = nil
     ) async throws -> Creation {
@@ -120,8 +119,7 @@ struct ObjectStore: Sendable {
     ///
     /// - Parameters:
     ///   - range: The range of bytes to read. Defaults to all bytes.
-    ///   - etag: The ETag of the expected content. If the content has changed, the store responds with 412. Defaults to
-    ///     any content.
+    ///   - etag: The ETag of the expected content. For other content, the store responds with 412. Defaults to any.
     func get(
         _ key: String, range: Range<Int64>? = nil, ifMatching etag: String? = nil
     ) async throws -> (head: ObjectHead, body: ByteBuffer)? {
@@ -299,8 +297,7 @@ struct ObjectStore: Sendable {
 
     /// Signs a form for clients. The URL of the store for clients may differ from the URL for this process.
     ///
-    /// - Returns: The URL, the signed fields, and the time at which the form expires, at the latest with the
-    ///   credentials.
+    /// - Returns: The URL, the signed fields, and when the form expires, at the latest with the credentials.
     func signedForm(
         _ policy: PostPolicy, at date: Date
     ) async throws -> (url: String, fields: [(String, String)], expires: Date) {
@@ -353,8 +350,7 @@ struct ListedObject: Sendable, Hashable {
     /// The time at which the object was written, by the store's clock.
     let modified: Date
 
-    /// The valid sizes and offsets, in bytes. No store accepts larger objects, and sums of these numbers cannot
-    /// overflow.
+    /// The valid sizes and offsets, in bytes. Stores accept no larger objects, and sums cannot overflow.
     static let sizes: ClosedRange<Int64> = 0...(1 << 50)
 }
 

@@ -69,8 +69,7 @@ final class ObjectWriter {
         gathering.hold(try await budget.take { [weak gathering] in gathering?.setAside() })
     }
 
-    /// Reads back the bytes that were set aside, and sends them as parts. Bytes after the last full part stay in
-    /// memory.
+    /// Reads the set-aside bytes back, and sends them as parts. Bytes after the last full part stay in memory.
     private func readBack() async throws {
         guard let objects else { return }
         // The set-aside objects are remembered until all bytes are read back, so that `cancel()` can remove them.

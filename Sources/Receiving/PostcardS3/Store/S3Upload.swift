@@ -6,8 +6,7 @@ public import PostcardStore
 
 /// An upload that an ``S3UploadStore`` is storing.
 ///
-/// Up to 8 MiB are gathered, and sent while the next bytes are gathered. A file of at most 8 MiB is stored in one
-/// request.
+/// Up to 8 MiB are gathered, and sent while the next bytes are gathered. Smaller files are stored in one request.
 public final class S3Upload: PendingUpload {
     private let store: S3UploadStore
     private let key: UploadKey?
@@ -66,8 +65,7 @@ public final class S3Upload: PendingUpload {
 
     /// Adds a file by copying an object within the store.
     ///
-    /// The digest is that of the copy: not every store compares the ETag when it copies, and others may be able to
-    /// write to the original.
+    /// The digest is the copy's: others may write to the original, and not every store compares its ETag.
     func copyFile(from source: String, _ head: ObjectHead, name: String, filename: String) async throws {
         let contentType = head.contentType ?? MediaType.octetStream.value
         var reading = ObjectReading()
@@ -167,8 +165,7 @@ public final class S3Upload: PendingUpload {
         }
     }
 
-    /// The record that an earlier try of the commit made, if its response was lost; `nil` if another upload made the
-    /// record.
+    /// The record that a commit with a lost response has made; `nil` if another upload made the record.
     ///
     /// - Throws: `UploadStoreError` if the record was already deleted. The deletion may remove the files of this
     ///   upload, so only a new upload can succeed.

@@ -119,8 +119,7 @@ public struct S3UploadAppender: UploadAppender {
     }
 }
 
-/// The bytes that are not stored yet. The memory budget may request that they are stored at any time, even while the
-/// appender waits for its client.
+/// The bytes that are not stored yet. The memory budget may store them at any time, even while the client is slow.
 private final class ChunkGathering: Sendable {
     private struct State {
         /// The offset of the gathered bytes in the upload.

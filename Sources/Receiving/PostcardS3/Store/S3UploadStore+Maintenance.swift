@@ -108,8 +108,7 @@ extension S3UploadStore {
         }
     }
 
-    /// The uploads that have records, as hashes, because there may be millions. Uploads with the same hash are all
-    /// kept.
+    /// The uploads that have records, as hashes, because there may be millions. Uploads with equal hashes are kept.
     private struct NamedUploads {
         private var hashes: Set<Int> = []
 
@@ -124,8 +123,8 @@ extension S3UploadStore {
         func removeOld() async throws {
             guard let random = files.first.flatMap({ ObjectName.randomText(ofFile: $0.key) }) else { return }
             if named.contains(random) {
-                // The bytes of these objects are part of the file. Their removal may have failed, or a repeated request
-                // may have stored them again.
+                // The file already contains the bytes of these objects. Their removal may have failed, or a repeated
+                // request may have stored them again.
                 for file in files where ObjectName.isAside(file.key) && file.modified < limit {
                     try await objects.delete(file.key)
                 }
@@ -215,8 +214,7 @@ extension S3UploadStore {
         for (id, summary) in uploads {
             let upload = UnfinishedObjects(objects: objects, id: String(id))
             guard summary.parts.contains("form") else {
-                // The upload was discarded, and requests from before are no longer accepted. Or the object is from a
-                // much later request.
+                // The upload was discarded and accepts no old requests, or the object is from a much later request.
                 if now.timeIntervalSince(summary.newest) > times.orphan { try await objects.deleteAll(upload.folder) }
                 continue
             }

@@ -26,8 +26,7 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
     let budget: MemoryBudget
     /// Limits how many files are copied within the store at once. Waiting files use no memory.
     let copies: MemoryBudget
-    /// Limits how many large records are read at once. Decoding a record with 1 MiB of text uses 4 MB of memory, and
-    /// with 8 MiB of text up to 150 MB.
+    /// Limits how many large records are read at once. Decoding one uses 4 MB for 1 MiB of text, and 150 MB for 8 MiB.
     private let records: (medium: MemoryBudget, large: MemoryBudget)
     let identifiers: UploadIDSource
     let unfinished = UnfinishedTable()
@@ -59,12 +58,10 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
     ///
     /// - Parameters:
     ///   - bucket: The bucket and its endpoint.
-    ///   - memoryBytes: The memory for bytes of all uploads that wait to be sent to the object store. Defaults to 80
-    ///     MiB: ten parts.
+    ///   - memoryBytes: The memory for all bytes that wait to be sent to the store. Defaults to 80 MiB: ten parts.
     ///   - logger: Logs objects that could not be read or removed, new credentials, and at the level `debug` each
     ///     retry. Messages may contain the keys of objects, but not the identifiers of unfinished uploads.
-    /// - Throws: ``S3Error`` if the bucket cannot be used, or if the store lacks a feature. The message names the
-    ///   feature.
+    /// - Throws: ``S3Error`` if the bucket cannot be used, or the store lacks a feature that the message names.
     public static func open(
         _ bucket: S3Bucket, memoryBytes: Int = 80 << 20, logger: Logger = Logger(label: "postcard.store")
     ) async throws -> S3UploadStore {

@@ -70,9 +70,8 @@ struct StoreProbe: Sendable {
         }
     }
 
-    /// Checks that the store refuses old signatures. A receiver that was stopped for a day must not make a record of
-    /// swept files. Its own clock and the expired signature both prevent such a record. A store that ignores old
-    /// signatures leaves only the clock.
+    /// Checks that the store refuses old signatures, so that a receiver that was stopped for a day cannot make a record
+    /// of swept files. If the store accepts them, only the receiver's own clock prevents such a record.
     private func checkExpiry() async throws {
         guard try await !objects.isRefusedIfSigned(at: objects.bucket.clock() - 3600) else { return }
         logger.warning(

@@ -10,8 +10,7 @@ struct KeyEntry: Sendable {
     /// The SHA-256 digest of the record's JSON.
     let digest: String
     let received: Date
-    /// The ETag, without quotes, of the object from which the record's file was copied; `nil` if a client sent the
-    /// file.
+    /// The ETag, without quotes, of the object that the file was copied from; `nil` if a client sent the file.
     let sourceTag: String?
 
     var object: String { ObjectName.key(key, generation: generation) }
@@ -47,8 +46,7 @@ struct KeyEntry: Sendable {
     }
 }
 
-/// Stores records and keys as objects. See <doc:HowUploadsAreStored> for the order of the requests, and why that order
-/// is correct.
+/// Stores records and keys as objects. <doc:HowUploadsAreStored> explains the order of the requests.
 struct StoredKeys: Sendable {
     let objects: ObjectStore
 

@@ -25,8 +25,7 @@ struct UnfinishedFacts: Sendable, Codable {
     }
 }
 
-/// The objects of an unfinished upload. See <doc:HowUploadsAreStored> for the order of the requests, and why that order
-/// is correct.
+/// The objects of an unfinished upload. <doc:HowUploadsAreStored> explains the order of the requests.
 struct UnfinishedObjects: Sendable {
     /// An object with bytes of the upload, and their offset in the upload.
     struct Chunk: Sendable {

@@ -5,8 +5,7 @@ import PostcardStore
 /// The addresses that the proxies of a request have added to one of its header fields, last address first. An element
 /// without an address, such as `unknown` or a malformed element, is `nil`.
 ///
-/// The elements are read backwards, so that text from the client before them, such as an unclosed quoted string, cannot
-/// change how they are read.
+/// Elements are read backwards, so that text from the client, such as an unclosed quote, cannot affect them.
 struct ForwardedAddresses: Sequence, IteratorProtocol {
     enum Field {
         /// `Forwarded` (RFC 7239 §4): `for=192.0.2.1;proto=https, for="[2001:db8::1]:4711"`.
@@ -147,8 +146,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
         IPAddress(text: String(streamSafe: bytes))
     }
 
-    /// Whether the bytes after an address are empty or a port. A port has up to five digits, or is obfuscated (RFC 7239
-    /// §6.3).
+    /// Whether only a port or nothing follows an address. A port has up to five digits, or a name (RFC 7239 §6.3).
     private static func isEndOrPort(_ bytes: Bytes) -> Bool {
         guard let colon = bytes.first else { return true }
         let port = bytes.dropFirst()

@@ -1,8 +1,7 @@
 import NIOCore
 import PostcardStore
 
-/// The header in which a proxy names the client at the beginning of a connection: version 2 of the PROXY protocol (§2.2
-/// of haproxy.org's proxy-protocol.txt).
+/// The header in which a proxy names its client: version 2 of the PROXY protocol (§2.2 of proxy-protocol.txt).
 enum ProxyHeader: Hashable {
     /// The proxy's own connection, such as a health check, or a client without an IP address.
     case ownConnection

@@ -16,8 +16,7 @@ extension ConnectionHandler {
         context.close(mode: .all, promise: nil)
     }
 
-    /// Stops passing on received bytes. A reader of the body would mistake the end of the connection for the end of the
-    /// body.
+    /// Stops passing on bytes. A reader would mistake the end of the connection for the end of the body.
     func endInput(context: ChannelHandlerContext) {
         if state.silence == .inBody {
             fail(.disconnected(ChannelError.eof), original: ChannelError.eof, context: context)

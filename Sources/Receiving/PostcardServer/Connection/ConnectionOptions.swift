@@ -1,7 +1,6 @@
 /// The timeouts and limits of a connection.
 public struct ConnectionOptions: Sendable, Hashable {
-    /// How long a client may send or read nothing. Defaults to 30 seconds, which is longer than a phone takes to change
-    /// networks.
+    /// How long a client may send or read nothing. Defaults to 30 seconds: a phone changes networks faster.
     ///
     /// After this time, a client that stopped in the middle of a body is refused with 408. The connection is closed if
     /// it has no request yet, if the head of a request is incomplete, or if the client does not read its response. A
@@ -42,17 +41,14 @@ public struct ConnectionOptions: Sendable, Hashable {
     /// If a request has both fields, they only count if both name the same client: a proxy adds to one field, and
     /// forwards the other field as the client wrote it. Configure the proxy to remove the field that it does not set.
     ///
-    /// Every address in these ranges can pretend to be any client. Only list proxies, and no network that contains
-    /// clients.
+    /// Every address in these ranges can pretend to be any client. Only list proxies, and no network with clients.
     public var trustedProxies: [TrustedProxy] = []
 
-    /// Whether each connection begins with a header of the PROXY protocol, version 2, that names its client. Defaults
-    /// to `false`.
+    /// Whether connections begin with a PROXY header of version 2, which names the client. Defaults to `false`.
     ///
     /// Proxies that forward connections instead of requests send this header, such as HAProxy with `send-proxy-v2`.
-    /// Connections without a valid header are closed, and so are connections that are not from the ``trustedProxies``.
-    /// If that list is empty, every connection counts as a proxy's: use this setting only if no client can reach the
-    /// port.
+    /// Connections without a valid header, or from other addresses than the ``trustedProxies``, are closed. An empty
+    /// list trusts all connections: use it only if no client can reach the port.
     ///
     /// The connection counts for the limits of the client in the header. If that client is itself one of the
     /// ``trustedProxies``, the client of each request is also searched for in the request's header fields.
@@ -80,8 +76,7 @@ extension ConnectionOptions {
     }
 
     /// How long a client may read nothing after it has read this many bytes at once. A client that pauses to limit its
-    /// rate, as curl does, may pause as long as the slowest allowed client needs for these bytes, up to twice the
-    /// timeout.
+    /// rate, as curl does, gets the time of the slowest allowed client for these bytes, up to twice the timeout.
     func pause(afterReading bytes: UInt64) -> Duration {
         guard minimumBytesPerSecond > 0 else { return idleTimeout }
         let duration = Duration.seconds(Double(bytes) / Double(minimumBytesPerSecond))

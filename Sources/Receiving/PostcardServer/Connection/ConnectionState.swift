@@ -38,9 +38,8 @@ struct ConnectionState {
         private static let bytesPerSecond = 100_000_000.0
         private static let maximumTimeouts = 5
 
-        /// How long dropping may take: the timeout, and more if many bytes of a body with a known length arrive. A
-        /// proxy on a fast network sends hundreds of megabytes before it reads the response. To stay connected longer,
-        /// a client must send at such a rate.
+        /// How long dropping may take: the timeout, and more if many bytes of a body with a known length arrive,
+        /// because a proxy on a fast network sends hundreds of megabytes before it reads the response.
         func time(_ timeout: Duration) -> Duration {
             guard hasLength else { return timeout }
             return timeout + min(Duration.seconds(Double(bytes) / Self.bytesPerSecond), timeout * Self.maximumTimeouts)
@@ -107,8 +106,7 @@ struct ConnectionState {
         return .close
     }
 
-    /// Whether received bytes are dropped. Later handlers do not ask for such bytes, so this handler must continue to
-    /// read.
+    /// Whether received bytes are dropped. Later handlers do not ask for them, so this handler must read on.
     var isDropping: Bool {
         switch phase {
         case .serving(let exchange): exchange.input == .malformed

@@ -4,8 +4,7 @@ import NIOTLS
 /// Closes a TLS connection whose handshake does not complete, or that has no request.
 ///
 /// ``ConnectionHandler`` watches the client only after the handshake, and over HTTP/2 only during a stream. Between
-/// streams, an idle client gets a GOAWAY. Without this handler, the connection would stay open if the client ignored
-/// the GOAWAY.
+/// streams, an idle client gets a GOAWAY, but may ignore it and keep the connection open.
 final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
@@ -24,8 +23,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // The limit applies to all streams of the connection, so that each stream notices its progress as the client
-        // reads.
+        // The limit applies to all streams of a connection. Each notices its progress as the client reads.
         SocketProgress.limitUnsentBytes(of: context.channel)
         close(after: options.idleTimeout)
     }

@@ -14,8 +14,7 @@ extension HTTPServerBuilder {
     /// - Parameters:
     ///   - tls: The certificate, its private key, and all other settings of TLS.
     ///   - options: The timeouts and limits of each connection.
-    /// - Throws: Nothing. If the certificate or its key cannot be used, the application throws an error of NIOSSL when
-    ///   it starts.
+    /// - Throws: Nothing. The application throws an error of NIOSSL at its start if the certificate cannot be used.
     public static func uploads(
         tls: TLSConfiguration, options: ConnectionOptions = ConnectionOptions()
     ) throws -> HTTPServerBuilder {

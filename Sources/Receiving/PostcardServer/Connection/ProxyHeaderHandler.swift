@@ -53,8 +53,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler {
         }.get()
     }
 
-    /// The client in the PROXY header of a connection, or else the connection's other end. Call this function on the
-    /// connection's event loop.
+    /// The client in the PROXY header, or else the connection's other end. Call it on the connection's event loop.
     static func clientNow(of connection: any Channel) -> IPAddress? {
         let header = try? connection.pipeline.syncOperations.handler(type: ProxyHeaderHandler.self)
         return header?.client ?? IPAddress(connection.remoteAddress)

@@ -53,11 +53,9 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
 
     private var latest: ByteBuffer?
     private var isBetweenRequests = true
-    /// Whether the latest bytes begin with the request that is being parsed. Otherwise they may be from the middle of a
-    /// form.
+    /// Whether the latest bytes begin with the current request, and not in the middle of a form.
     private var startsWithRequest = true
-    /// The time at which the first bytes after the last complete part of a request arrived; `nil` if no such bytes
-    /// arrived.
+    /// The time since which bytes of an incomplete part of a request have arrived; `nil` if there are none.
     private(set) var incompleteSince: NIODeadline?
 
     /// The maximum number of recorded bytes: enough for the head of a usual request.

@@ -57,8 +57,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         let isOld = Self.isOld(head)
         awaitingResponse.append(Asked(isHead: head.method == .HEAD, isOld: isOld))
         if isOld {
-            // HTTP/1.0 clients support neither 100 Continue nor persistent connections (RFC 9110 §10.1.1, RFC 9112
-            // §9.3).
+            // HTTP/1.0 has neither 100 Continue nor persistent connections (RFC 9110 §10.1.1, RFC 9112 §9.3).
             head.headers.remove(name: "Expect")
             head.headers.replaceOrAdd(name: "Connection", value: "close")
         }
@@ -146,9 +145,8 @@ extension RequestGuard: Sendable {}
 /// NIO's request decoder, without upgrades to another protocol.
 ///
 /// After a request for an upgrade, NIO's decoder reads nothing more, even if the server refuses the upgrade. This
-/// server never upgrades, so it must ignore the field (RFC 9110 §7.8), and a new decoder reads the next request. The
-/// decoder in Hummingbird's pipeline cannot be replaced. This decoder therefore precedes it, and passes requests to the
-/// handler after it.
+/// server never upgrades, so it must ignore the field (RFC 9110 §7.8), and a new decoder reads the next request. This
+/// decoder precedes the decoder in Hummingbird's pipeline, which cannot be replaced.
 final class RequestDecoder: ByteToMessageDecoder {
     typealias InboundOut = HTTPServerRequestPart
 

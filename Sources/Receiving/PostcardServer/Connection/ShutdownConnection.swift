@@ -23,8 +23,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 
     func handle(value: Base.Value, logger: Logger) async {
-        // A single task that can be cancelled: a task group with a second task for the shutdown would cost several
-        // kilobytes per connection.
+        // A task group with a second task for the shutdown would cost several kilobytes per connection.
         let serving = Task { await base.handle(value: value, logger: logger) }
         await withTaskCancellationHandler {
             await withGracefulShutdownHandler {

@@ -97,8 +97,7 @@ enum SocketProgress {
     /// The number of bytes that the client of a connection has acknowledged; `nil` if the system does not report it.
     static func acknowledgedBytes(of channel: any Channel) -> UInt64? {
         guard let socket = channel as? any SocketOptionProvider, channel.eventLoop.inEventLoop else { return nil }
-        // `tcpi_bytes_acked` is the eight bytes at offset 120 of `struct tcp_info` (linux/tcp.h). The declaration in
-        // the C library is shorter.
+        // `tcpi_bytes_acked` in `struct tcp_info` (linux/tcp.h), which the declaration in the C library lacks.
         let numbers: EventLoopFuture<SIMD16<UInt64>> = socket.unsafeGetSocketOption(
             level: SocketOptionLevel(IPPROTO_TCP), name: SocketOptionName(TCP_INFO))
         let box = NIOLoopBound<Box>(Box(), eventLoop: channel.eventLoop)

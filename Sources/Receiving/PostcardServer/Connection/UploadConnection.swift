@@ -47,8 +47,7 @@ package final class UploadConnection: RequestConnection {
         self.init(channel: channel, client: RequestClient(from: ConnectionPeer(channel)))
     }
 
-    /// Waits until the response written so far is in the client's socket. If the client reads nothing, waits until the
-    /// connection is closed.
+    /// Waits until the response so far is in the client's socket, or the connection is closed.
     func flushed() async throws {
         do {
             try await channel.triggerUserOutboundEvent(ResponseFlush())
@@ -60,8 +59,7 @@ package final class UploadConnection: RequestConnection {
     /// How long a stream stays open if its client does not read the refusal of its request.
     private static let patience = TimeAmount.milliseconds(500)
 
-    /// Closes a stream later, if its client opens no window for the refusal of its request. Such streams must not
-    /// accumulate.
+    /// Closes a stream later, if its client opens no window for the refusal of its request.
     ///
     /// - Returns: The scheduled task, to be cancelled once the refusal is in the socket; `nil` for a whole connection.
     func cutLater() -> Scheduled<Void>? {

@@ -125,8 +125,7 @@ struct Archive<Store: UploadStore>: Sendable {
             .response(to: request)
     }
 
-    /// - Throws: `UploadStoreError` if the length of the file differs from its record, because its digest is then wrong
-    ///   too.
+    /// - Throws: `UploadStoreError` if the length of the file differs from its record, as its digest then does too.
     private func open(
         _ index: Int, of id: UploadID, _ described: UploadRecord.File
     ) async throws -> (any StoredFile)? {

@@ -83,8 +83,7 @@ enum ByteRange: Equatable {
 
     /// Parses a `Range` header field.
     ///
-    /// The result is the whole file if the field is malformed, has another unit or asks for several ranges, as RFC 9110
-    /// §14.2 allows.
+    /// Ignores a field that is malformed, has another unit or asks for several ranges, as RFC 9110 §14.2 allows.
     init(_ value: String, size: Int64) {
         let fields = value.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard fields.count == 2, fields[0].lowercased() == "bytes" else {

@@ -70,8 +70,7 @@ package struct ResponseBudget: Sendable {
     /// Makes a response body of a stored file.
     ///
     /// - Parameters:
-    ///   - hold: A reservation, such as that of an open file, which is given back when the body was sent or the
-    ///     response is dropped.
+    ///   - hold: A reservation, such as an open file, to give back when the body is sent or dropped.
     ///   - connection: The connection of the response, whose client uses the memory.
     func body(
         of content: any StoredFile, _ hold: ShareAccount.Hold, priority: FormResponse.Priority = .ordinary,

@@ -19,8 +19,7 @@ public struct BearerTokenMiddleware<Context: RequestContext>: RouterMiddleware {
 
     /// Makes the middleware.
     ///
-    /// - Parameter tokens: The accepted tokens. Empty tokens are ignored. If no token remains, every request is
-    ///   refused.
+    /// - Parameter tokens: The accepted tokens, except empty ones. Without tokens, every request is refused.
     public init(_ tokens: Set<String>) {
         self.tokens = BearerTokens(tokens)
     }

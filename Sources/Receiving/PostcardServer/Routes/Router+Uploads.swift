@@ -28,13 +28,11 @@ extension Router {
     /// | `GET /uploads/ID/files/N` | file N, counted from 0, or one range of its bytes |
     /// | `DELETE /uploads/ID` | 204 |
     /// | `OPTIONS /uploads` | the limits of uploads that can be resumed |
-    /// | `HEAD`, `GET`, `PATCH`, `DELETE /uploads/resumable/ID` | reads the offset of an unfinished upload, appends,
-    /// discards |
+    /// | `HEAD`, `GET`, `PATCH`, `DELETE /uploads/resumable/ID` | reads the offset of an unfinished upload, appends, discards |
     ///
     /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload) if the store
     /// is a `ResumableUploadStore`. The client gets the address of the upload from a 104 or 201, asks for the offset
-    /// with HEAD, and sends the remaining bytes with PATCH. The last response is the same as for a form in a single
-    /// request.
+    /// with HEAD, and sends the remaining bytes with PATCH. The last response is that of a form in a single request.
     ///
     /// Every refusal is `application/problem+json` (RFC 9457) with a `code`. Nothing of a refused form stays in the
     /// store, except after a refusal by the closure `stored`, which is called after the commit. Files are written while

@@ -3,8 +3,7 @@ package import PostcardReception
 public import PostcardStore
 public import ServiceLifecycle
 
-/// Sweeps a store regularly. Add this service to an application of your own that has upload routes. `Receiver` already
-/// has the service.
+/// Sweeps a store regularly, in an application of your own with upload routes. `Receiver` already has the service.
 ///
 /// ```swift
 /// let application = Application(

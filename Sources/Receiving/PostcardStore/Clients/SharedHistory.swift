@@ -3,8 +3,7 @@ import NIOCore
 /// The latest items of all clients. If there are too many, the address with the most items loses its oldest item, so
 /// that a busy client cannot displace the few items of others.
 package struct SharedHistory<Item: Sendable>: Sendable {
-    /// An item in the history. A class, because an item may have many references, which would be copied whenever its
-    /// number is read.
+    /// An item in the history. A class, because a struct's references would be copied whenever its number is read.
     private final class Entry: Sendable {
         /// The number of the item among all items that were ever added.
         let number: Int
@@ -69,8 +68,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         if !left.entries.isEmpty { shares[peer] = left }
     }
 
-    /// Removes items until their number and size are within the limits. If the maximum number is above 0, the newest
-    /// item stays.
+    /// Removes items until their number and size are within the limits. The newest stays if the number may exceed 0.
     ///
     /// - Returns: The removed items.
     package mutating func removeExcess(over maximumCount: Int, maximumBytes: Int = .max) -> [Item] {

@@ -83,8 +83,7 @@ struct EmptyFile: StoredFile {
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer { ByteBuffer() }
 }
 
-/// A file that is being screened. The file is only opened for each read: a form may have a thousand files, and many
-/// forms may wait for their screening.
+/// A file that is being screened. It is opened for each read, because many forms with many files may wait.
 struct ClosedFile: StoredFile {
     let path: FilePath
     let size: Int64
@@ -130,8 +129,7 @@ struct JSONFile: Sendable {
         try file.synchronize()
     }
 
-    /// Replaces the value. After a crash, the file contains the new or the old value. Only one caller at a time may
-    /// call this function.
+    /// Replaces the value. After a crash, the file contains the new or the old value. Only for one caller at a time.
     func replace(with value: some Encodable) throws(FileError) {
         let new = JSONFile(path: FilePath(path.string + ".new"))
         // A crash or a full disk may have left this file of an earlier attempt.

@@ -20,8 +20,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     let directory: UnfinishedDirectory
     private let uploads: LocalUnfinishedUploads
     private let state: Mutex<State>
-    /// The lock of the stored facts. The upload's own lock is not enough, because progress requests do not always hold
-    /// it.
+    /// The lock of the stored facts, because requests for the progress do not always hold the upload's lock.
     private let changing = Mutex(())
 
     /// Makes an upload for a request that creates it.
@@ -83,8 +82,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
             }
         }
         guard let (body, size) = opened, size >= offset else {
-            // Another program has shortened the file. The client was told that its bytes are stored, and cannot send
-            // them again.
+            // Another program has shortened the file. The client cannot send bytes again that were reported as stored.
             state.withLock { $0.hasLostBytes = true }
             return .gone
         }

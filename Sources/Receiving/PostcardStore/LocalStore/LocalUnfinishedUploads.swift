@@ -78,8 +78,7 @@ final class LocalUnfinishedUploads: Sendable {
         return nil
     }
 
-    /// Describes an error without the name of the upload's folder. Errors of Foundation contain paths too, so only
-    /// their code is shown.
+    /// Describes an error without the name of the upload's folder. Of Foundation's errors, only the code is shown.
     private static func shown(_ error: any Error) -> String {
         switch error {
         case let error as FileError: "\(UploadStoreError(error))"

@@ -5,11 +5,10 @@ import Synchronization
 /// An upload that a ``LocalUploadStore`` is storing.
 ///
 /// Up to 256 KiB are gathered, or less if many uploads are in progress. A file thread then hashes and writes them while
-/// the next bytes are gathered, so at most twice as many bytes wait. A smaller form is written, synced and committed at
-/// once.
+/// the next bytes are gathered. A smaller form is written, synced and committed at once.
 public final class LocalUpload: PendingUpload {
-    /// The store, which keeps its directory locked. Work on file threads may outlive the store, so it must not use this
-    /// reference.
+    /// The store, which locks its directory. File threads must not use this reference, because their work may outlive
+    /// it.
     private let store: LocalUploadStore
     private let key: UploadKey?
     public let isRepetition: Bool
@@ -27,12 +26,10 @@ public final class LocalUpload: PendingUpload {
     /// The total number of bytes that all uploads may gather. Thousands of uploads may gather more.
     private static let sharedBytes = 8 << 20
 
-    /// The maximum number of files that are gathered before they are written. Each write occupies a thread while it
-    /// waits for the disk.
+    /// The maximum number of files that are gathered before they are written, because each write occupies a thread.
     private static let batchFiles = 32
 
-    /// - Parameter isKept: Whether the upload is written. An upload whose key already has a record is only compared
-    ///   with that record.
+    /// - Parameter isKept: Whether the upload is written, or only compared with the record that its key already has.
     init(store: LocalUploadStore, key: UploadKey?, isKept: Bool) {
         self.store = store
         self.key = key
@@ -219,8 +216,7 @@ public final class LocalUpload: PendingUpload {
     }
 }
 
-/// The directory of an upload, which its tasks on file threads use in turn. The lock never blocks, because only one
-/// task runs at a time.
+/// The directory of an upload, which one task at a time uses on a file thread, so that the lock never blocks.
 private final class SharedUploadDirectory: Sendable {
     private let folder: Mutex<UploadDirectory>
 

@@ -27,12 +27,10 @@ public import SystemPackage
 /// repair, an upload can be moved back while the store is closed.
 ///
 /// The identifiers and keys of all records are in memory, so a listing does not read the directory. You can remove
-/// folders by hand while the store is open; their records are no longer listed. Folders that are added by hand are
-/// listed, and can be deleted by ``delete(_:)``, after the store is opened again. If `.incoming` is removed, the store
-/// makes it again.
+/// folders by hand while the store is open; their records are no longer listed. Added folders are listed, and can be
+/// deleted by ``delete(_:)``, after the store is opened again. The store restores a missing `.incoming`.
 ///
-/// Back up the directory with copies and not with hard links (`cp -l`): a file with a second name may belong to another
-/// directory, and is not read.
+/// Back up the directory with copies and not with hard links (`cp -l`): a file with a second name is not read.
 ///
 /// Only one store at a time can open a directory, because it locks the file `.lock`. The memory for an upload does not
 /// depend on the size of its files: at most 1 MiB per upload waits to be written, and less if there are many uploads.
@@ -58,8 +56,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
     ///
     /// - Parameters:
     ///   - directory: The directory.
-    ///   - keptFreeBytes: The number of bytes on the disk that the store leaves free. Uploads that would use them are
-    ///     refused. Defaults to 64 MiB.
+    ///   - keptFreeBytes: The number of bytes that uploads must leave free on the disk. Defaults to 64 MiB.
     ///   - logger: Logs uploads that could not be removed or read. Messages contain only their identifiers.
     /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/inUse`` if another store has the directory
     ///   open, and ``UploadStoreError/Code/unusableDirectory`` if the directory cannot be made or written to.
@@ -128,8 +125,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         return (keys, outbox)
     }
 
-    /// Returns a new name for a folder in `.incoming`. The names may repeat after a restart, which empties that
-    /// directory.
+    /// Returns a new name for a folder in `.incoming`, which is emptied at each start.
     func nextFolderName() -> String { "\(folderPrefix)-\(folderCount.add(1, ordering: .relaxed).newValue)" }
 
     /// The maximum announced size of a form, in bytes, whose disk space is only checked when it is written.
@@ -152,8 +148,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
     /// `nil`, because no other process can open the directory.
     public var followingInterval: Duration? { nil }
 
-    /// Removes expired unfinished uploads, at most once a minute. Data of interrupted uploads is removed when the store
-    /// is opened.
+    /// Removes expired unfinished uploads, at most once a minute. Opening the store removes incomplete uploads.
     public func sweep() async { await unfinished.sweep() }
 
     /// The number of free bytes on the disk of the directory.
@@ -313,8 +308,7 @@ public final class LocalUploadStore: AnsweringUploadStore, ResumableUploadStore,
         let doomed = directory.incoming.appending(nextFolderName())
         let isDeleted = try await onFileThread { [directory, logger, keys, names, index] in
             do throws(FileError) {
-                // The rename deletes the record. After a crash, the next start removes the whole folder, so half a
-                // record never remains.
+                // The rename deletes the record. After a crash, the next start removes the whole folder.
                 try directory.moveToIncoming(directory.folder(of: id), as: doomed)
             } catch  where error.errno == .noSuchFileOrDirectory {
                 index.remove(id)

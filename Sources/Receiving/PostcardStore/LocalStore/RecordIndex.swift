@@ -3,8 +3,7 @@ import PostcardFoundation
 import Synchronization
 import SystemPackage
 
-/// The identifiers of a store's records, in memory, so that the cost of a page of a listing does not depend on the
-/// number of records.
+/// The identifiers of a store's records, in memory, so that listings do not become slower with more records.
 final class RecordIndex: Sendable {
     /// The identifiers, oldest first.
     private let sorted: Mutex<[UploadID]>
@@ -114,8 +113,7 @@ final class KeyIndex: Sendable {
 
     /// Ends a claim.
     ///
-    /// - Parameter record: The record; `nil` if the upload failed. The claim then passes to the upload that has waited
-    ///   longest.
+    /// - Parameter record: The record; `nil` if the upload failed, and the claim passes to the next upload.
     func settle(_ key: UploadKey, with record: KeyedRecord?) {
         let (resumed, claim): ([CheckedContinuation<Claim, Never>], Claim) = entries.withLock { entries in
             guard case .claimed(var waiting)? = entries[key.digest] else { return ([], .granted) }
@@ -150,8 +148,7 @@ final class KeyIndex: Sendable {
     }
 }
 
-/// The records of a local store that were not announced to a webhook yet. From its commit, the folder of such a record
-/// contains an empty file ``name``.
+/// The records of a local store that were not announced to a webhook yet. Their folders contain an empty file ``name``.
 final class LocalOutbox: Sendable {
     private struct State {
         var isKept = false
@@ -190,8 +187,7 @@ extension LocalUploadStore: OutboxStore {
     package func isInOutbox(_ id: UploadID) async throws -> Bool { outboxIndex.contains(id) }
 
     package func settle(_ id: UploadID) async throws {
-        // The record leaves the outbox even if the file cannot be removed, so that it is announced once until the next
-        // start.
+        // The record leaves the outbox in any case: until the next start, one announcement is enough.
         outboxIndex.remove(id)
         try await onFileThread { [directory] in
             let file = directory.folder(of: id).appending(LocalOutbox.name)

@@ -34,8 +34,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// The minimum number of further files and folders that the disk can hold when an upload begins. A small form needs
-    /// up to five.
+    /// The minimum number of further files that the disk can hold when an upload begins. A small form needs up to five.
     static let keptFreeFiles: Int64 = 16
 
     /// The block size of most file systems, in bytes. Each file, record and folder uses at least one block.
@@ -54,8 +53,7 @@ struct StoreDirectory: Sendable {
 
     /// The directory of uploads that are being received or deleted.
     ///
-    /// Opening the store empties this directory, so its names are never synced: a rename into or out of it is durable
-    /// when the other directory is synced.
+    /// Opening the store empties this directory. A rename into or out of it only needs a sync of the other directory.
     var incoming: FilePath { path.appending(".incoming") }
 
     /// The directory of unfinished uploads.
@@ -157,8 +155,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Makes ``incoming`` if it is missing, but never the store's directory, because another store may have made it
-    /// anew.
+    /// Makes ``incoming`` if it is missing, but never the store's directory, which another store may have made.
     func makeIncoming() throws(FileError) {
         do throws(FileError) {
             try DurableFiles.makeDirectory(incoming)
@@ -198,8 +195,7 @@ final class SharedDirectorySync: Sendable {
     private struct State {
         /// The number of the last caller whose names are on the disk.
         var done: UInt64 = 0
-        /// The callers whose names may not be on the disk. They are recorded, because the system reports a failure only
-        /// once.
+        /// The callers whose names may not be on the disk. The system reports such a failure only once.
         var failed: [(turns: ClosedRange<UInt64>, error: FileError)] = []
     }
 

@@ -14,8 +14,7 @@ struct StoredRecord {
 
     private static let damage = StoreDamage("The file is not a record, or not all of one.")
 
-    /// The maximum size of a record that is decoded to check it or to find a file. Of a larger record, only the
-    /// necessary bytes are read.
+    /// The maximum size of a record that is decoded to check it or to find a file, in bytes.
     private static let smallBytes: Int64 = 64 << 10
     /// The maximum size of a record, in bytes. The text of a larger form would not fit in memory.
     private static let maximumBytes: Int64 = 1 << 30
@@ -29,8 +28,7 @@ struct StoredRecord {
         return record
     }
 
-    /// Checks that the file is a complete record. A small record is decoded; of a larger record, only the beginning and
-    /// end are checked.
+    /// Checks that the file is a complete record. Of a large record, only the beginning and the end are checked.
     func check() throws {
         guard file.size > Self.smallBytes else {
             _ = try record()
@@ -81,8 +79,7 @@ struct StoredRecord {
 
     static let offsetsName = "record.offsets"
 
-    /// Encodes the offsets that ``UploadRecord/writeJSON(_:)`` returns for a large record, as 64-bit integers in
-    /// big-endian order.
+    /// Encodes the offsets of ``UploadRecord/writeJSON(_:)`` as big-endian 64-bit integers, for a large record.
     ///
     /// - Returns: `nil` for a small record, which is always decoded and needs no offsets.
     static func offsetsFile(_ offsets: [Int64], recordBytes: Int64) -> [UInt8]? {

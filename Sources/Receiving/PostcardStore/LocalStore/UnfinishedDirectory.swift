@@ -64,8 +64,7 @@ struct UnfinishedDirectory: Sendable {
     /// Reads the upload when the store is opened.
     ///
     /// - Returns: `nil` if the server was killed before a client learned the address, or while it removed the upload.
-    /// - Throws: Errors that ``StoreDamage/isCause(of:)`` recognizes if the files are damaged, and `FileError` if they
-    ///   cannot be read.
+    /// - Throws: An error of ``StoreDamage/isCause(of:)`` if the files are damaged; `FileError` if reading fails.
     func load() throws -> (facts: Facts, progress: UnfinishedUploadProgress)? {
         guard var facts = try factsFile.read(Facts.self) else { return nil }
         try facts.check()
@@ -116,8 +115,7 @@ struct UnfinishedDirectory: Sendable {
 
     /// Removes the directory.
     ///
-    /// - Parameter doomed: The path to which the directory is moved first. If removing it there fails, the next start
-    ///   removes it.
+    /// - Parameter doomed: The path to which the directory is moved first, and which the next start would remove.
     func remove(by doomed: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(path, to: doomed)
@@ -173,8 +171,7 @@ final class AppendedFile: Sendable {
 
     /// Appends bytes.
     ///
-    /// - Parameter written: Called with the length of each written piece, even if a later piece does not fit on the
-    ///   disk.
+    /// - Parameter written: Called with the length of each written piece, even if a later one fails.
     func append(_ bytes: RawSpan, at offset: Int64, written: (Int) -> Void) throws(FileError) {
         do {
             try bytes.withUnsafeBytes { bytes in

@@ -5,8 +5,7 @@ import PostcardForm
 import PostcardFoundation
 import SystemPackage
 
-/// The directory of an upload that is being received. Every call blocks, and throws `FileError` or
-/// ``UploadStoreError``.
+/// The directory of an upload that is being received. Calls block, and throw `FileError` or ``UploadStoreError``.
 struct UploadDirectory: ~Copyable {
     /// A step of writing the upload.
     enum Step {
@@ -100,8 +99,7 @@ struct UploadDirectory: ~Copyable {
         contents[index].size > 0 ? path.appending(StoreDirectory.name(ofFile: index)) : nil
     }
 
-    /// Appends bytes to the current file. The file is made with its first byte, so that empty files need no disk
-    /// access.
+    /// Appends bytes to the current file, which is made with its first byte: empty files need no disk access.
     private mutating func append(_ buffer: ByteBuffer) throws(FileError) {
         let bytes = buffer.readableBytesSpan
         bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }

@@ -1,15 +1,12 @@
-/// A store that a receiver maintains: the receiver sweeps the store regularly, checks whether it works, and follows it
-/// if other processes use it too.
+/// A store that a receiver maintains: it is swept, checked, and followed if other processes use it too.
 public protocol MaintainedUploadStore: UploadStore {
-    /// The system on which the store depends and that may fail, such as `The object store`. Anyone can read this text
-    /// in the response to `GET /health`.
+    /// The system on which the store depends, such as `The object store`. Everyone can read it in `GET /health`.
     var dependency: String { get }
 
     /// The interval of the calls of ``sweep()``.
     var sweepInterval: Duration { get }
 
-    /// The interval of the calls of ``newestRecords()`` while clients listen to live events; `nil` if no other process
-    /// uses the store.
+    /// The interval of calls of ``newestRecords()`` while clients listen to events; `nil` without other processes.
     var followingInterval: Duration? { get }
 
     /// Checks that an upload could begin, within a few seconds.
@@ -30,8 +27,7 @@ public protocol MaintainedUploadStore: UploadStore {
     /// The block size in bytes: each file, record and folder counts in whole blocks. Defaults to 1.
     var blockBytes: Int64 { get }
 
-    /// The number of bytes of each upload, in whole blocks; `nil` if the store would have to read each record. Defaults
-    /// to `nil`.
+    /// The bytes of each upload in whole blocks. Defaults to `nil`, for a store that would have to read each record.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func sizes() async throws -> [UploadID: Int64]?

@@ -4,8 +4,7 @@ public import SystemPackage
 /// An upload that is being stored. A single task begins, writes and ends each file, and finally commits the upload. An
 /// upload that is not committed is discarded.
 public protocol PendingUpload {
-    /// Whether the upload's key already has a record. The upload is then only compared with the record. Defaults to
-    /// `false`.
+    /// Whether the upload's key already has a record, with which the upload is only compared. Defaults to `false`.
     var isRepetition: Bool { get }
 
     /// Begins the next file.
@@ -13,8 +12,7 @@ public protocol PendingUpload {
     /// - Throws: ``UploadStoreError`` if the store fails.
     func beginFile(_ file: UploadRecord.FileHeader) async throws
 
-    /// Appends bytes to the current file. Returns when the store can accept more, which may be before the bytes are
-    /// stored.
+    /// Appends bytes to the current file. Returns once the store accepts more, perhaps before the bytes are stored.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func write(_ bytes: ByteBuffer) async throws
@@ -24,8 +22,7 @@ public protocol PendingUpload {
     /// - Throws: ``UploadStoreError`` if the store fails.
     func endFile() async throws
 
-    /// The complete files, to be checked before the upload becomes a record. Empty if the files belong to an existing
-    /// record.
+    /// The complete files, to be checked before the commit. Empty if they belong to an existing record.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func finishedFiles() async throws -> [FinishedFile]

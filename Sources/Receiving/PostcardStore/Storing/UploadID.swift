@@ -5,8 +5,7 @@ import Synchronization
 /// The identifier of a stored upload: 26 lower-case letters and digits.
 ///
 /// The first ten characters are the time of the record in milliseconds since 1970. The other sixteen are 80 random
-/// bits. Both use Crockford's base 32. Identifiers of a store sort in the order of their records, and cannot be guessed
-/// from other identifiers.
+/// bits. Both use Crockford's base 32. Identifiers sort in the order of their records, and cannot be guessed.
 public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringConvertible {
     /// The identifier as text, as in paths and records.
     public let text: String
@@ -69,8 +68,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
     /// The random bits as sixteen characters, which are different for each upload.
     package var randomText: Substring { text.dropFirst(Self.timeLength) }
 
-    /// Replaces each character with its counterpart in the reversed alphabet, so that later identifiers sort first.
-    /// Inverting twice gives the original text.
+    /// Reverses the alphabet of a text, so that later identifiers sort first. Inverting again restores the text.
     package static func inverted(_ text: some StringProtocol) -> String {
         let bytes = text.utf8.map { byte in
             alphabet.firstIndex(of: byte).map { alphabet[alphabet.count - 1 - $0] } ?? byte

@@ -19,8 +19,7 @@ extension UploadRecord {
         return buffer
     }
 
-    /// Writes the JSON of the record in pieces. It is never completely in memory, because escapes can make it six times
-    /// as long as the form's text.
+    /// Writes the JSON of the record in pieces, because escapes can make it six times as long as the form's text.
     ///
     /// - Returns: The offsets of the files' objects, and finally the offset after the last of them.
     func writeJSON<Failure: Error>(_ write: @escaping ([UInt8]) throws(Failure) -> Void) throws(Failure) -> [Int64] {

@@ -10,8 +10,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         /// field `_charset_` (RFC 7578 §4.6). If both are unknown, each invalid byte becomes U+FFFD. The text may have
         /// any number of combining marks in a row, which make comparisons take quadratic time: compare its `utf8`.
         public let value: String
-        /// The received bytes, if they differ from ``value`` in UTF-8; `nil` otherwise. The JSON member is called
-        /// `base64`.
+        /// The received bytes, if they differ from ``value`` in UTF-8; `nil` otherwise. In JSON: `base64`.
         public let bytes: Data?
 
         private enum CodingKeys: String, CodingKey {
@@ -41,8 +40,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         public let name: String
         /// The client's name for the file, without directories. The client can choose any name: never use it as a path.
         public let filename: String
-        /// The client's name for the file with its path, such as `trip/day1/a.jpg`; `nil` if no path was sent. Never
-        /// use it as a path.
+        /// The client's filename with its path, such as `trip/day1/a.jpg`; `nil` for none. Never use it as a path.
         public let sentFilename: String?
         /// The media type that the client sent. Defaults to `application/octet-stream`.
         public let contentType: String
@@ -92,8 +90,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
                 size: size, sha256: sha256, url: UploadRecord.url(ofFile: index, of: id))
         }
 
-        /// Whether the user chose a file. Browsers send an empty file without a name if the user chose none. Its JSON
-        /// has `"chosen": false`.
+        /// Whether the user chose a file. If not, browsers send an empty file, and the JSON has `"chosen": false`.
         public var isChosen: Bool { chosen ?? true }
     }
 
@@ -198,8 +195,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         return bytes
     }
 
-    /// The number of bytes that the upload uses in a store: the record and each file in whole blocks, and a block for
-    /// the folder.
+    /// The number of bytes in a store: record and files in whole blocks, and a block for the folder.
     package func storedBytes(inBlocksOf block: Int64) -> Int64 {
         var recordBytes: Int64 = 0
         _ = writeJSON { recordBytes += Int64($0.count) }
@@ -220,8 +216,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
 
     package static func url(of id: UploadID) -> String { "\(readingPath)/\(id)" }
 
-    /// The path from which to fetch a file, such as `/uploads/ID/files/0`. A store of your own must use this path in
-    /// its records.
+    /// The path from which to fetch a file, such as `/uploads/ID/files/0`. Stores use it in their records.
     public static func url(ofFile index: Int, of id: UploadID) -> String { "\(url(of: id))/files/\(index)" }
 
     /// The path of records and files, whatever the upload path is.

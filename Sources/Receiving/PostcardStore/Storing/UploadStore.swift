@@ -19,8 +19,7 @@ public protocol UploadStore: Sendable {
     ///
     /// A key has only one record until the record is deleted, even after a crash. If several uploads with the key
     /// arrive at once, the first commit makes the record. Later commits return the same record if the fields and files
-    /// are equal, and otherwise throw ``UploadStoreError/keyReused``. After a failed upload, the next upload can use
-    /// the key.
+    /// are equal, and otherwise throw ``UploadStoreError/keyReused``. A failed upload frees the key.
     ///
     /// - Parameters:
     ///   - key: The key that identifies the upload; `nil` if the client sent no key.
@@ -42,11 +41,9 @@ public protocol UploadStore: Sendable {
     /// - Throws: ``UploadStoreError`` if the store fails.
     func record(_ id: UploadID) async throws -> UploadRecord?
 
-    /// Opens the JSON of a record for reading: the same bytes as ``UploadRecord/json()``; `nil` if the record does not
-    /// exist.
+    /// Opens the JSON of a record for reading, as in ``UploadRecord/json()``; `nil` if the record does not exist.
     ///
-    /// Defaults to encoding the record in memory. A store that keeps these bytes should return them, because a record
-    /// can have tens of megabytes.
+    /// Defaults to encoding the record, which can have tens of megabytes: stores should return the bytes they keep.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func openRecord(_ id: UploadID) async throws -> (any StoredFile)?

@@ -142,8 +142,7 @@ extension UploadStoreError {
 }
 
 extension FilePath {
-    /// The path for messages. The name of a folder in `.unfinished` is shortened: anyone who knows the identifier of an
-    /// unfinished upload can append to it.
+    /// The path for messages, without secrets: names in `.unfinished` are shortened, because they let anyone append.
     var shown: String {
         var names = string.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         for index in names.indices.dropFirst() where names[index - 1] == ".unfinished" {

@@ -24,14 +24,13 @@ public protocol ResumableUploadStore: UploadStore {
     ) async throws -> Unfinished
 
     /// The unfinished uploads from before a restart, which use space too. The routes call this function once, before
-    /// the first upload is created. A store that several processes share returns none: its uploads only count for the
-    /// processes that append to them.
+    /// the first upload is created. A store that several processes share returns none, because each process only counts
+    /// the uploads that it appends to.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func unfinishedUploads() async throws -> [Unfinished]
 
-    /// Finds an unfinished upload; `nil` if it does not exist or has expired. All callers in a process share one object
-    /// as long as any of them keeps it.
+    /// Finds an unfinished upload; `nil` if it does not exist or has expired. Callers in a process share one object.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func unfinishedUpload(_ id: ResumptionID) async throws -> Unfinished?
@@ -63,8 +62,7 @@ public struct ResumptionID: Sendable, Hashable {
         return ResumptionID(text: String(decoding: characters, as: UTF8.self))
     }
 
-    /// The first characters of the identifier, for a log: enough to distinguish uploads, and too few to guess the
-    /// others.
+    /// The first characters of the identifier, for a log: enough to distinguish uploads without revealing it.
     package var loggedText: String { text.prefix(6) + "…" }
 
     /// The number of characters in an identifier.
@@ -88,8 +86,7 @@ public struct UnfinishedForm: Sendable, Hashable {
     public var reprDigest: String?
     /// The value of `Want-Repr-Digest`, if the client asks for the digest of the whole form (RFC 9530 §4).
     public var wantReprDigest: String?
-    /// The Content-Disposition parameters that name the file, if the upload is not a form
-    /// (`UploadOptions.acceptsAnyBody`).
+    /// The Content-Disposition parameters that name a file sent without a form (`UploadOptions.acceptsAnyBody`).
     public var fileParameters: String?
     /// The client that created the upload, which counts for its limits; `nil` if the client is unknown.
     package var client: PeerAddress?
@@ -112,9 +109,8 @@ public struct UnfinishedUploadOptions: Sendable, Hashable {
     /// and its response are removed. Defaults to one day.
     public var lifetime: Duration = .seconds(24 * 60 * 60)
 
-    /// The maximum number of unfinished uploads, of which a client address can have the share in
-    /// `UploadOptions.clientShare`. Defaults to 1,000. A further form is received without resumption, or refused if the
-    /// request contains only its beginning.
+    /// The maximum number of unfinished uploads, of which an address can have the share in `UploadOptions.clientShare`.
+    /// Defaults to 1,000. Further forms are received without resumption, or refused if only their beginning is sent.
     ///
     /// An upload is kept until its ``lifetime`` is over, unless a limit is reached. Then only an upload is discarded
     /// that no request uses, and that is older than its bytes would take at 500 bytes per second. If there are too many
@@ -135,8 +131,7 @@ public struct UnfinishedUploadOptions: Sendable, Hashable {
     public var interimResponses = InterimResponses.auto
 
     /// How long a form must be incomplete before its client gets an interim response with the address of the upload.
-    /// With 0, the response is sent before the body is read. Defaults to 1 second, so that small forms need no interim
-    /// response.
+    /// With 0, the response precedes the reading of the body. Defaults to 1 second, enough for small forms.
     public var announcementDelay: Duration = .seconds(1)
 
     /// How long after the beginning of a request its client gets the first interim response with the number of stored
@@ -145,8 +140,7 @@ public struct UnfinishedUploadOptions: Sendable, Hashable {
     public var progressInterval: Duration = .seconds(5)
 
     /// The origin in the `Location` of an unfinished upload, such as `https://example.org`, for clients that cannot
-    /// resolve a relative `Location` (RFC 9110 §10.2.2). Defaults to `nil`: only the path is sent, which is correct
-    /// behind any proxy.
+    /// resolve a relative one (RFC 9110 §10.2.2). Defaults to `nil`: only the path, which is correct behind any proxy.
     public var locationOrigin: String?
 
     /// The interim responses with the status 104 (Upload Resumption Supported) that a client gets.

@@ -32,9 +32,8 @@ public protocol UnfinishedUpload: Sendable {
 
     /// Makes an appender for bytes after those received so far.
     ///
-    /// - Parameter isRevertible: Whether ``UploadAppender/revert()`` may be called, because the bytes have a digest
-    ///   that is compared after all have arrived. Other processes must then not count the bytes before
-    ///   ``UploadAppender/finish()``.
+    /// - Parameter isRevertible: Whether ``UploadAppender/revert()`` may be called, if a digest of the bytes does not
+    ///   match. Other processes must then not count the bytes before ``UploadAppender/finish()``.
     /// - Throws: ``UploadStoreError`` if the store fails.
     func makeAppender(isRevertible: Bool) async throws -> Appender
 

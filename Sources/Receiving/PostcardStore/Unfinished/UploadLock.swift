@@ -17,8 +17,7 @@ public final class UploadLock: Sendable {
 
     /// Makes the lock of an upload.
     ///
-    /// - Parameter isReserved: Whether the request that creates the upload will soon hold the lock. `false` for an
-    ///   upload from before a restart.
+    /// - Parameter isReserved: Whether the request that creates the upload will hold the lock. `false` after a restart.
     public init(isReserved: Bool) {
         state = Mutex(State(isReserved: isReserved))
     }
@@ -114,8 +113,7 @@ public final class UploadLock: Sendable {
             self.connection = connection
         }
 
-        /// Ends the request when no more bytes arrive on its connection. Bytes in flight are still received, so that
-        /// the client need not send them again.
+        /// Ends the request after the bytes in flight were received, so that the client need not send them again.
         fileprivate func end() {
             let ends = phase.withLock { phase in
                 guard case .open = phase else { return false }
@@ -149,8 +147,7 @@ public final class UploadLock: Sendable {
             }
         }
 
-        /// Leaves the connection to its next request. If this request was ended, closes the connection, because its
-        /// client has given up.
+        /// Leaves the connection to its next request, or closes it if this request was ended: its client has given up.
         fileprivate func release() {
             let wasEnded = phase.withLock { phase in
                 defer { phase = .released }
