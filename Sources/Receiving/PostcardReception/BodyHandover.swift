@@ -298,7 +298,7 @@ final class ClientConnection: RequestConnection {
 
 /// Measures whether a body arrives fast enough.
 ///
-/// Each grace period is measured separately, without time in which the server did not read. A fast start does not help.
+/// Each grace period is measured separately, and only counts time in which the server reads.
 package struct TransferRate: Sendable {
     private let minimumBytesPerSecond: Int
     private let gracePeriod: Duration

@@ -236,7 +236,7 @@ actor StoreFollower {
     private let interval: Duration
     private let live: LiveEvents
     private let logger: Logger
-    /// Called for each upload that another receiver or client has removed from the store.
+    /// Called for each upload that has disappeared from the store.
     private let onDeletion: @Sendable (UploadID) -> Void
     /// The records in the latest listing of the store; `nil` while there are no listeners.
     private var known: Known?

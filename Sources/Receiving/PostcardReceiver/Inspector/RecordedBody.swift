@@ -231,7 +231,7 @@ extension RecordedBody {
             recent.append(chunk.kept)
         }
 
-        /// Copies the last chunk if only a small part of it is needed.
+        /// Copies the last chunk if only a small part is needed, so that its memory is released.
         private mutating func shrinkLast(to maximumEndBytes: Int) {
             guard recent.count == 1, let last = recent.first, last.readableBytes > 2 * maximumEndBytes else { return }
             recent[recent.startIndex] = ByteBuffer(bytes: last.readableBytesView.suffix(maximumEndBytes)).kept

@@ -66,7 +66,7 @@ public struct Receiver: Sendable {
     public var host = "127.0.0.1"
     /// The port to listen on; 0 means any free port. Defaults to 8080.
     public var port = 8080
-    /// The options of the upload routes. By default, clients may read and delete uploads, if necessary with ``tokens``.
+    /// The options of the upload routes. By default, clients may read and delete uploads; ``tokens`` may restrict them.
     public var uploads = Self.usualUploads
     /// The tokens that clients need to post and to read. Defaults to none: every client may post and read.
     public var tokens = AccessTokens()

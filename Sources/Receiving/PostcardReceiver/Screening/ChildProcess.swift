@@ -135,7 +135,8 @@ final class ChildProcess: Sendable {
     }
 
     /// Reaps the killed processes of the group. They are children of this process only if this process is process 1 of
-    /// a container; otherwise the call returns at once. The system reuses the group's number last.
+    /// a container; otherwise the call returns at once. The system does not reuse the group's number meanwhile, because
+    /// it first uses all other numbers.
     private static func reapOrphans(ofGroup group: pid_t) {
         while waitpid(-group, nil, 0) > 0 || errno == EINTR {}
     }

@@ -69,8 +69,8 @@ enum ProcessSpawn {
     }
 
     #if !canImport(Darwin)
-    /// Makes the new process close a descriptor and all higher ones, without using a descriptor of this process. Looked
-    /// up at run time, because glibc before version 2.34 lacks the function.
+    /// Makes the new process close a descriptor and all higher ones, without using a descriptor of this process. The
+    /// function is looked up at run time, because glibc before version 2.34 lacks it.
     private static let closeFrom = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np").map { symbol in
         unsafeBitCast(
             symbol,

@@ -94,7 +94,7 @@ struct WebhookOutbox: Sendable {
     private var waiting: [(until: Instant, id: UploadID)] = []
     /// The records whose message failed while the endpoint was down.
     private var held = CircularBuffer<UploadID>()
-    /// The number of held records whose messages may be sent at once.
+    /// The number of records in `held` whose messages may be sent at once.
     private var releases = 0
     /// The time at which the next held record may be sent regardless of `releases`, if the endpoint works.
     private var nextRelease = Instant.zero

@@ -20,7 +20,7 @@ struct FramedBody: Sendable {
     /// The number of added bytes.
     var byteCount: Int64 { Int64(beginning.readableBytes + end.readableBytes) }
 
-    /// Frames the body of a request. `Content-Disposition` (RFC 6266) or the end of the path names the file.
+    /// Makes a form of a request's body. `Content-Disposition` (RFC 6266) or the end of the path names the file.
     init(of request: IncomingRequest) {
         let parameters = Self.parameters(of: request)
         // The boundary cannot be guessed, so a body cannot contain it.
@@ -78,7 +78,7 @@ final class ArrivingFormChecker: Sendable {
     /// The number of bytes that the form has before the body.
     private let skipped: Int64
 
-    /// - Parameter frame: Turns a body into a form; `nil` if the body is a form.
+    /// - Parameter frame: Makes a form of a body that is not one; `nil` if the body already is a form.
     /// - Throws: ``UploadProblem`` if the rules do not allow the file in a body that is not a form.
     init(parser: CheckedFormParser, frame: FramedBody?) throws {
         self.parser = Mutex(parser)

@@ -28,7 +28,7 @@ final class IncomingForm {
     }
 
     private var parser: CheckedFormParser
-    /// Turns a body into a form; `nil` if the body is a form.
+    /// Makes a form of a body that is not one; `nil` if the body already is a form.
     private let frame: FramedBody?
     private var part = Part.none
     private var partIndex = 0
@@ -52,7 +52,7 @@ final class IncomingForm {
     private var charset: Charset?
     /// Whether the form has declared a charset. The first field `_charset_` decides.
     private var hasCharset = false
-    /// All fields and files, in their order.
+    /// All fields and files, in the order of the form.
     private(set) var parts: [UploadRecord.Part] = []
     private(set) var fileCount = 0
     private let typePolicy: ContentTypePolicy
@@ -60,7 +60,7 @@ final class IncomingForm {
     private var digestCheck: DigestCheck?
 
     /// - Parameters:
-    ///   - frame: Turns a body into a form; `nil` if the body is a form.
+    ///   - frame: Makes a form of a body that is not one; `nil` if the body already is a form.
     ///   - digestCheck: Compares the body with its digests; `nil` if there is nothing to compare.
     ///   - shares: Limits the memory for the parts, in total and for the client of the connection.
     ///   - observer: Observes the parts.

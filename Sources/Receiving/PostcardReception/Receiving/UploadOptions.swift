@@ -7,7 +7,7 @@ public import PostcardStore
 public struct UploadOptions: Sendable {
     /// The path where forms are posted, such as `/api/v1/images`. Defaults to `/uploads`.
     ///
-    /// A missing first slash is added, and repeated slashes are removed: a browser reads two slashes as a host.
+    /// A missing first slash is added, and repeated slashes are removed: browsers expect a host after two slashes.
     public var path = UploadRecord.readingPath {
         didSet { path = Self.withSingleSlashes(path) }
     }
@@ -57,8 +57,9 @@ public struct UploadOptions: Sendable {
     /// The maximum number of forms that are received at once. Defaults to 2,000, so that a thousand slow clients leave
     /// capacity for others.
     ///
-    /// A form counts from its first byte until its response. Forms and responses from the store have a file open. The
-    /// files that the process may open besides its connections (`RLIMIT_NOFILE`) are divided equally between both.
+    /// A form counts from its first byte until its response. Each form and each response from the store has a file
+    /// open. The files that the process may open besides its connections (`RLIMIT_NOFILE`) are divided equally between
+    /// forms and responses.
     public var maximumConcurrentUploads = 2000
 
     /// The maximum number of requests in progress, with or without a form. Defaults to 2,500. Each request has a task
@@ -124,7 +125,7 @@ public struct UploadOptions: Sendable {
 }
 
 extension UploadOptions {
-    /// The size limits of a form and its parts, for a problem's list.
+    /// The size limits of a form and its parts, which refusals list.
     var sizeLimits: [UploadProblem.Limit] {
         var sizes = [
             ("maximumBodyBytes", limits.maximumBodyBytes), ("maximumFileBytes", limits.maximumFileBytes),

@@ -65,8 +65,8 @@ package struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadSt
         }
     }
 
-    /// Receives a form in one request although its client asked for resumption: there is no room, or the header fields
-    /// follow no known version. The response says so in the draft's header fields.
+    /// Receives a form in one request although its client asked for resumption: no upload can be added, or the header
+    /// fields follow no known version. The response says so in the draft's header fields.
     private func receiveUnresumable(
         _ request: IncomingRequest, on connection: (any RequestConnection)?, logger: Logger
     ) async throws -> FormResponse {

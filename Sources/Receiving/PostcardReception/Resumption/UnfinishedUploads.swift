@@ -260,7 +260,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
 
     /// Discards an upload.
     ///
-    /// - Returns: Whether to try again, even if the upload is now in use, because another may be discarded instead.
+    /// - Returns: Whether to try again. If a request now uses the upload, another upload may be discarded instead.
     private func giveWay(_ upload: Store.Unfinished) async -> Bool {
         do {
             _ = try await upload.lock.withLockIfIdle {

@@ -35,7 +35,7 @@ package final class ShareAccount: Sendable {
     ///   - limits: The limit of each resource.
     ///   - meter: Counts the refusals. Defaults to none.
     ///   - logger: Logs refusals, one line a minute for each code. Defaults to none.
-    ///   - patience: How long a client at least keeps its items while new clients have none. Defaults to 10 seconds.
+    ///   - patience: The minimum time that a client keeps its items while new clients get none. Defaults to 10 seconds.
     package init(
         _ limits: ShareLimits, meter: UploadMeter? = nil, logger: Logger? = nil, patience: Duration = .seconds(10)
     ) {

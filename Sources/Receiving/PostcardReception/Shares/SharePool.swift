@@ -278,7 +278,7 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// Chooses the item that makes room for a new client, and returns its owner: the oldest item, added before a time,
     /// of the address that uses most. Each item is chosen once. Returns `nil` if there is no such item, or if addresses
-    /// have no limit. Clients that cannot be distinguished never make room, because they have no common amount.
+    /// have no limit. Clients that cannot be distinguished never make room for others.
     mutating func giveWay(takenBefore start: Instant) -> Owner? {
         guard share < 1 else { return nil }
         let old = items.filter { $0.value.since <= start && !$0.value.isGivingWay && $0.value.peer != nil }

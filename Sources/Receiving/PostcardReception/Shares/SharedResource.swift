@@ -201,7 +201,7 @@ package enum OpenFiles {
     private static var resource: Int32 { RLIMIT_NOFILE }
     #endif
 
-    /// Raises the process's limit to the system's maximum. Many processes start with 1,024 or less, for old programs.
+    /// Raises the process's limit to the system's maximum. Many systems start processes with a limit of 1,024 or less.
     package static func allowAsManyAsPossible() {
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return }

@@ -18,7 +18,7 @@ package final class StoreLimit: Sendable {
     private struct State {
         /// The total number of bytes in the ledger.
         var ledgerBytes: Int128 = 0
-        /// The number of bytes of the newest upload, which may exceed the limit alone.
+        /// The number of bytes of the newest upload, which may exceed the limit by itself.
         var newestBytes: Int64 = 0
         /// The number of bytes of forms that are being committed, or were committed since the ledger was updated.
         var arrivingBytes: Int128 = 0
@@ -80,7 +80,8 @@ package final class StoreLimit: Sendable {
 
     /// Counts a form that is about to become a record. Waits a moment if the store exceeds its limit too far.
     ///
-    /// - Throws: ``UploadProblem`` if the store then still exceeds its limit too far, and `CancellationError`.
+    /// - Throws: ``UploadProblem`` if the store still exceeds its limit too far after the wait, and
+    ///   `CancellationError`.
     func place(for formBytes: Int64, files: Int, of peer: PeerAddress?) async throws -> Place {
         let bytes = expectedBytes(formBytes, files: files)
         if let place = placeNow(bytes, of: peer) { return place }

@@ -62,7 +62,8 @@ public struct PresignedForms: Sendable {
     ///   - filename: The client's name for the file. Defaults to an empty text.
     ///   - contentType: The media type of the file. Defaults to `nil`: any type, if all types are accepted.
     ///   - fields: The record's text fields: with the filename, at most 1,400 bytes of JSON. Defaults to none.
-    /// - Throws: `UploadProblem` for an unaccepted type or too long fields; `UploadStoreError` without credentials.
+    /// - Throws: `UploadProblem` if the type is not accepted or the fields are too long; `UploadStoreError` if there
+    ///   are no credentials.
     public func form(
         filename: String = "", contentType: MediaType? = nil, fields: [UploadRecord.Field] = []
     ) async throws -> SignedForm {
@@ -125,7 +126,7 @@ public struct PresignedForms: Sendable {
 
     // MARK: - Records
 
-    /// Makes a record of a file that was sent with one of these forms, or returns the record that the file has.
+    /// Makes a record of a file that was sent with one of these forms, or returns the file's existing record.
     ///
     /// - Parameters:
     ///   - key: The complete key of the object, as the store reported it.

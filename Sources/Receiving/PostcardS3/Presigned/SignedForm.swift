@@ -14,7 +14,7 @@ public struct SignedForm: Sendable, Encodable {
     public let headers: [String: String]?
     /// The key of the object, with which the client reports the stored file.
     public let key: String
-    /// The time at which the form expires, in ISO 8601: at the latest when the credentials that sign it do.
+    /// The time at which the form expires, in ISO 8601: not later than the credentials that sign it.
     public let expires: String
 }
 
@@ -35,7 +35,7 @@ struct FormRequest: Codable, Sendable {
     static let maximumBytes = 16 << 10
 }
 
-/// The facts about the later record in an object's metadata field `x-amz-meta-form`: JSON, as Base64 for ASCII.
+/// The facts about the later record in an object's metadata field `x-amz-meta-form`. The value is JSON in Base64.
 struct FormFacts: Codable, Sendable {
     var filename: String
     var fields: [FormRequest.Field]

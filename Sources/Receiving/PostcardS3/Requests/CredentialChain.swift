@@ -171,7 +171,8 @@ struct SharedProfile: Sendable {
         settings = (first ?? [:]).merging(second ?? [:]) { first, _ in first }
     }
 
-    /// Parses a file of sections in brackets with settings. Indented lines are skipped: no setting used here is nested.
+    /// Parses a file with section names in brackets, each followed by settings. Skips indented lines with nested
+    /// settings.
     static func sections(_ text: String) -> [String: [String: String]] {
         var sections: [String: [String: String]] = [:]
         var section: String?

@@ -74,7 +74,7 @@ package final class Surroundings: Sendable {
     let executor: (any TaskExecutor)?
     /// The size of parts and chunks, in bytes.
     let partBytes: Int
-    /// The number of bytes that an upload gathers before it needs a block of the budget. Most forms have fewer bytes.
+    /// The number of bytes that an upload gathers before it needs a block of memory. Most forms have fewer bytes.
     let freeBytes: Int
 
     package init(

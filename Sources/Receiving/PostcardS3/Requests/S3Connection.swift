@@ -160,7 +160,7 @@ final class S3Connection: Sendable {
         }
     }
 
-    /// Whether other credentials may help. A refused HEAD has no code, so any refusal of it may concern credentials.
+    /// Whether other credentials may help. A refused HEAD has no error code, so any refusal may concern credentials.
     private static func isOfCredentials(_ error: S3Error, _ request: S3Request) -> Bool {
         error.isOfCredentials || request.method == .HEAD && [400, 401, 403].contains(error.status)
     }

@@ -119,7 +119,7 @@ struct ObjectStore: Sendable {
     ///
     /// - Parameters:
     ///   - range: The range of bytes to read. Defaults to all bytes.
-    ///   - etag: The ETag of the expected content. For other content, the store responds with 412. Defaults to any.
+    ///   - etag: The ETag of the expected content. The store refuses other content with 412. Defaults to any content.
     func get(
         _ key: String, range: Range<Int64>? = nil, ifMatching etag: String? = nil
     ) async throws -> (head: ObjectHead, body: ByteBuffer)? {
@@ -297,7 +297,7 @@ struct ObjectStore: Sendable {
 
     /// Signs a form for clients. The URL of the store for clients may differ from the URL for this process.
     ///
-    /// - Returns: The URL, the signed fields, and when the form expires, at the latest with the credentials.
+    /// - Returns: The URL, the signed fields, and the time at which the form expires, not later than the credentials.
     func signedForm(
         _ policy: PostPolicy, at date: Date
     ) async throws -> (url: String, fields: [(String, String)], expires: Date) {
@@ -306,7 +306,7 @@ struct ObjectStore: Sendable {
 
     /// Signs a PUT for clients.
     ///
-    /// - Returns: The URL, and the time at which its signature expires, at the latest with the credentials.
+    /// - Returns: The URL, and the time at which its signature expires, not later than the credentials.
     func signedPut(
         _ key: String, headers: [(String, String)], lifetime: Int, at date: Date
     ) async throws -> (url: String, expires: Date) {

@@ -2,7 +2,7 @@ import NIOCore
 import PostcardFoundation
 import PostcardStore
 
-/// The record of a key, as stored in the metadata fields of the key's object.
+/// The record of an idempotency key, as stored in the metadata fields of the key's object.
 struct KeyEntry: Sendable {
     let key: String
     let generation: Int
@@ -46,13 +46,13 @@ struct KeyEntry: Sendable {
     }
 }
 
-/// Stores records and keys as objects. <doc:HowUploadsAreStored> explains the order of the requests.
+/// Stores records and idempotency keys as objects. <doc:HowUploadsAreStored> explains the order of the requests.
 struct StoredKeys: Sendable {
     let objects: ObjectStore
 
-    /// The current state of a key.
+    /// The current state of an idempotency key.
     enum Current: Sendable {
-        /// The key has no record. The next record must be stored in this generation.
+        /// The idempotency key has no record. The next record must be stored in this generation.
         case free(generation: Int)
         case taken(KeyEntry)
     }
@@ -69,7 +69,7 @@ struct StoredKeys: Sendable {
         return head.size > 0 ? .live : .deleted
     }
 
-    /// Looks up the record of a key. If the record was committed but not listed, lists it.
+    /// Looks up the record of an idempotency key. If the record was committed but not listed, lists it.
     func current(_ key: String) async throws -> Current {
         let seen = objects.bucket.clock()
         // Most keys have at most one generation.
@@ -114,7 +114,7 @@ struct StoredKeys: Sendable {
             metadata: ["key": entry.key, "generation": String(entry.generation)], signed: seen)
     }
 
-    /// Replaces a record with an empty object, and frees its key.
+    /// Replaces a record with an empty object, and frees its idempotency key.
     ///
     /// - Returns: Whether the record existed.
     func delete(_ id: UploadID) async throws -> Bool {

@@ -35,7 +35,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     private let logger: Logger
     private let count: NIOLoopBoundBox<Count>
 
-    /// The pause after the system could not accept a connection, because NIO would retry at once. Also the interval at
+    /// The pause after the system could not accept a connection, because NIO would retry at once, and the interval at
     /// which old connections are closed for new ones.
     private static let pause = TimeAmount.milliseconds(100)
 
@@ -103,7 +103,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         try? server.syncOptions?.setOption(.autoRead, value: false)
     }
 
-    /// Waits until a connection is closed. Also closes old ones, because the waiting addresses are unknown.
+    /// Waits until a connection is closed, and closes old ones meanwhile, because the waiting addresses are unknown.
     private func waitForRoom(_ server: any Channel) {
         pause(.full, server)
         guard !count.value.isWaiting else { return }

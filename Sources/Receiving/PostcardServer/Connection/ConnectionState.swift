@@ -106,7 +106,7 @@ struct ConnectionState {
         return .close
     }
 
-    /// Whether received bytes are dropped. Later handlers do not ask for them, so this handler must read on.
+    /// Whether received bytes are dropped. Later handlers do not ask for them, so this handler must continue to read.
     var isDropping: Bool {
         switch phase {
         case .serving(let exchange): exchange.input == .malformed

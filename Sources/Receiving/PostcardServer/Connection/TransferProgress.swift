@@ -97,7 +97,8 @@ enum SocketProgress {
     /// The number of bytes that the client of a connection has acknowledged; `nil` if the system does not report it.
     static func acknowledgedBytes(of channel: any Channel) -> UInt64? {
         guard let socket = channel as? any SocketOptionProvider, channel.eventLoop.inEventLoop else { return nil }
-        // `tcpi_bytes_acked` in `struct tcp_info` (linux/tcp.h), which the declaration in the C library lacks.
+        // The number is `tcpi_bytes_acked` of `struct tcp_info` (linux/tcp.h), a field that the C library's declaration
+        // lacks.
         let numbers: EventLoopFuture<SIMD16<UInt64>> = socket.unsafeGetSocketOption(
             level: SocketOptionLevel(IPPROTO_TCP), name: SocketOptionName(TCP_INFO))
         let box = NIOLoopBound<Box>(Box(), eventLoop: channel.eventLoop)

@@ -68,7 +68,7 @@ package struct SharedHistory<Item: Sendable>: Sendable {
         if !left.entries.isEmpty { shares[peer] = left }
     }
 
-    /// Removes items until their number and size are within the limits. The newest stays if the number may exceed 0.
+    /// Removes items until their number and size are within the limits. The newest item stays if at least one may stay.
     ///
     /// - Returns: The removed items.
     package mutating func removeExcess(over maximumCount: Int, maximumBytes: Int = .max) -> [Item] {

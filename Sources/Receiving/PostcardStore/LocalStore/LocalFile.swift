@@ -129,7 +129,7 @@ struct JSONFile: Sendable {
         try file.synchronize()
     }
 
-    /// Replaces the value. After a crash, the file contains the new or the old value. Only for one caller at a time.
+    /// Replaces the value, for one caller at a time. After a crash, the file contains the new or the old value.
     func replace(with value: some Encodable) throws(FileError) {
         let new = JSONFile(path: FilePath(path.string + ".new"))
         // A crash or a full disk may have left this file of an earlier attempt.

@@ -177,7 +177,7 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// Moves an upload with damaged files out of the way.
+    /// Moves an upload with damaged files to `.damaged`.
     func setAside(_ upload: LocalUnfinishedUpload, _ error: any Error) async {
         upload.becomeGone()
         table.withLock { table in

@@ -64,7 +64,7 @@ struct UnfinishedDirectory: Sendable {
     /// Reads the upload when the store is opened.
     ///
     /// - Returns: `nil` if the server was killed before a client learned the address, or while it removed the upload.
-    /// - Throws: An error of ``StoreDamage/isCause(of:)`` if the files are damaged; `FileError` if reading fails.
+    /// - Throws: An error that ``StoreDamage/isCause(of:)`` recognizes if the files are damaged; `FileError` otherwise.
     func load() throws -> (facts: Facts, progress: UnfinishedUploadProgress)? {
         guard var facts = try factsFile.read(Facts.self) else { return nil }
         try facts.check()

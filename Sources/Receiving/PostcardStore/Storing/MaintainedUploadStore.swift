@@ -1,6 +1,6 @@
 /// A store that a receiver maintains: it is swept, checked, and followed if other processes use it too.
 public protocol MaintainedUploadStore: UploadStore {
-    /// The system on which the store depends, such as `The object store`. Everyone can read it in `GET /health`.
+    /// The system on which the store depends, such as `The object store`. Everyone can read the name in `GET /health`.
     var dependency: String { get }
 
     /// The interval of the calls of ``sweep()``.
@@ -27,7 +27,7 @@ public protocol MaintainedUploadStore: UploadStore {
     /// The block size in bytes: each file, record and folder counts in whole blocks. Defaults to 1.
     var blockBytes: Int64 { get }
 
-    /// The bytes of each upload in whole blocks. Defaults to `nil`, for a store that would have to read each record.
+    /// The number of bytes of each upload, in whole blocks. Defaults to `nil`, for stores that would read each record.
     ///
     /// - Throws: ``UploadStoreError`` if the store fails.
     func sizes() async throws -> [UploadID: Int64]?

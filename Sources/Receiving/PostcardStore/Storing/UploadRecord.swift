@@ -10,7 +10,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         /// field `_charset_` (RFC 7578 §4.6). If both are unknown, each invalid byte becomes U+FFFD. The text may have
         /// any number of combining marks in a row, which make comparisons take quadratic time: compare its `utf8`.
         public let value: String
-        /// The received bytes, if they differ from ``value`` in UTF-8; `nil` otherwise. In JSON: `base64`.
+        /// The received bytes, if they differ from ``value`` in UTF-8; `nil` otherwise. The JSON member is `base64`.
         public let bytes: Data?
 
         private enum CodingKeys: String, CodingKey {
@@ -195,7 +195,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         return bytes
     }
 
-    /// The number of bytes in a store: record and files in whole blocks, and a block for the folder.
+    /// The size of the upload in a store, in bytes: the record and files in whole blocks, and a block for the folder.
     package func storedBytes(inBlocksOf block: Int64) -> Int64 {
         var recordBytes: Int64 = 0
         _ = writeJSON { recordBytes += Int64($0.count) }
@@ -216,7 +216,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
 
     package static func url(of id: UploadID) -> String { "\(readingPath)/\(id)" }
 
-    /// The path from which to fetch a file, such as `/uploads/ID/files/0`. Stores use it in their records.
+    /// The path from which to fetch a file, such as `/uploads/ID/files/0`. Stores write this path to their records.
     public static func url(ofFile index: Int, of id: UploadID) -> String { "\(url(of: id))/files/\(index)" }
 
     /// The path of records and files, whatever the upload path is.

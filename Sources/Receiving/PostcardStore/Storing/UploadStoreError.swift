@@ -142,7 +142,7 @@ extension UploadStoreError {
 }
 
 extension FilePath {
-    /// The path for messages, without secrets: names in `.unfinished` are shortened, because they let anyone append.
+    /// The path for messages. Names in `.unfinished` are shortened, because they allow anyone to append to the upload.
     var shown: String {
         var names = string.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         for index in names.indices.dropFirst() where names[index - 1] == ".unfinished" {
