@@ -162,7 +162,7 @@ final class BodyHandover: Sendable {
         }
     }
 
-    /// Reads and drops the unread bytes of the body, unless they are announced or found to exceed a maximum.
+    /// Reads and drops the unread bytes of the body, unless their announced or actual number exceeds a maximum.
     func discard(atMost maximum: Int64) async {
         guard maximum > 0, (announced ?? 0) - byteCount <= maximum else { return }
         let end = byteCount.addingReportingOverflow(maximum)

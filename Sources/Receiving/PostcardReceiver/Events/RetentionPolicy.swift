@@ -121,7 +121,7 @@ struct MeasuredAges: Sendable, Codable {
     private var wall: Date
     /// The uptime at the latest call of `look`; `nil` before the first call of this run.
     private var uptime: Duration?
-    /// The measured time at which the latest mark was due.
+    /// The measured time at which the latest `Mark` was due.
     private var dueTime: Double?
 
     /// The precision of the ages, as a fraction of the maximum age.
@@ -159,12 +159,12 @@ struct MeasuredAges: Sendable, Codable {
         return true
     }
 
-    /// The first identifier whose upload is recent enough to keep; `nil` if no upload exceeds the maximum age.
+    /// The identifier before which all uploads exceed the maximum age; `nil` if no upload exceeds it.
     func end(ofOlderThan maximumAge: Double) -> UploadID? { marks.last { time - $0.time >= maximumAge }?.end }
 }
 
 extension RetentionKeeper {
-    /// The first identifier whose upload is recent enough to keep; `nil` if that identifier is unknown.
+    /// The identifier before which all uploads exceed the maximum age; `nil` if it is unknown.
     func end(ofOlderThan maximum: Double, _ ages: inout UploadAges?) async -> UploadID? {
         let (wall, uptime) = now()
         let local = store as? LocalUploadStore

@@ -67,7 +67,7 @@ struct Diagnosis: Sendable {
 }
 
 extension Finding {
-    /// Whether a refusal of the parser follows from the finding. Limits and rules of the receiver never do.
+    /// Whether a refusal of the parser follows from the finding. Refusals because of limits or rules never do.
     fileprivate func explains(_ refusal: UploadProblem, _ code: FormProblem.Code) -> Bool {
         // The parser refuses a text with too many combining marks before it reads anything else of the text.
         guard refusal.status == .badRequest, severity == .error, code != .tooManyCombiningMarks else { return false }

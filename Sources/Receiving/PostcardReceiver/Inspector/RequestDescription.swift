@@ -37,7 +37,7 @@ struct RequestDescription: Encodable {
     struct Problem: Encodable, Sendable {
         let code: String
         let severity: String
-        /// The part of the request in which the offset counts: `head` or `body`.
+        /// The part of the request that contains the offset: `head` or `body`.
         let place: String
         let offset: Int64?
         /// The number of wrong bytes, beginning at the offset.
@@ -192,7 +192,7 @@ extension CurlCommand {
         else { return nil }
         var command = CurlCommand(request)
         command.content = self.parts(of: request)
-        // `postcard send` does not accept curl's two options for fields without a value.
+        // `postcard send` does not accept curl's two forms of a header field without a value.
         command.fields.removeAll { $0.value.isEmpty }
         let curl = (["curl"] + options(forURL: command.url)).joined(separator: " ")
         return "postcard send" + command.line.dropFirst(curl.count)

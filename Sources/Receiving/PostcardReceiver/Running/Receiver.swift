@@ -124,8 +124,8 @@ public struct Receiver: Sendable {
 
     /// Receives forms until the process gets SIGTERM or SIGINT, or the task is cancelled.
     ///
-    /// Requests in progress then have `ConnectionOptions.shutdownTimeout` to finish, and new requests are refused.
-    /// Afterwards, the remaining connections are closed and the call returns. A second signal ends the process at once.
+    /// No new requests are then accepted. Requests in progress have `ConnectionOptions.shutdownTimeout` to finish.
+    /// Afterwards, their connections are closed and the call returns. A second signal ends the process at once.
     ///
     /// - Parameter onRunning: Called once connections are accepted, with the server's address, such as
     ///   `http://127.0.0.1:8080`.

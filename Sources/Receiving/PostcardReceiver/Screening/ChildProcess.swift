@@ -159,7 +159,7 @@ final class ChildProcess: Sendable {
     }
 }
 
-/// The reading end of a pipe. Bytes are read as they arrive, so that the writer never waits. The first are kept.
+/// The reading end of a pipe. Bytes are read as they arrive, so that the writer never waits. The first bytes are kept.
 ///
 /// System calls are used, because Dispatch sources that are made and released on many threads crash the process on
 /// Linux (swift-corelibs-libdispatch issue 949).

@@ -48,7 +48,7 @@ package struct Webhook: Sendable {
         let received = id.time.formatted(.iso8601)
         var body = Array(#"{"type":"upload.received","timestamp":"\#(received)","data":"#.utf8)
         let reference = #"{"id":"\#(id)","received":"\#(received)","url":"\#(UploadRecord.url(of: id))"}"#
-        // Control characters are escaped, because endpoints forward messages unchanged to chats and terminals.
+        // Control and direction characters are escaped, because endpoints forward messages to chats and terminals.
         body += record.map { Array(DisplayText.escapingSteering(inJSON: $0).utf8) } ?? Array(reference.utf8)
         body += Array("}".utf8)
         // All attempts use the same identifier, so that the endpoint can recognize a repeated message.

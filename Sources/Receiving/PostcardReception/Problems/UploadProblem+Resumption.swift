@@ -3,7 +3,7 @@ import PostcardForm
 import PostcardWire
 
 extension UploadProblem {
-    /// Additional members of the refusal of a resumable request.
+    /// Additional JSON members of the refusal of a resumable request.
     struct Resumption: Sendable, Hashable {
         /// A registered problem type, which replaces the receiver's own type.
         var type: ResumptionProblemType?

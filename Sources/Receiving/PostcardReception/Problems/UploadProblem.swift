@@ -58,7 +58,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         get { facts.isOfShare }
         set { facts.isOfShare = newValue }
     }
-    /// Additional members of the refusal of a resumable request.
+    /// Additional JSON members of the refusal of a resumable request.
     var resumption: Resumption {
         get { facts.resumption }
         set { facts.resumption = newValue }

@@ -46,7 +46,7 @@ struct DigestCheck {
         return announced.first { $0.digest != digest }?.name
     }
 
-    /// Compares all bytes of a form.
+    /// Compares all bytes of a form with its digests.
     ///
     /// - Throws: A problem if the bytes do not match a digest.
     func check() throws(UploadProblem) {

@@ -71,7 +71,7 @@ struct FramedBody: Sendable {
 /// Checks a form while its bytes arrive. A malformed form is refused at its first wrong byte, before the other bytes
 /// are sent. After a restart, an unfinished upload has no checker, but every complete form is checked again.
 ///
-/// A class for the same reason as ``IncomingForm``. Only the request that holds the upload's lock uses it.
+/// A class like ``IncomingForm``, because its values are large. Only the request that holds the upload's lock uses it.
 final class ArrivingFormChecker: Sendable {
     private let parser: Mutex<CheckedFormParser>
 

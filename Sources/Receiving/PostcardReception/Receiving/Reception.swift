@@ -59,7 +59,7 @@ package struct Reception<Store: UploadStore>: Sendable {
     /// Receives the form of a request, and counts and reports the outcome.
     ///
     /// - Parameters:
-    ///   - connection: The connection of the request; `nil` on another server.
+    ///   - connection: The connection of the request; `nil` if the server provides none.
     ///   - observer: Observes the parts of the form.
     ///   - key: The key under which the form becomes a record. Defaults to the key in the request.
     func receive(

@@ -23,7 +23,7 @@ package final class StoreLimit: Sendable {
         /// The number of bytes of forms that are being committed, or were committed since the ledger was updated.
         var arrivingBytes: Int128 = 0
         var arrivals: [Arrival] = []
-        /// The amounts of the second tenth that clients use, until the excess is below a tenth.
+        /// The reservations of ``SharedResource/excessBytes``, kept until the excess is below a tenth of the limit.
         var holds: [ShareAccount.Hold] = []
         /// The forms that wait until they can become records.
         var waiting: [Int: AsyncStream<Void>.Continuation] = [:]
@@ -39,7 +39,7 @@ package final class StoreLimit: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - maximumBytes: The limit.
+    ///   - maximumBytes: The limit of the store's total size, in bytes.
     ///   - blockBytes: See `MaintainedUploadStore.blockBytes`.
     ///   - shares: Limits the excess of each client. The total of ``SharedResource/excessBytes`` is ``tenth(of:)``.
     ///   - patience: How long a received form may wait until older uploads are removed. Defaults to 5 seconds.
@@ -80,8 +80,7 @@ package final class StoreLimit: Sendable {
 
     /// Counts a form that is about to become a record. Waits a moment if the store exceeds its limit too far.
     ///
-    /// - Throws: ``UploadProblem`` if the store still exceeds its limit too far after the wait, and
-    ///   `CancellationError`.
+    /// - Throws: ``UploadProblem`` if the store exceeds its limit too far even after the wait, or `CancellationError`.
     func place(for formBytes: Int64, files: Int, of peer: PeerAddress?) async throws -> Place {
         let bytes = expectedBytes(formBytes, files: files)
         if let place = placeNow(bytes, of: peer) { return place }

@@ -22,8 +22,7 @@ public struct PresignedFormOptions: Sendable {
     /// The accepted media types of files. Defaults to all types.
     public var contentTypes = [MediaRange.any]
 
-    /// How long a form can be used: at most seven days, or until the signing credentials expire. Defaults to ten
-    /// minutes.
+    /// How long a form can be used: at most seven days or the lifetime of the credentials. Defaults to ten minutes.
     public var lifetime: Duration = .seconds(600)
 
     /// The URL of the store for clients, such as `https://files.example`. Defaults to `nil`: the bucket's own URL.

@@ -31,8 +31,7 @@ extension Router {
     /// record. Ceph and MinIO post their events themselves; Amazon S3 needs a function in between. An event that cannot
     /// be handled now is answered with 503, so that the store delivers it again.
     ///
-    /// The routes do not authenticate clients: add middleware for that before them. The store's events need a separate
-    /// token.
+    /// The routes do not authenticate clients: add middleware for that. Use a separate token for the store's events.
     ///
     /// - Parameters:
     ///   - store: The store that keeps the uploads.

@@ -171,8 +171,7 @@ struct SharedProfile: Sendable {
         settings = (first ?? [:]).merging(second ?? [:]) { first, _ in first }
     }
 
-    /// Parses a file with section names in brackets, each followed by settings. Skips indented lines with nested
-    /// settings.
+    /// Parses a file with section names in brackets, each followed by settings. Skips nested, indented settings.
     static func sections(_ text: String) -> [String: [String: String]] {
         var sections: [String: [String: String]] = [:]
         var section: String?

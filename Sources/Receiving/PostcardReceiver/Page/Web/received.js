@@ -144,9 +144,9 @@ function text({ name, value, base64 }) {
   return element("div", {}, element("dt", {}, name), element("dd", {}, value, base64 ? [" ", sent()] : null));
 }
 
-// The page shows larger pictures only if the receiver makes thumbnails of them.
+// Larger pictures are only shown if the receiver makes thumbnails of them.
 const largestShown = 16 << 20;
-// The page shows smaller pictures themselves if browsers support their format.
+// Pictures up to this size are shown without a thumbnail if browsers support their format.
 const largestWhole = 60_000;
 const shownByBrowsers = /^image\/(jpeg|png|gif|webp|avif|bmp)\s*(;|$)/i;
 
