@@ -1,2 +1,2 @@
-// The declarations of the routes use types of this module: forms, rules and stores.
+// The declarations of the routes use types of PostcardReception: forms, rules and stores.
 @_exported public import PostcardReception

@@ -41,9 +41,9 @@ public struct S3CredentialSource: Sendable {
     ///
     /// 1. the variables `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`
     /// 2. the profile `AWS_PROFILE`, by default `default`, in `~/.aws/credentials` and `~/.aws/config`, or the files
-    /// that `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE` name
+    ///    that `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE` name
     /// 3. the service of a container, at the URL in `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` or
-    /// `AWS_CONTAINER_CREDENTIALS_FULL_URI`
+    ///    `AWS_CONTAINER_CREDENTIALS_FULL_URI`
     /// 4. the metadata service of an instance, in its second version, unless `AWS_EC2_METADATA_DISABLED` is `true`
     ///
     /// Temporary credentials are fetched again before they expire, and all credentials after the store has refused

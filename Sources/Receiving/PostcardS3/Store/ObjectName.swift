@@ -56,7 +56,7 @@ enum ObjectName {
 
     static func folder(ofUnfinished id: String) -> String { "\(unfinished)\(id)/" }
     static func form(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "form" }
-    /// The key of the object with the outcome of the upload.
+    /// The key of the object with the outcome of an unfinished upload.
     static func end(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "end" }
 
     static func chunks(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "chunks/" }
@@ -65,7 +65,7 @@ enum ObjectName {
     }
     static func offset(ofChunk key: String) -> Int64? { number(in: "chunks", key) }
 
-    /// The folder of the objects whose bytes belong to empty chunks.
+    /// The folder of separate objects with bytes of an unfinished upload, to which empty chunks refer.
     static func heldFolder(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "held/" }
     static func held(_ name: String, ofUnfinished id: String) -> String { heldFolder(ofUnfinished: id) + name }
 

@@ -244,8 +244,8 @@ struct ObjectStore: Sendable {
 
     /// Completes a multipart upload.
     ///
-    /// If the response is lost, a retry fails because the store no longer knows the upload. The size of the object then
-    /// decides, because no other upload writes to its key.
+    /// If the response is lost, a retry fails because the store no longer knows the upload. The object's size then
+    /// shows whether it is complete, because no other upload writes to its key.
     func completeParts(of key: String, _ upload: String, _ tags: [String], size: Int64) async throws {
         var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
         for (index, tag) in tags.enumerated() {

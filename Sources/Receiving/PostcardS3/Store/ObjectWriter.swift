@@ -69,8 +69,7 @@ final class ObjectWriter {
         gathering.hold(try await budget.take { [weak gathering] in gathering?.setAside() })
     }
 
-    /// Reads bytes back that were set aside in separate objects, and sends them as parts. The last bytes stay in
-    /// memory.
+    /// Reads bytes back from separate objects, and sends them as parts. The last bytes stay in memory.
     private func readBack() async throws {
         guard let objects else { return }
         // The set-aside objects are remembered until all bytes are read back, so that `cancel()` can remove them.

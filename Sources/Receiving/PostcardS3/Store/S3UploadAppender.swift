@@ -14,7 +14,7 @@ public struct S3UploadAppender: UploadAppender {
     /// A random name that marks the chunks of this appender.
     private let name: String
     private let chunks: ChunkGathering
-    /// Writes revertible bytes to a separate object, if there are many.
+    /// Writes bytes that may still be reverted to a separate object, if there are many.
     private var held: ObjectWriter?
     /// The first failure. Afterwards, no bytes may be stored, because earlier bytes are missing.
     private var failure: (any Error)?
@@ -83,7 +83,7 @@ public struct S3UploadAppender: UploadAppender {
         }
     }
 
-    /// Adds revertible bytes to the upload, as an empty chunk with the name of their object.
+    /// Adds the bytes of the separate object to the upload, as an empty chunk with the object's name.
     private mutating func showHeld() async throws {
         guard let writer = held else { return }
         let size = try await writer.finish().size

@@ -160,7 +160,7 @@ extension S3UploadStore {
                 try await keys.freeKey(objects.head(object.key)?.metadata ?? [:])
                 guard age > times.openFiles else { continue }
                 try await removeFiles(of: id)
-                // The mark is removed last, because only the mark shows that there was a record.
+                // The empty object is removed last, because nothing else shows that there was a record.
                 if age > times.mark { try await objects.delete(object.key) }
             }
         }

@@ -92,7 +92,7 @@ public final class S3UploadStore: AnsweringUploadStore, MaintainedUploadStore {
             found += Self.live(page)
             guard page.isTruncated, let next = page.objects.last?.key else { break }
             last = next
-            // The marks of many deleted records may follow each other.
+            // The empty objects of many deleted records may follow each other.
             pageSize = 1000
         }
         return Array(found.prefix(limit))

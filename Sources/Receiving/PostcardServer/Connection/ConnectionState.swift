@@ -214,7 +214,7 @@ struct ConnectionState {
         phase = .closed
     }
 
-    /// What it means in the current phase that a client is silent.
+    /// The meaning of a client's silence in the current phase.
     enum Silence: Equatable {
         /// The client waits for a response, or none of its bytes are read.
         case expected

@@ -7,7 +7,7 @@ struct ResponseProgress {
     private let options: ConnectionOptions
     /// The number of parts of responses that are not in the socket yet.
     private(set) var unsentParts = 0
-    /// The time since which no bytes of these parts have reached the socket.
+    /// The time since which no bytes of unsent parts have reached the socket.
     private var stalledSince = NIODeadline.distantPast
     /// The number of bytes of the connection that the client has acknowledged; `nil` if the system does not report it.
     private var acknowledgedBytes: UInt64?
@@ -97,8 +97,7 @@ enum SocketProgress {
     /// The number of bytes that the client of a connection has acknowledged; `nil` if the system does not report it.
     static func acknowledgedBytes(of channel: any Channel) -> UInt64? {
         guard let socket = channel as? any SocketOptionProvider, channel.eventLoop.inEventLoop else { return nil }
-        // The number is `tcpi_bytes_acked` of `struct tcp_info` (linux/tcp.h), a field that the C library's declaration
-        // lacks.
+        // The number is `tcpi_bytes_acked` of `struct tcp_info` (linux/tcp.h), which the C library's struct lacks.
         let numbers: EventLoopFuture<SIMD16<UInt64>> = socket.unsafeGetSocketOption(
             level: SocketOptionLevel(IPPROTO_TCP), name: SocketOptionName(TCP_INFO))
         let box = NIOLoopBound<Box>(Box(), eventLoop: channel.eventLoop)

@@ -24,7 +24,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// - Returns: `nil` for other addresses, such as that of a Unix socket.
+    /// - Returns: `nil` for an address of another family, such as that of a Unix socket.
     package init?(_ address: SocketAddress?) {
         guard let address, case let family = address.protocol, family != .unix else { return nil }
         let bytes = address.withSockAddr { pointer, count in

@@ -7,8 +7,7 @@ import Synchronization
 /// Up to 256 KiB are gathered, or less if many uploads are in progress. A file thread then hashes and writes them while
 /// the next bytes are gathered. A smaller form is written, synced and committed at once.
 public final class LocalUpload: PendingUpload {
-    /// The store, which locks its directory. File threads must not use this reference, because their work may outlive
-    /// it.
+    /// The store, which locks its directory. Work on file threads may outlive the store, and must not use it.
     private let store: LocalUploadStore
     private let key: UploadKey?
     public let isRepetition: Bool

@@ -115,7 +115,7 @@ struct UnfinishedDirectory: Sendable {
 
     /// Removes the directory.
     ///
-    /// - Parameter doomed: The path to which the directory is moved first, and which the next start would remove.
+    /// - Parameter doomed: The path to which the directory is moved. If its removal fails, the next start removes it.
     func remove(by doomed: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(path, to: doomed)

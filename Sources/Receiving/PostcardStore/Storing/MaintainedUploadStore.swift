@@ -6,7 +6,8 @@ public protocol MaintainedUploadStore: UploadStore {
     /// The interval of the calls of ``sweep()``.
     var sweepInterval: Duration { get }
 
-    /// The interval of calls of ``newestRecords()`` while clients listen to events; `nil` without other processes.
+    /// The interval of ``newestRecords()`` calls while clients listen to events; `nil` if no other process uses the
+    /// store.
     var followingInterval: Duration? { get }
 
     /// Checks that an upload could begin, within a few seconds.
@@ -80,11 +81,11 @@ public protocol AnsweringUploadStore: UploadStore {
     func answer(to id: UploadID) async throws -> [UInt8]?
 }
 
-/// A store that remembers which records were not announced to a webhook yet.
+/// A store with an outbox: the records that were not announced to a webhook yet.
 ///
 /// A record is in the outbox from its commit on, even if the process ends right after the commit.
 package protocol OutboxStore: MaintainedUploadStore {
-    /// Makes the store add all future records to the outbox, until they are settled.
+    /// Makes the store add all future records to the outbox, until ``settle(_:)`` removes them.
     func keepOutbox()
 
     /// The records in the outbox, oldest first, including those from before a restart.

@@ -21,7 +21,7 @@ extension UploadRecord {
 
     /// Writes the JSON of the record in pieces, because escapes can make it six times as long as the form's text.
     ///
-    /// - Returns: The offsets of the files' objects, and finally the offset after the last of them.
+    /// - Returns: The offsets of the files' objects, and finally the offset after the bracket that ends their list.
     func writeJSON<Failure: Error>(_ write: @escaping ([UInt8]) throws(Failure) -> Void) throws(Failure) -> [Int64] {
         var text = JSONText(passing: write)
         let offsets = try self.write(to: &text)
@@ -128,7 +128,7 @@ private struct JSONText<Failure: Error> {
         self.pass = pass
     }
 
-    /// The number of bytes in all pieces and in memory.
+    /// The total number of bytes, in written pieces and in memory.
     var count: Int64 { passedCount + Int64(bytes.count) }
 
     mutating func append(_ text: String) throws(Failure) {

@@ -88,7 +88,7 @@ public struct UnfinishedForm: Sendable, Hashable {
     public var wantReprDigest: String?
     /// The Content-Disposition parameters that name a file sent without a form (`UploadOptions.acceptsAnyBody`).
     public var fileParameters: String?
-    /// The client that created the upload, which counts for its limits; `nil` if the client is unknown.
+    /// The client that created the upload, whose limits the upload uses; `nil` if the client is unknown.
     package var client: PeerAddress?
 
     /// Makes the facts about a form.
