@@ -8,7 +8,7 @@ struct RetentionLedger: Sendable {
         let bytes: Int64
     }
 
-    /// The entries, oldest first. A slice removes its first element fastest.
+    /// The uploads with their sizes, oldest first. A slice removes its first element fastest.
     private var entries: ArraySlice<Entry> = []
     private var removed = RecentUploads()
     /// The uploads whose removal has failed. They are tried again.

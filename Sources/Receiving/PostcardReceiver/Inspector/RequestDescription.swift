@@ -63,10 +63,10 @@ struct RequestDescription: Encodable {
     /// Problems of one kind that another problem causes.
     struct Consequence: Encodable, Sendable {
         let code: String
-        /// The message of the first of these problems.
+        /// The message of the first problem of this kind.
         let message: String
         let count: Int
-        /// The places of the first of these problems.
+        /// The places of the first problems of this kind.
         let places: [Place]
     }
 

@@ -49,7 +49,7 @@ final class RequestRecorder: FormObserver {
         var body: RecordedBody
         var parts: [RecordedPart]
         let partCount: Int
-        /// The problems, one of each kind. The bytes that a problem shows are also bytes of the body.
+        /// The problems, one of each kind, with the bytes of the body around them.
         let problems: [RequestDescription.Problem]
 
         static let none = Notes(body: .none, parts: [], partCount: 0, problems: [])

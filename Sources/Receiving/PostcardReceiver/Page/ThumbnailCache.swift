@@ -19,10 +19,10 @@ final class ThumbnailCache: Sendable {
     private let maximumBytes: Int
     private let state = Mutex(State())
 
-    /// The size of an entry excluding its picture, in bytes.
+    /// The memory for each cached thumbnail in addition to its picture, in bytes.
     private static let entryBytes = 256
 
-    /// - Parameter maximumBytes: The maximum total size of all entries, in bytes.
+    /// - Parameter maximumBytes: The maximum total size of all cached thumbnails, in bytes.
     init(maximumBytes: Int) {
         self.maximumBytes = maximumBytes
     }
@@ -35,7 +35,7 @@ final class ThumbnailCache: Sendable {
         }
     }
 
-    /// Adds an entry. If the cache is full, the least recently used entries are removed.
+    /// Adds a thumbnail. If the cache is full, the least recently used thumbnails are removed.
     func add(_ entry: Entry, for digest: String) {
         state.withLock { state in
             state.clock += 1
@@ -53,7 +53,7 @@ final class ThumbnailCache: Sendable {
         }
     }
 
-    /// The total size of all entries, in bytes.
+    /// The total size of all cached thumbnails, in bytes.
     var bytes: Int { state.withLock(\.bytes) }
 
     private static func size(of entry: Entry) -> Int {

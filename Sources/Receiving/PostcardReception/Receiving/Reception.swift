@@ -110,7 +110,7 @@ package struct Reception<Store: UploadStore>: Sendable {
         return answer
     }
 
-    /// Counts a refusal, unless the share account has already counted it.
+    /// Counts a refusal, unless ``ShareAccount`` has already counted it.
     func countRefusal(_ problem: UploadProblem) {
         if !problem.isOfShare { meter.refused(problem) }
     }

@@ -13,7 +13,7 @@ public final class S3Upload: PendingUpload {
     /// Whether the upload is stored. If its key already has a record, the upload is only compared with that record.
     let isKept: Bool
     public var isRepetition: Bool { !isKept }
-    /// The generation of the key for the record.
+    /// The generation of the upload's key: the number of earlier records under it that were deleted.
     private let generation: Int
     /// An identifier with the time at which the upload began.
     private let draft: UploadID
