@@ -248,7 +248,7 @@ actor StoreFollower {
 
     private struct Known: Sendable {
         var records: Set<UploadID>
-        /// The time of the request to the store.
+        /// The time at which the store was asked for its newest records.
         var asked: ContinuousClock.Instant
     }
 

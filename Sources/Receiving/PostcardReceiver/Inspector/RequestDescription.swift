@@ -17,7 +17,7 @@ struct RequestDescription: Encodable {
     let problems: [Problem]
     let body: Body
     let curl: Curl
-    /// The `postcard send` command that sends the same parts; `nil` if some parts are unknown.
+    /// The `postcard send` command that sends the parts of the form again; `nil` if some parts are unknown.
     let send: String?
     /// Whether possibly sensitive values are left out.
     let valuesHidden: Bool
@@ -91,7 +91,7 @@ struct RequestDescription: Encodable {
 
     struct Curl: Encodable {
         let line: String
-        /// Whether the command sends exactly the same bytes.
+        /// Whether the command sends exactly the bytes of the recorded request.
         let exact: Bool
         /// Whether the command sends all parts of the form. The receiver may not have read all parts of a refused form.
         let complete: Bool

@@ -15,7 +15,7 @@ import PostcardStore
 struct SharePool<Owner: Sendable>: Sendable {
     typealias Instant = ContinuousClock.Instant
 
-    /// The reason why an address gets no more.
+    /// The reason why an address gets no more of the resource.
     enum Refusal: Error, Hashable {
         /// The address already uses its current maximum.
         case ofAddress(limit: Int)

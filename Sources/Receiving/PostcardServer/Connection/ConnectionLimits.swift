@@ -35,8 +35,8 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     private let logger: Logger
     private let count: NIOLoopBoundBox<Count>
 
-    /// The pause after the system could not accept a connection, because NIO would retry at once, and the interval at
-    /// which old connections are closed for new ones.
+    /// The pause after the system could not accept a connection, because NIO would retry at once. At the same interval,
+    /// old connections are closed for new ones.
     private static let pause = TimeAmount.milliseconds(100)
 
     private init(shares: ShareAccount, options: ConnectionOptions, logger: Logger, eventLoop: any EventLoop) {
