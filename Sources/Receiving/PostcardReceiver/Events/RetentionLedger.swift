@@ -41,7 +41,7 @@ struct RetentionLedger: Sendable {
         if position == entries.startIndex { entries.removeFirst() } else { entries.remove(at: position) }
     }
 
-    /// Marks an upload as failed to be removed.
+    /// Records that an upload could not be removed.
     mutating func keep(_ id: UploadID) { failed.insert(id) }
 
     /// Removes all uploads that a listing of the store lacks.

@@ -49,7 +49,7 @@ extension Receiver {
 
         var local: LocalUploadStore? { store as? LocalUploadStore }
 
-        /// Reports the outcome of a form to all objects that use it.
+        /// Passes the outcome of a form to the live events, the inspector, the retention and the webhooks.
         func note(_ outcome: UploadReport.Outcome) {
             switch outcome {
             case .recorded(let record): live.publish(.uploaded(record))

@@ -36,7 +36,7 @@ extension ResumableReception {
         }
     }
 
-    /// Adds the members and header fields that the draft requires to refusals.
+    /// Adds the JSON members and header fields that the draft requires to refusals.
     ///
     /// - Parameter isOfForm: Whether the refusals concern the form, and not the request (§4.4.2). Defaults to `false`.
     func naming<Value>(

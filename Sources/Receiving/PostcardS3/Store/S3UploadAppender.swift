@@ -83,7 +83,7 @@ public struct S3UploadAppender: UploadAppender {
         }
     }
 
-    /// Adds the bytes of the separate object to the upload, as an empty chunk with the object's name.
+    /// Adds the bytes in the object of `held` to the upload, as an empty chunk with the object's name.
     private mutating func showHeld() async throws {
         guard let writer = held else { return }
         let size = try await writer.finish().size

@@ -68,7 +68,8 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
     /// The random bits as sixteen characters, which are different for each upload.
     package var randomText: Substring { text.dropFirst(Self.timeLength) }
 
-    /// Reverses the alphabet of a text, so that later identifiers sort first. Inverting again restores the text.
+    /// Replaces each character with its opposite in the alphabet, so that later identifiers sort first. A second call
+    /// restores the text.
     package static func inverted(_ text: some StringProtocol) -> String {
         let bytes = text.utf8.map { byte in
             alphabet.firstIndex(of: byte).map { alphabet[alphabet.count - 1 - $0] } ?? byte
